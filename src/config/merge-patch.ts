@@ -13,6 +13,19 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   return Object.fromEntries(merged);
 }
 
+/** The merge patch that makes `after` of `before`; neither has a null. */
+export function patchBetween(before: unknown, after: unknown): unknown {
+  if (!isPlain(before) || !isPlain(after)) return after;
+  const patch: [string, unknown][] = Object.keys(before)
+    .filter((key) => after[key] === undefined)
+    .map((key) => [key, null]);
+  for (const [key, value] of Object.entries(after)) {
+    if (value === undefined || JSON.stringify(value) === JSON.stringify(before[key])) continue;
+    patch.push([key, patchBetween(before[key], value)]);
+  }
+  return Object.fromEntries(patch);
+}
+
 /** A document from outside, which must be a mapping; throws ConfigError. */
 export function expectedPlain(document: unknown): Plain {
   if (isPlain(document)) return document;
@@ -22,6 +35,7 @@ export function expectedPlain(document: unknown): Plain {
 
 const SHOWN_CHARS_MAX = 60;
 
-function isPlain(value: unknown): value is Plain {
+/** Whether a value is a mapping. */
+export function isPlain(value: unknown): value is Plain {
   return value !== null && typeof value === "object" && !Array.isArray(value);
 }

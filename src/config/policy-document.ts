@@ -68,7 +68,7 @@ export type PolicyMerge =
 /** The whole configuration that a document asks for, on top of the one that runs. Throws ConfigError. */
 export function configOver(running: Config, base: PolicyDocument, document: unknown, how: PolicyMerge): Config {
   const given = expectedPlain(document);
-  const policy = how === "merge" ? mergePatch(base, given) : replaced(base, given);
+  const policy = how === "merge" ? mergePatch(withoutExtended(base, given), given) : replaced(base, given);
   const { routing, profiles, admission, limits, ...fixed } = policy as Record<string, unknown>;
   const asked = {
     ...(mergePatch(running, fixed) as object),
@@ -80,6 +80,16 @@ export function configOver(running: Config, base: PolicyDocument, document: unkn
   const checked = checkShape(CONFIG_SCHEMA, asked);
   if (!checked.ok) throw new ConfigError(checked.problems.map((problem) => problemLine(problem)));
   return checked.value;
+}
+
+/** A profile that extends another one states itself whole: nothing of one of its name is mixed into it. */
+function withoutExtended(base: PolicyDocument, { profiles }: Readonly<Record<string, unknown>>): PolicyDocument {
+  if (!isMapping(profiles)) return base;
+  const kept = Object.entries(base.profiles).filter(([name]) => {
+    const given = profiles[name];
+    return !(isMapping(given) && "extends" in given);
+  });
+  return { ...base, profiles: Object.fromEntries(kept) };
 }
 
 function replaced(base: PolicyDocument, given: Readonly<Record<string, unknown>>): unknown {

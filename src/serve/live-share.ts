@@ -15,6 +15,7 @@ import type { TraceRouter } from "#trace/record.ts";
 import { faultOfBreaker } from "./live-log.ts";
 import { newRouter } from "./live-router.ts";
 import type { OfferPolicy } from "./policy/policy-source.ts";
+import { policyOver } from "./policy/policy.ts";
 import { policyFromText } from "./policy/document-desk.ts";
 import { RedisSource } from "./policy/redis-source.ts";
 import { secretOf } from "./secrets.ts";
@@ -139,6 +140,7 @@ function policySource(config: Config, link: RedisLink, environment: Environment)
     key: `${key}:policy`,
     read: (name) => link.read(name),
     policyOf: (text, ground) => policyFromText(text, ground, config, environment),
+    over: (...policies) => policyOver(...policies, config),
     bytesMax: config.policy.documentBytesMax,
     watchMillis: policyMillis,
   });

@@ -8,6 +8,7 @@ import { documentDesk } from "#serve/policy/document-desk.ts";
 import { FileSource } from "#serve/policy/file-source.ts";
 import { policyOf } from "#serve/policy/policy.ts";
 import { type PolicyChange, PolicyKeeper } from "#serve/policy/policy-keeper.ts";
+import { pastPolicies, policiesText } from "#serve/policy/saved-policies.ts";
 import { until } from "../live/discovery/fleet-under-test.ts";
 
 const REQUEST = { by: "test", dryRun: false, ifVersion: undefined };
@@ -89,10 +90,8 @@ test("what is read comes back: the policy in force may be sent again, is bounded
   const { desk, changes, keeper } = keeperOf(undefined, ["policy.historyMax=3"]);
   assert.equal(desk.change(keeper.view()!.document, "replace", REQUEST).outcome, "unchanged");
   const mine = { extends: "llm-d", scorers: [{ plugin: "queue-depth", weight: 5 }] };
-  assert.deepEqual(desk.change({ routing: { profile: "mine" }, profiles: { mine } }, "merge", REQUEST), {
-    outcome: "applied",
-    version: 2,
-  });
+  const made = desk.change({ routing: { profile: "mine" }, profiles: { mine } }, "merge", REQUEST);
+  assert.deepEqual([made.outcome, made.version], ["applied", 2]);
   const { document, defaultProfile, profiles } = keeper.view()!;
   assert.deepEqual([defaultProfile, profiles], ["mine", ["gnomon", "mine"]]);
   assert.equal(desk.change(JSON.parse(JSON.stringify(document)), "replace", REQUEST).outcome, "unchanged");
@@ -155,6 +154,14 @@ test("a file is followed however it is replaced, read whole or not at all, and t
   await until("the link swapped", () => attempts() === 7);
   writeFileSync(profile, weights(3));
   await until("the profile that it names", () => changes.at(-1)?.policy.profile.spec.scorers[0]?.weight === 3);
+  // What somebody else changed since stays, while the file changes other keys.
+  assert.equal(desk.change({ routing: { profile: "round-robin" } }, "merge", REQUEST).outcome, "applied");
+  swap(8, `${text(7)}admission: { limits: { all: { type: token-bucket, bucketTokens: 60, refillPerSecond: 1 } } }\n`);
+  await until("a limit", () => changes.at(-1)?.policy.config.admission.limits["all"] !== undefined);
+  assert.equal(keeper.inForce.profile.name, "round-robin");
+  swap(9, text(7));
+  await until("no limit", () => changes.at(-1)?.policy.config.admission.limits["all"] === undefined);
+  assert.equal(keeper.inForce.profile.name, "round-robin");
   const { version } = keeper;
   assert.equal(desk.change({ limits: { attemptsMax: 9 } }, "merge", REQUEST).outcome, "applied");
   swap(3, `# only a remark\n${text(7)}`);
@@ -168,6 +175,45 @@ test("a file is followed however it is replaced, read whole or not at all, and t
   const [gone, broken] = keeper.history().refused;
   assert.match(gone!.problems.join(), /no such file/);
   assert.match(broken!.problems.join(), /expected YAML/);
+});
+
+test("after a restart keys that the configuration changed meanwhile have its values, and all others what was in force", () => {
+  const { plan, keeper, desk } = keeperOf(undefined);
+  desk.change({ routing: { profile: "lmetric" }, limits: { attemptsMax: 7 } }, "merge", REQUEST);
+  const kept: unknown = JSON.parse(policiesText(keeper.past));
+  const restarted = (set: readonly string[]) => {
+    const { config, ...profiles } = servePlan({ set }, {});
+    const past = pastPolicies(kept, policyOf({ config, ...profiles }, config), config, "now")!;
+    const { version, note, policy } = past.versions.at(-1)!;
+    return { version, note, limits: policy.config.limits, profile: policy.profile.name };
+  };
+  const same = restarted([]);
+  assert.deepEqual([same.version, same.profile, same.limits.attemptsMax], [2, "lmetric", 7]);
+  const other = restarted(["limits.totalMillisMax=61000"]);
+  assert.deepEqual([other.version, other.profile, other.limits.attemptsMax], [3, "lmetric", 7]);
+  assert.deepEqual([other.note, other.limits.totalMillisMax], ["the configuration had changed", 61_000]);
+  const own = restarted(["routing.profile=llm-d"]);
+  assert.deepEqual([own.version, own.profile, own.limits.attemptsMax], [3, "llm-d", 7]);
+  assert.equal(plan.config.routing.profile, "gnomon");
+});
+
+test("each change lists the keys that it changes, before it is made and after", () => {
+  const { desk } = keeperOf(undefined);
+  const before = { path: "limits.attemptsMax", before: 3, after: 5 };
+  const other = { extends: "llm-d", scorers: [{ plugin: "queue-depth", weight: 5 }] };
+  const document = { limits: { attemptsMax: 5 }, routing: { models: { "a.b": "llm-d" } } };
+  const changes = [{ path: 'routing.models["a.b"]', after: "llm-d" }, before];
+  const asked = (dryRun: boolean) => {
+    const outcome = desk.change(document, "merge", { ...REQUEST, dryRun });
+    return "changes" in outcome ? outcome.changes.filter(({ path }) => !path.startsWith("profiles")) : [];
+  };
+  assert.deepEqual(asked(true), changes);
+  assert.deepEqual(asked(true), changes);
+  assert.deepEqual(asked(false), changes);
+  assert.deepEqual(asked(true), []);
+  desk.change({ profiles: { other } }, "merge", REQUEST);
+  const again = desk.change({ profiles: { other: { extends: "llm-d" } } }, "merge", REQUEST);
+  assert.ok("changes" in again && again.changes.every(({ path }) => path.startsWith("profiles.other.")));
 });
 
 test("a file that was refused for what stood in its way is offered again when it is retried, and once", async (t) => {

@@ -22,7 +22,7 @@ import { Router } from "#core/router.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 import { RouterTap } from "#live/router-tap.ts";
 import { policyOf } from "#serve/policy/policy.ts";
-import { documentDesk } from "#serve/policy/document-desk.ts";
+import { policyFromDocument } from "#serve/policy/document-desk.ts";
 import { PolicyKeeper } from "#serve/policy/policy-keeper.ts";
 import { RolloutKeeper } from "#serve/rollout/rollout-keeper.ts";
 import { RolloutMemory } from "#serve/rollout/rollout-memory.ts";
@@ -74,7 +74,8 @@ function host(folder?: StateFolder, wallStartMicros = 1_000 * SECOND, store?: Sh
     start: policyOf(PLAN, PLAN.config),
     historyMax: 8,
     apply: () => {},
-    objections: (policy) => keeper.objections(policy),
+    objections: (...policies) => keeper.objections(...policies),
+    giveWay: (...change) => keeper.giveWay(...change),
     report: () => {},
   });
   const report = (event: FaultEvent) => void faults.push(event);
@@ -87,7 +88,8 @@ function host(folder?: StateFolder, wallStartMicros = 1_000 * SECOND, store?: Sh
     bytesMax: 65_536,
     policy: () => policies.inForce,
     store,
-    promote: (_state, arm) => (arm === "control" ? [] : offerMerge(policies, { routing: { profile: "llm-d" } })),
+    promote: (_state, arm) =>
+      arm === "control" ? [] : offerMerge(policies, { routing: { profile: "llm-d" } }, "rollout"),
     report,
     takenBack: () => void takenBack++,
   });
@@ -115,9 +117,14 @@ function host(folder?: StateFolder, wallStartMicros = 1_000 * SECOND, store?: Sh
   return { keeper, policies, router, inputs, faults, takenBack: () => takenBack, pass, ask };
 }
 
-function offerMerge(policies: PolicyKeeper, document: object): readonly string[] {
-  const desk = documentDesk(policies, PLAN.config, {});
-  const outcome = desk.change(document, "merge", { by: "test", dryRun: false, ifVersion: undefined });
+function offerMerge(policies: PolicyKeeper, document: object, source = "admin", force = false): readonly string[] {
+  const outcome = policies.offer({
+    source,
+    by: "test",
+    note: "",
+    force,
+    read: (ground) => policyFromDocument(document, "merge", ground, PLAN.config, {}),
+  });
   return outcome.outcome === "refused" ? outcome.problems : [];
 }
 
@@ -278,6 +285,34 @@ test("the policy is watched before the first window; no policy changes what is c
   // The other arm is first: what it is compared with was measured before.
   last(made, 5, 20, (arm) => (arm === "other" ? 900 : assert.fail(arm)));
   assert.equal(phaseOf(made), "rolled-back");
+});
+
+test("what a rollout is made beside changes by force alone, which rolls it back by name; all else changes under it", async () => {
+  for (const baselineMillis of [0, 8000]) {
+    for (const change of [
+      { routing: { profile: "round-robin" } },
+      { profiles: { "llm-d": { extends: "gnomon", scorers: [{ plugin: "queue-depth", weight: 1 }] } } },
+    ]) {
+      const made = host();
+      await started(made, { baselineMillis });
+      const phase = phaseOf(made);
+      const [path] = "routing" in change ? ["routing.profile"] : ["profiles.llm-d"];
+      const [problem = "", ...more] = offerMerge(made.policies, change);
+      assert.ok(problem.startsWith(`${path}: expected it as it is while rollout try compares it`), problem);
+      assert.deepEqual([more, phaseOf(made), made.policies.version], [[], phase, 1]);
+      assert.deepEqual(
+        offerMerge(made.policies, { limits: { attemptsMax: 2 }, routing: { models: { m: "llm-d" } } }),
+        [],
+      );
+      assert.deepEqual([phaseOf(made), made.policies.version], [phase, 2]);
+      assert.deepEqual(offerMerge(made.policies, change, "admin", true), []);
+      // One that has not begun is gone.
+      assert.deepEqual([phaseOf(made), made.policies.version], [baselineMillis === 0 ? "rolled-back" : "", 3]);
+      assert.match(made.faults.at(-1)?.detail ?? "", new RegExp(`^try, .* by test: ${path} had to change$`));
+      // It is over, and stands in the way of nothing any more.
+      assert.deepEqual(offerMerge(made.policies, { routing: { profile: "gnomon" } }), []);
+    }
+  }
 });
 
 test("a keeper that starts again over the same folder goes on where it was: windows, arms, counts, steps", async (t) => {

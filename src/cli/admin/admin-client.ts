@@ -10,7 +10,7 @@ export interface GatewayFlags {
 }
 
 export interface AdminCall {
-  readonly method: "GET" | "PUT" | "POST" | "DELETE";
+  readonly method: "GET" | "PUT" | "PATCH" | "POST" | "DELETE";
   /** Below /gnomon/admin, with its query. */
   readonly path: string;
   /** JSON or YAML. */

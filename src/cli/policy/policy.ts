@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { stringify } from "yaml";
 import { ConfigError } from "#config/config-error.ts";
+import { isPlain, patchBetween } from "#config/merge-patch.ts";
 import { type Override, applyOverrides, overrideFromText } from "#config/override.ts";
 import { problemLine } from "#config/problem.ts";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
@@ -15,11 +16,12 @@ import { gatewayOptions } from "../admin/gateway-options.ts";
 interface ChangeFlags extends GatewayFlags {
   readonly by?: string;
   readonly dryRun?: boolean;
+  readonly force?: boolean;
   readonly ifVersion?: string;
 }
 
 interface SetFlags extends ChangeFlags {
-  readonly merge?: boolean;
+  readonly replace?: boolean;
   readonly set?: readonly string[];
 }
 
@@ -48,9 +50,13 @@ function getCommand(): Command {
 
 function setCommand(): Command {
   return changeOptions(new Command("set"))
-    .description("Change the policy: by a file that holds all of it, or key by key.")
-    .argument("[file]", "YAML or JSON with routing, profiles, limits; - for standard input")
-    .option("--merge", "treat the file as a merge patch: what it leaves out stays, null removes")
+    .description("Change the policy by a file or key by key, and show what that changes. What is left out stays.")
+    .argument(
+      "[file]",
+      "YAML or JSON with routing, profiles, admission, limits; null removes a key; - for standard input",
+    )
+    .option("--replace", "take the file as the whole policy: what it leaves out is as the configuration has it")
+    .addOption(new Option("--merge", "the default").conflicts("replace").hideHelp())
     .option(
       "--set <key=value>",
       "set one key, for example routing.profile=llm-d or limits.attemptsMax=2; repeat for more",
@@ -61,14 +67,27 @@ function setCommand(): Command {
       if ((file === undefined) === (set.length === 0)) {
         throw new ConfigError(["policy set: expected a file or --set, and not both"]);
       }
-      const method = flags.merge === true || set.length > 0 ? "POST" : "PUT";
-      const body =
-        file === undefined ? JSON.stringify(patchOf(set)) : readFileSync(file === "-" ? STDIN : file, "utf8");
-      await change(flags, { method, path: "", body });
+      if (flags.replace === true && file === undefined)
+        throw new ConfigError(["--replace: expected together with a file, which it takes as the whole policy"]);
+      if (file === undefined) return setKeys(flags, set);
+      const body = readFileSync(file === "-" ? STDIN : file, "utf8");
+      await change(flags, { method: flags.replace === true ? "PUT" : "PATCH", path: "", body });
     });
 }
 
 const STDIN = 0;
+
+/** Puts values in the place of those that are there; a mapping too, which would be merged into it otherwise. */
+async function setKeys(flags: SetFlags, pairs: readonly string[]): Promise<void> {
+  const overrides = overridesOf(pairs);
+  if (!overrides.some(({ value }) => isPlain(value))) {
+    return change(flags, { method: "PATCH", path: "", body: JSON.stringify(applyOverrides({}, overrides)) });
+  }
+  const { version, document } = (await callAdmin(flags, { method: "GET", path: "/policy" })) as PolicyView;
+  const body = JSON.stringify(patchBetween(document, applyOverrides(document, overrides)));
+  // The patch is one for this version alone.
+  await change({ ifVersion: String(version), ...flags }, { method: "PATCH", path: "", body });
+}
 
 function historyCommand(): Command {
   return gatewayOptions(new Command("history"))
@@ -94,26 +113,28 @@ function rollbackCommand(): Command {
 function changeOptions(command: Command): Command {
   return gatewayOptions(command)
     .option("--by <name>", "your name, for the history", process.env["USER"] ?? "")
-    .option("--dry-run", "check, but change nothing")
+    .option("--dry-run", "check it and show what it would change, but change nothing")
+    .option("--force", "roll back rollouts that compare what it changes; they refuse it otherwise")
     .option("--if-version <version>", "refuse unless this version is in force");
 }
 
 async function change(
   flags: ChangeFlags,
-  { method, path, body }: { readonly method: "PUT" | "POST"; readonly path: string; readonly body: string },
+  { method, path, body }: { readonly method: "PUT" | "PATCH" | "POST"; readonly path: string; readonly body: string },
 ): Promise<void> {
   const query = new URLSearchParams();
   if (flags.dryRun === true) query.set("dry-run", "true");
+  if (flags.force === true) query.set("force", "true");
   if (flags.ifVersion !== undefined) query.set("if-version", flags.ifVersion);
   const below = query.size === 0 ? path : `${path}?${query.toString()}`;
   const by = flags.by === undefined ? {} : { by: flags.by };
-  const { outcome, version } = (await callAdmin(flags, {
+  const answer = (await callAdmin(flags, {
     method,
     path: `/policy${below}`,
     body,
     ...by,
   })) as PolicyOutcome;
-  process.stdout.write(`${OUTCOME_TEXTS[outcome]} ${version}\n`);
+  process.stdout.write(outcomeText(answer));
 }
 
 const OUTCOME_TEXTS: Readonly<Record<PolicyOutcome["outcome"], string>> = {
@@ -122,9 +143,23 @@ const OUTCOME_TEXTS: Readonly<Record<PolicyOutcome["outcome"], string>> = {
   checked: "it could be put into force; nothing was changed: version",
   refused: "refused: version",
 };
+const VALUE_CHARS_MAX = 200;
 
-/** `--set` pairs as a merge patch. */
-function patchOf(pairs: readonly string[]): unknown {
+/** What became of it, and a line for each key that has another value. */
+function outcomeText(answer: PolicyOutcome): string {
+  const changes = "changes" in answer ? answer.changes : [];
+  const isNothing = answer.outcome === "checked" && changes.length === 0;
+  const lines = changes.map(({ path, before, after }) => `  ${path}: ${valueText(before)} → ${valueText(after)}\n`);
+  return `${OUTCOME_TEXTS[isNothing ? "unchanged" : answer.outcome]} ${answer.version}\n${lines.join("")}`;
+}
+
+function valueText(value: unknown): string {
+  if (value === undefined) return "nothing";
+  const text = JSON.stringify(value);
+  return text.length > VALUE_CHARS_MAX ? `${text.slice(0, VALUE_CHARS_MAX)}…` : text;
+}
+
+function overridesOf(pairs: readonly string[]): Override[] {
   const overrides: Override[] = [];
   const lines: string[] = [];
   const root = schemaNode(CONFIG_SCHEMA);
@@ -134,5 +169,5 @@ function patchOf(pairs: readonly string[]): unknown {
     else overrides.push(override);
   }
   if (lines.length > 0) throw new ConfigError(lines);
-  return applyOverrides({}, overrides);
+  return overrides;
 }

@@ -38,13 +38,20 @@ export interface PolicyHistory {
   readonly refused: readonly RefusedChange[];
 }
 
+/** A key that has another value; left out where it has none. Lists are values as a whole. */
+export interface ChangedKey {
+  readonly path: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
+}
+
 export type PolicyOutcome =
   /** In force from the next decision on. */
-  | { readonly outcome: "applied"; readonly version: number }
+  | { readonly outcome: "applied"; readonly version: number; readonly changes: readonly ChangedKey[] }
   /** It is what is in force already. */
   | { readonly outcome: "unchanged"; readonly version: number }
   /** It could be; nothing was changed, as was asked for. */
-  | { readonly outcome: "checked"; readonly version: number }
+  | { readonly outcome: "checked"; readonly version: number; readonly changes: readonly ChangedKey[] }
   /** Nothing was changed. `version` is in force. */
   | { readonly outcome: "refused"; readonly version: number; readonly problems: readonly string[] };
 
@@ -53,6 +60,8 @@ export interface PolicyRequest {
   readonly by: string;
   /** Check it and change nothing. */
   readonly dryRun: boolean;
+  /** Roll back the rollouts under way that it would change something of, which refuse it otherwise. */
+  readonly force?: boolean;
   /** Refuse it unless this version is in force; undefined for whichever. */
   readonly ifVersion: number | undefined;
 }

@@ -44,7 +44,8 @@ export function policyRoutes({ desk, access, hasToken }: PolicyRoutesOptions): (
     });
     app.get(`${PATH}/history`, (c) => c.json(desk.history()));
     app.put(PATH, limit, (c) => changed(c, desk, (body, request) => desk.change(body, "replace", request)));
-    app.post(PATH, limit, (c) => changed(c, desk, (body, request) => desk.change(body, "merge", request)));
+    for (const merge of ["PATCH", "POST"])
+      app.on(merge, PATH, limit, (c) => changed(c, desk, (body, request) => desk.change(body, "merge", request)));
     app.post(`${PATH}/rollback`, limit, (c) =>
       changed(c, desk, (body, request) => desk.rollback(isFields(body) ? body["version"] : undefined, request)),
     );
@@ -69,13 +70,14 @@ async function changed(
 
 function requestOf(c: PolicyContext): PolicyRequest | string[] {
   const ifVersion = numberOf(c.req.query("if-version"));
-  const dryRun = c.req.query("dry-run") ?? "false";
+  const [dryRun, force] = [c.req.query("dry-run") ?? "false", c.req.query("force") ?? "false"];
   const problems = [
     ...(ifVersion === "wrong" ? ["if-version: expected the number of a version"] : []),
     ...(dryRun === "true" || dryRun === "false" ? [] : ["dry-run: expected true or false"]),
+    ...(force === "true" || force === "false" ? [] : ["force: expected true or false"]),
   ];
   if (problems.length > 0 || ifVersion === "wrong") return problems;
-  return { by: callerOf(c), dryRun: dryRun === "true", ifVersion };
+  return { by: callerOf(c), dryRun: dryRun === "true", force: force === "true", ifVersion };
 }
 
 function numberOf(text: string | undefined): number | undefined | "wrong" {

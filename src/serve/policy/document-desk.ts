@@ -23,7 +23,7 @@ export function policyFromDocument(
   return policyOf({ config, ...resolveProfiles(config, { environment, readsFiles: false }) }, running);
 }
 
-/** The same of JSON or YAML, as a whole. */
+/** What a text of JSON or YAML asks for, laid over the configuration. */
 export function policyFromText(text: string, ground: PolicyGround, running: Config, environment: Environment): Policy {
   let document: unknown;
   try {
@@ -39,7 +39,13 @@ const ALIASES_MAX = 100;
 
 /** The admin API's side of the keeper. */
 export function documentDesk(keeper: PolicyKeeper, running: Config, environment: Environment): PolicyDesk {
-  const proposal = ({ by, dryRun, ifVersion }: PolicyRequest) => ({ source: "admin", by, dryRun, ifVersion });
+  const proposal = ({ by, dryRun, force = false, ifVersion }: PolicyRequest) => ({
+    source: "admin",
+    by,
+    dryRun,
+    force,
+    ifVersion,
+  });
   return {
     bytesMax: running.policy.documentBytesMax,
     view: (version) => keeper.view(version),

@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import type { ServePlan } from "../serve-plan.ts";
-import { type Policy, policyOf } from "./policy.ts";
+import { type Policy, policyOf, policyOver } from "./policy.ts";
 import { FILE_SOURCE } from "./policy-keeper.ts";
-import type { OfferPolicy, PolicySource } from "./policy-source.ts";
+import type { OfferPolicy, PolicyProposal, PolicySource } from "./policy-source.ts";
 import { RepeatedLook } from "./repeated-look.ts";
 import type { Config } from "#config/schema.ts";
 
@@ -68,7 +68,8 @@ export class FileSource implements PolicySource {
       ({ config } = plan);
       return policy;
     };
-    const { outcome } = offer({ source: this.name, by: configFile, note: "", read });
+    const over: PolicyProposal["over"] = (...policies) => policyOver(...policies, running);
+    const { outcome } = offer({ source: this.name, by: configFile, note: "", read, over });
     this.#refused = outcome === "refused";
     if (outcome !== "refused" && config !== undefined) reread?.(config);
   }

@@ -28,7 +28,8 @@ export function livePolicies({ state, share, faults: { report }, ...options }: O
     report,
     folder,
     past,
-    objections: (asked) => rollouts.objections(asked),
+    objections: (asked, inForce) => rollouts.objections(asked, inForce),
+    giveWay: (asked, inForce, by) => rollouts.giveWay(asked, inForce, by),
     reread: ({ rollout }) => rollouts.follow(rollout.start),
   });
   const { config } = plan;

@@ -12,8 +12,8 @@ import type { ServePlan } from "../serve-plan.ts";
 import { documentDesk } from "./document-desk.ts";
 import { FileSource } from "./file-source.ts";
 import type { StateFolder } from "../state/state-folder.ts";
-import { type Policy, policyOf } from "./policy.ts";
-import { type PolicyChange, PolicyKeeper, type PolicyPast } from "./policy-keeper.ts";
+import { policyOf } from "./policy.ts";
+import { type PolicyChange, PolicyKeeper, type PolicyKeeperOptions, type PolicyPast } from "./policy-keeper.ts";
 import { policiesText } from "./saved-policies.ts";
 import type { PolicyProposal, PolicySource } from "./policy-source.ts";
 
@@ -30,7 +30,9 @@ export interface LivePolicyOptions {
   readonly past: PolicyPast | undefined;
   readonly folder: StateFolder | undefined;
   /** What stands in the way of a policy that is well by itself. */
-  readonly objections: (policy: Policy) => readonly string[];
+  readonly objections: NonNullable<PolicyKeeperOptions["objections"]>;
+  /** Whatever stands in the way gives way. */
+  readonly giveWay: NonNullable<PolicyKeeperOptions["giveWay"]>;
   /** The configuration was read again: rollouts that it has are followed. */
   readonly reread: (config: Config) => void;
 }
@@ -54,7 +56,7 @@ export interface LivePolicy {
 
 /** The policy of a plan, put in force again where a later one was kept; watches nothing before it is started. */
 export function livePolicy(options: LivePolicyOptions): LivePolicy {
-  const { plan, environment, tap, report, gateway, past, folder, objections, reread } = options;
+  const { plan, environment, tap, report, gateway, past, folder, objections, giveWay, reread } = options;
   const running = plan.config;
   const define = (name: string, profile: ProfileSpec): void => {
     tap.accept({ kind: "profile-changed", at: nowMicros(), name, profile });
@@ -84,19 +86,13 @@ export function livePolicy(options: LivePolicyOptions): LivePolicy {
     start,
     past,
     objections,
+    giveWay,
     changed: () => void keep(),
     historyMax: running.policy.historyMax,
     apply,
     report: (proposal, outcome) => report(eventOf(proposal, outcome)),
   });
-  const keep = async (): Promise<void> => {
-    try {
-      await folder?.policy.write(policiesText(keeper.past));
-    } catch (error) {
-      const detail = `${folder?.path}: ${error instanceof Error ? error.message : String(error)}`;
-      report({ kind: "state-failed", detail, done: "it decides all the same; a restart would not know of it" });
-    }
-  };
+  const keep = () => keepPolicies(keeper, folder, report);
   void keep();
   workloads.changed = () => {
     const { policy, version } = keeper.latest;
@@ -125,6 +121,19 @@ export function livePolicy(options: LivePolicyOptions): LivePolicy {
   };
 }
 
+async function keepPolicies(
+  keeper: PolicyKeeper,
+  folder: StateFolder | undefined,
+  report: FaultLog["report"],
+): Promise<void> {
+  try {
+    await folder?.policy.write(policiesText(keeper.past));
+  } catch (error) {
+    const detail = `${folder?.path}: ${error instanceof Error ? error.message : String(error)}`;
+    report({ kind: "state-failed", detail, done: "it decides all the same; a restart would not know of it" });
+  }
+}
+
 /** Everything that is watched. The admin API is not: its calls come by themselves. */
 function sourcesOf({ config, configFile, reload }: ServePlan, reread: (config: Config) => void): PolicySource[] {
   const { watchMillis } = config.policy;
@@ -136,6 +145,9 @@ export function gatewayLimits({ limits: { holdMillis, ...limits } }: Config) {
   return holdMillis === undefined ? limits : { ...limits, holdMillis };
 }
 
+/** Changed keys that a log line names. */
+const PATHS_MAX = 10;
+
 function eventOf(
   { source, by, note }: Pick<PolicyProposal, "source" | "by" | "note">,
   outcome: PolicyOutcome,
@@ -143,7 +155,15 @@ function eventOf(
   const from = [source, by, note].filter((text) => text !== "").join(", ");
   const { version } = outcome;
   if (outcome.outcome !== "refused") {
-    return { kind: "policy-changed", detail: `from ${from}`, done: "it decides from now on", figures: { version } };
+    const paths = "changes" in outcome ? outcome.changes.map(({ path }) => path) : [];
+    const more = paths.length > PATHS_MAX ? [`${paths.length - PATHS_MAX} more`] : [];
+    const keys = [...paths.slice(0, PATHS_MAX), ...more].join(", ");
+    return {
+      kind: "policy-changed",
+      detail: `from ${from}: ${keys}`,
+      done: "it decides from now on",
+      figures: { version },
+    };
   }
   const detail = `from ${from}: ${outcome.problems.join("; ")}`;
   return {

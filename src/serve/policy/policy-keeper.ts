@@ -1,6 +1,7 @@
 import { ConfigError } from "#config/config-error.ts";
 import { FIRST_POLICY_VERSION } from "#core/plugin/spec.ts";
 import type { PolicyHistory, PolicyOutcome, PolicyView, RefusedChange } from "#live/policy/policy-desk.ts";
+import { changedKeys } from "./changed-keys.ts";
 import type { Policy } from "./policy.ts";
 import type { OfferPolicy, PolicyProposal } from "./policy-source.ts";
 
@@ -28,7 +29,9 @@ export interface PolicyKeeperOptions {
   /** What was in force before, whose numbers go on; absent where nothing was kept. */
   readonly past?: PolicyPast | undefined;
   /** What stands in the way of a policy that is well by itself, each with its path. */
-  readonly objections?: (policy: Policy) => readonly string[];
+  readonly objections?: (asked: Policy, inForce: Policy) => readonly string[];
+  /** Whatever stands in the way of a policy gives way to it. */
+  readonly giveWay?: (asked: Policy, inForce: Policy, by: string) => void;
   /** Notified after a change, for what survives a restart. */
   readonly changed?: () => void;
   /** Versions that are remembered, that in force among them. */
@@ -56,6 +59,8 @@ export class PolicyKeeper {
   readonly #refused: RefusedChange[] = [];
   readonly #counts = new Map<string, { readonly source: string; readonly outcome: string; count: number }>();
   #configured: Policy;
+  /** What sources that hold a policy held last. */
+  readonly #held = new Map<string, Policy>();
   #forgotten = 0;
 
   constructor(options: PolicyKeeperOptions) {
@@ -122,32 +127,39 @@ export class PolicyKeeper {
     if (ifVersion !== undefined && ifVersion !== version) {
       return { outcome: "refused", version, problems: [`version: expected ${ifVersion} in force, got ${version}`] };
     }
+    let asked: Policy;
     let policy: Policy;
     try {
-      policy = proposal.read({
+      asked = proposal.read({
         inForce,
         configured: this.#configured,
         remembered: (asked) => this.#versions.find((one) => one.version === asked)?.policy,
       });
+      const before = this.#held.get(proposal.source) ?? this.#configured;
+      policy = proposal.over?.(inForce, before, asked) ?? asked;
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       return { outcome: "refused", version, problems: error.lines };
     }
-    const problems = this.#options.objections?.(policy) ?? [];
-    if (problems.length > 0) return { outcome: "refused", version, problems };
-    if (proposal.dryRun === true) return { outcome: "checked", version };
-    const isFile = proposal.source === FILE_SOURCE;
-    // A file with the content that it had before takes nothing back that was changed since.
-    const known = isFile ? this.#configured : inForce;
-    if (isFile) {
-      this.#configured = policy;
-      this.#options.changed?.();
-    }
-    if (policy.text === known.text || policy.text === inForce.text) return { outcome: "unchanged", version };
-    return this.#apply(proposal, policy);
+    // A promotion is what its rollout is for.
+    const problems = proposal.source === "rollout" ? [] : (this.#options.objections?.(policy, inForce) ?? []);
+    if (problems.length > 0 && proposal.force !== true) return { outcome: "refused", version, problems };
+    const changes = changedKeys(inForce.document, policy.document);
+    if (proposal.dryRun === true) return { outcome: "checked", version, changes };
+    if (proposal.over !== undefined) this.#holds(proposal.source, asked);
+    if (changes.length === 0) return { outcome: "unchanged", version };
+    if (problems.length > 0) this.#options.giveWay?.(policy, inForce, proposal.by);
+    return { outcome: "applied", version: this.#apply(proposal, policy), changes };
   }
 
-  #apply({ source, by, note }: PolicyProposal, policy: Policy): PolicyOutcome {
+  #holds(source: string, policy: Policy): void {
+    this.#held.set(source, policy);
+    if (source !== FILE_SOURCE) return;
+    this.#configured = policy;
+    this.#options.changed?.();
+  }
+
+  #apply({ source, by, note }: PolicyProposal, policy: Policy): number {
     const version = this.version + 1;
     this.#options.apply({ policy, version, source });
     const at = this.#now().toISOString();
@@ -157,7 +169,7 @@ export class PolicyKeeper {
       this.#forgotten++;
     }
     this.#options.changed?.();
-    return { outcome: "applied", version };
+    return version;
   }
 
   #keepRefused({ source, by }: PolicyProposal, problems: readonly string[]): void {

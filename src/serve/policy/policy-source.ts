@@ -18,10 +18,17 @@ export interface PolicyProposal {
   readonly note: string;
   /** Check it and change nothing. */
   readonly dryRun?: boolean;
+  /** What stands in the way gives way. */
+  readonly force?: boolean;
   /** Refuse it unless this version is in force. */
   readonly ifVersion?: number | undefined;
   /** The whole policy; throws ConfigError with all that is wrong. Waits for nothing and changes nothing. */
   readonly read: (ground: PolicyGround) => Policy;
+  /**
+   * Of a source that holds a policy and offers it again whenever that changes: `inForce` with what differs between
+   * `before`, which it held last, and `asked`. What it did not change stays, whoever changed it since. Throws ConfigError.
+   */
+  readonly over?: (inForce: Policy, before: Policy, asked: Policy) => Policy;
 }
 
 /** The one way to change the policy of a running gateway, whatever the source. Synchronous; never throws. */

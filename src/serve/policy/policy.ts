@@ -1,7 +1,8 @@
 import { ConfigError } from "#config/config-error.ts";
-import { type PolicyDocument, fixedDifferences, policyDocument } from "#config/policy-document.ts";
+import { patchBetween } from "#config/merge-patch.ts";
+import { configOver, type PolicyDocument, fixedDifferences, policyDocument } from "#config/policy-document.ts";
 import { pathText, problemLine } from "#config/problem.ts";
-import type { ResolvedProfiles } from "#config/resolve-profiles.ts";
+import { type ResolvedProfiles, resolveProfiles } from "#config/resolve-profiles.ts";
 import type { Config } from "#config/schema.ts";
 import { buildProfile } from "#core/profile/build-profile.ts";
 
@@ -36,4 +37,16 @@ export function policyOf(asked: ResolvedProfiles & { readonly config: Config }, 
   }
   if (lines.length > 0) throw new ConfigError(lines);
   return { config, profile, profiles, document, text };
+}
+
+/** `inForce` with what differs between two policies of one source. Throws ConfigError. */
+export function policyOver(
+  inForce: Policy,
+  before: Pick<Policy, "document" | "text">,
+  asked: Policy,
+  running: Config,
+): Policy {
+  if (before.text === inForce.text) return asked;
+  const config = configOver(running, inForce.document, patchBetween(before.document, asked.document), "merge");
+  return policyOf({ config, ...resolveProfiles(config, { environment: {}, readsFiles: false }) }, running);
 }

@@ -1,5 +1,5 @@
 import { ConfigError } from "#config/config-error.ts";
-import type { OfferPolicy, PolicyGround, PolicySource } from "./policy-source.ts";
+import type { OfferPolicy, PolicyGround, PolicyProposal, PolicySource } from "./policy-source.ts";
 import type { Policy } from "./policy.ts";
 import { RepeatedLook } from "./repeated-look.ts";
 
@@ -10,6 +10,8 @@ export interface RedisSourceOptions {
   readonly read: (key: string) => Promise<string | undefined>;
   /** The policy of a document, laid over the configuration; throws ConfigError. */
   readonly policyOf: (text: string, ground: PolicyGround) => Policy;
+  /** The policy in force with what differs between two of them; throws ConfigError. */
+  readonly over: NonNullable<PolicyProposal["over"]>;
   readonly bytesMax: number;
   /** Time between two looks. */
   readonly watchMillis: number;
@@ -44,7 +46,7 @@ export class RedisSource implements PolicySource {
   }
 
   async #looked(offer: OfferPolicy): Promise<void> {
-    const { key, read, policyOf, bytesMax } = this.#options;
+    const { key, read, policyOf, over, bytesMax } = this.#options;
     const text = await read(key).catch(() => undefined);
     if (this.#looks?.isStopped === true || text === undefined || text === this.#offered) return;
     this.#offered = text;
@@ -57,6 +59,7 @@ export class RedisSource implements PolicySource {
         if (bytes > bytesMax) throw new ConfigError([`${key}: expected at most ${bytesMax} bytes, got ${bytes}`]);
         return policyOf(text, ground);
       },
+      over,
     });
     this.#refused = outcome === "refused";
   }

@@ -1,10 +1,10 @@
 import { ConfigError } from "#config/config-error.ts";
-import { configOver } from "#config/policy-document.ts";
+import { configOver, type PolicyDocument } from "#config/policy-document.ts";
 import { resolveProfiles } from "#config/resolve-profiles.ts";
 import type { Config } from "#config/schema.ts";
 import { FIRST_POLICY_VERSION } from "#core/plugin/spec.ts";
 import { Fields } from "#trace/fields.ts";
-import { type Policy, policyOf } from "./policy.ts";
+import { type Policy, policyOf, policyOver } from "./policy.ts";
 import type { PolicyPast } from "./policy-keeper.ts";
 
 const VERSION = 1;
@@ -20,8 +20,8 @@ export function policiesText({
 }
 
 /**
- * The policies before a restart, that in force last. Where the configuration has changed since they were kept, it is in
- * force under the next number; where it has not, what was changed meanwhile stays. A remembered policy that this
+ * The policies before a restart, that in force last. What of the configuration has changed since they were kept is in
+ * force under the next number; all else that was changed meanwhile stays. A remembered policy that this
  * version or configuration cannot have is left out; where that in force is one, the configuration is in force. Throws
  * an Error for what is no such text.
  */
@@ -46,12 +46,27 @@ export function pastPolicies(value: unknown, start: Policy, running: Config, now
     return [{ version: number, at, source, by, note, policy }];
   });
   const lastVersion = last.integer("version", FIRST_POLICY_VERSION);
-  const stands = versions.at(-1)?.version === lastVersion && fields.string("configured") === start.text;
+  const inForce = versions.at(-1)?.version === lastVersion ? versions.at(-1)?.policy : undefined;
+  const policy = inForce && changedSince(inForce, fields.string("configured"), start, running);
   const next = { version: lastVersion + 1, at: now, source: "start", by: "", note: "the configuration had changed" };
   return {
-    versions: stands ? versions : [...versions, { ...next, policy: start }],
+    versions:
+      policy !== undefined && policy.text === inForce?.text
+        ? versions
+        : [...versions, { ...next, policy: policy ?? start }],
     forgotten: fields.integer("forgotten", 0),
   };
+}
+
+/** `inForce` with what the configuration changed since it was kept; undefined where that gives no policy. */
+function changedSince(inForce: Policy, before: string, start: Policy, running: Config): Policy | undefined {
+  if (before === start.text) return inForce;
+  try {
+    return policyOver(inForce, { text: before, document: JSON.parse(before) as PolicyDocument }, start, running);
+  } catch (error) {
+    if (error instanceof ConfigError || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }
 
 function policyFrom(document: unknown, start: Policy, running: Config): Policy | undefined {

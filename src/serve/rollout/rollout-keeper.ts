@@ -16,6 +16,7 @@ import { RolloutShare } from "./rollout-share.ts";
 import type { SavedRollout } from "./saved-rollout.ts";
 import { askedRollout } from "./rollout-spec.ts";
 import { rolloutViewOf } from "./rollout-view-of.ts";
+import { inTheWay, objectionsOf } from "./rollouts-in-the-way.ts";
 import { StandingPromotions } from "./standing-promotions.ts";
 import { WaitingRollouts } from "./waiting-rollouts.ts";
 
@@ -141,16 +142,19 @@ export class RolloutKeeper implements RolloutDesk {
     return { outcome: "applied", rollout: view! };
   }
 
-  /** What a policy changes of what a rollout under way compares. */
-  readonly objections = ({ profiles }: Policy): string[] =>
-    this.#rollouts.book.filter(isUnderWay).flatMap(({ plan: { name } }) => {
-      const own = Object.entries(this.#rollouts.spec(name)!.profiles);
-      return own.flatMap(([profile, spec]) => {
-        const asked = Object.values(profiles).find((one) => one.name === profile);
-        if (asked === undefined || JSON.stringify(asked.spec) === JSON.stringify(spec)) return [];
-        return [`profiles.${profile}: expected it as it is while rollout ${name} compares it; end that one first`];
-      });
-    });
+  /** What a policy changes of what rollouts under way, or planned, compare and are made beside. */
+  objections(asked: Policy, inForce: Policy): string[] {
+    return inTheWay(this.#rollouts, asked, inForce).flatMap(objectionsOf);
+  }
+
+  /** Rolls back those that it changes something of, and forgets those that have not begun. */
+  giveWay(asked: Policy, inForce: Policy, by: string): void {
+    const at = this.#options.now();
+    for (const { name, paths } of inTheWay(this.#rollouts, asked, inForce)) {
+      const reason = `${paths.join(", ")} had to change`;
+      if (this.#step(name, "rollback", { at, arm: "", reason, by }).length > 0) this.#forget(name, `${by}: ${reason}`);
+    }
+  }
 
   /** One look, as the clock has it. */
   tick(): void {
@@ -213,17 +217,8 @@ export class RolloutKeeper implements RolloutDesk {
     return name;
   }
 
-  #step(
-    rollout: string,
-    step: StepKind,
-    {
-      at,
-      arm,
-      reason,
-      by,
-    }: { readonly at: Micros; readonly arm: string; readonly reason: string; readonly by: string },
-  ): readonly string[] {
-    return this.#take({ kind: "rollout-step", at, rollout, step, arm, reason, by });
+  #step(rollout: string, step: StepKind, how: Pick<RolloutStep, "at" | "arm" | "reason" | "by">): readonly string[] {
+    return this.#take({ kind: "rollout-step", rollout, step, ...how });
   }
 
   /** A promotion changes the policy first: both happen in one run of the event loop, between two decisions. */
@@ -271,6 +266,14 @@ export class RolloutKeeper implements RolloutDesk {
     const { rules } = this.#rollouts.spec(name)!;
     const watch = this.#rollouts.watch(name)!;
     return rolloutViewOf({ watch, rules, ...this.#memory.story(name) }, at, this.#memory.wallOf);
+  }
+
+  /** One that has not begun. */
+  #forget(rollout: string, why: string): void {
+    this.#give({ kind: "rollout-removed", at: this.#options.now(), rollout });
+    this.#memory.forget(rollout);
+    this.#options.report({ kind: "rollout-step", detail: `${rollout}, removed by ${why}`, done: DONE.rollback });
+    void this.#changed();
   }
 
   #letGo(): void {

@@ -33,7 +33,7 @@ function holds({ plan: { model, arms }, promoted }: RolloutState, policy: Policy
 }
 
 /** Name of the profile that a model's requests are routed by; of the default one where none is named. */
-function profileFor({ config, profiles, profile }: Policy, model: string): string {
+export function profileFor({ config, profiles, profile }: Policy, model: string): string {
   const key = model === "" ? undefined : config.routing.models[model];
   return (key === undefined ? undefined : profiles[key]?.name) ?? profile.name;
 }

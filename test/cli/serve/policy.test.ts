@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -71,22 +71,86 @@ async function drivenByCommands(t: Parameters<typeof gnomon>[0], url: string): P
     "--by",
     "me",
   );
-  assert.deepEqual([set.code, set.out], [0, "in force: version 14\n"], set.said);
+  assert.equal(set.code, 0, set.said);
+  assert.match(set.out, /^in force: version 14\n {2}routing\.profile: ".*" → "round-robin"\n/);
+  assert.match(set.out, /^ {2}limits\.attemptsMax: \d → 9$/m);
   const wrong = await policy("set", "--set", "limits.attemptsMax=99");
   assert.equal(wrong.code, 2);
   assert.match(wrong.said, /^limits\.attemptsMax: expected an integer in \[1, 16\], got 99$/);
   const tried = await policy("rollback", "13", "--dry-run");
-  assert.equal(tried.out, "it could be put into force; nothing was changed: version 14\n");
+  assert.match(
+    tried.out,
+    /^it could be put into force; nothing was changed: version 14\n {2}routing\.profile: "round-r/,
+  );
   const late = await policy("rollback", "13", "--if-version", "13");
   assert.deepEqual([late.code, late.said], [2, "version: expected 13 in force, got 14"]);
   const back = await policy("rollback", "13", "--by", "me");
-  assert.deepEqual([back.code, back.out], [0, "in force: version 15\n"], back.said);
+  assert.equal(back.code, 0, back.said);
+  assert.match(back.out, /^in force: version 15\n/);
   const again = await policy("get");
   assert.equal(again.out.split("\n").slice(1).join("\n"), got.out.split("\n").slice(1).join("\n"));
   const history = await policy("history");
   assert.match(history.out, /15 .*│ admin +│ me +│.*│ rollback to 13 /);
   assert.match(history.out, /Refused, nothing changed:[^]*limits\.attemptsMax/);
 }
+
+test("policy set leaves alone what it does not name, shows what it changes, and replaces where that is asked for", async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), "gnomon-policy-set-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const args = [
+    "--port",
+    "0",
+    "--set",
+    "emulate.count=1",
+    "--set",
+    "admin.tokenEnv=STORM_TOKEN",
+    "--log-level",
+    "error",
+  ];
+  const served = gnomon(t, args, { STORM_TOKEN: TOKEN });
+  const [, url = ""] = await served.said(READY);
+  process.env["STORM_TOKEN"] = TOKEN;
+  t.after(() => delete process.env["STORM_TOKEN"]);
+  const policy = (...argv: string[]) =>
+    inProcess(t, [policyCommand()], ["policy", ...argv, "--url", url, "--token-env", "STORM_TOKEN"]);
+  const limit = join(directory, "limit.yaml");
+  writeFileSync(
+    limit,
+    "admission: { limits: { all: { type: token-bucket, bucketTokens: 60, refillPerSecond: 1 } } }\n",
+  );
+  const inForce = async () => (await policy("get")).out;
+
+  await policy("set", "--set", "routing.profile=lmetric", "--set", "routing.models={m: sticky}");
+  const tried = await policy("set", limit, "--dry-run");
+  const made = await policy("set", limit);
+  assert.equal(tried.out.replace(/^.*\n/, ""), made.out.replace(/^.*\n/, ""));
+  assert.match(made.out, /^in force: version 3\n {2}admission\.limits\.all: nothing → \{"type":"token-bucket".*\}\n$/);
+  assert.match(await inForce(), /^ {2}profile: lmetric$[^]*all:$/m);
+  assert.match((await policy("set", limit)).out, /^nothing to change, it is what is in force: version 3\n$/);
+  assert.match((await policy("set", limit, "--dry-run")).out, /^nothing to change/);
+
+  // An empty mapping is a value.
+  const emptied = await policy("set", "--set", "routing.models={}");
+  assert.match(emptied.out, /^in force: version 4\n {2}routing\.models\.m: "sticky" → nothing\n/);
+  assert.match((await policy("set", "--set", "routing.models={}")).out, /^nothing to change/);
+
+  const replaced = await policy("set", limit, "--replace");
+  assert.match(replaced.out, /^in force: version 5\n {2}routing\.profile: "lmetric" → "gnomon"\n/);
+  const wrong = await policy("set", "--set", "routing.profile=lmetric", "--replace");
+  assert.deepEqual(
+    [wrong.code, wrong.said.startsWith("--replace: expected together with a file")],
+    [2, true],
+    wrong.said,
+  );
+
+  const patch = await fetch(`${url}/gnomon/admin/policy?dry-run=true`, {
+    method: "PATCH",
+    headers: { authorization: `Bearer ${TOKEN}` },
+    body: '{"limits":{"attemptsMax":9}}',
+  });
+  const changes = [{ path: "limits.attemptsMax", before: 3, after: 9 }];
+  assert.deepEqual(await patch.json(), { outcome: "checked", version: 5, changes });
+});
 
 test("the admin API is closed without a token, to loopback too, and to whoever has another one", async (t) => {
   const args = ["--port", "0", "--set", "emulate.timeScale=1000", "--set", "emulate.count=1", "--log-level", "error"];
@@ -99,7 +163,7 @@ test("the admin API is closed without a token, to loopback too, and to whoever h
     const body = method === "GET" ? {} : { body: "{}" };
     return (await fetch(`${url}/gnomon/admin/policy${below}`, { method, headers, ...body })).status;
   };
-  for (const method of ["GET", "PUT", "POST"]) {
+  for (const method of ["GET", "PUT", "PATCH", "POST"]) {
     assert.equal(await status(closedUrl, method, TOKEN), 403, method);
     assert.equal(await status(openUrl, method, "another"), 401, method);
     assert.equal(await status(openUrl, method, TOKEN), 200, method);

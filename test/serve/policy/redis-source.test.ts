@@ -21,6 +21,7 @@ test("what the key holds is offered once each time that it changes; a Redis that
       return now;
     },
     policyOf: (text) => ({ text }) as unknown as Policy,
+    over: (_inForce, _before, asked) => asked,
     bytesMax: 1_000,
     watchMillis: 1,
   });
@@ -43,6 +44,7 @@ test("a document that is too large is refused by its size", async (t) => {
     key: "k",
     read: () => Promise.resolve("x".repeat(11)),
     policyOf: () => assert.fail("it is not read"),
+    over: (_inForce, _before, asked) => asked,
     bytesMax: 10,
     watchMillis: 1_000,
   });
@@ -65,11 +67,15 @@ test("what was refused is offered again when it is retried, and what was accepte
       return Promise.resolve("a: 1");
     },
     policyOf: (text) => ({ text }) as unknown as Policy,
+    over: (_inForce, _before, asked) => asked,
     bytesMax: 1_000,
     watchMillis: 1,
   });
   t.after(() => source.stop());
-  source.start(() => ({ outcome: outcomes[offered++] ?? "applied", version: 1, problems: [] }));
+  source.start(() => {
+    const outcome = outcomes[offered++] ?? "applied";
+    return outcome === "refused" ? { outcome, version: 1, problems: [] } : { outcome, version: 1, changes: [] };
+  });
   const looks = (count: number) => {
     const last = reads + count;
     return until("it is read further times", () => reads >= last);
