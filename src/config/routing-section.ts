@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { ENGINE_FIELDS, ENGINE_HEADERS } from "#core/engine-names.ts";
 import { PROFILE_FILES } from "./profile-files.ts";
 import { BLOCK_TOKENS_MAX, MILLIS_PER_DAY, environmentName, header, headers, millis } from "./schema-value.ts";
 
@@ -120,6 +121,12 @@ export const clients = z.strictObject({
       "Request headers that name the conversation; else session_id, prompt_cache_key or conversation_id of the body.",
     ),
   sloClassHeader: header().default("x-gnomon-slo-class").describe("Request header with the service class."),
+  engineFields: z
+    .array(z.enum([...ENGINE_FIELDS, ...ENGINE_HEADERS]))
+    .default([])
+    .describe(
+      `Fields and headers between engines that clients may send; others are removed from their requests and counted. Known: ${[...ENGINE_FIELDS, ...ENGINE_HEADERS].join(", ")}.`,
+    ),
   requestUsage: z
     .boolean()
     .default(true)

@@ -11,6 +11,7 @@ import type { Refusal } from "./answer/errors.ts";
 import type { GatewayCounters } from "./metrics/gateway-counters.ts";
 import type { Cors } from "./request/cors.ts";
 import type { Identifier } from "./request/identity.ts";
+import type { EngineFields } from "./request/engine-fields.ts";
 import type { FaultEvent } from "./log/fault-log.ts";
 import type { OpenFiles } from "./open-files.ts";
 import type { InFlight } from "./request/in-flight.ts";
@@ -80,6 +81,8 @@ export interface GatewayParts {
   readonly spans: RequestSpans | undefined;
   /** Headers that state how long a client waits, in lower case; the first that it sent counts. */
   readonly timeoutHeaders: readonly string[];
+  /** What of clients' requests is for engines alone. */
+  readonly engineFields: EngineFields;
   /** Clients authenticate to the gateway, so that their keys are not the engines'. */
   readonly keepsAuthorization: boolean;
   /** Answers carry x-gnomon-* headers. */

@@ -10,11 +10,12 @@ import { type ClientAuth, ClientKeys, plainKeys } from "./request/client-auth.ts
 import { type Drained, drainGateway } from "./drain-gateway.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
 import { ModelRewrites } from "./discovery/workload-rules.ts";
-import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "./answer/errors.ts";
+import type { Refusal } from "./answer/errors.ts";
 import { type GatewayCounters, newCounters } from "./metrics/gateway-counters.ts";
 import { GatewayMessage } from "./request/gateway-message.ts";
 import { answerHttpFaults } from "./request/http-faults.ts";
 import { Identifier, type IdentityOptions } from "./request/identity.ts";
+import { malformedTarget, refuseHost } from "./request/malformed-target.ts";
 import { InFlight } from "./request/in-flight.ts";
 import { KnownBodies } from "./request/known-bodies.ts";
 import { InferenceDoor } from "./request/inference-door.ts";
@@ -25,6 +26,8 @@ import { DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "./request/limits
 import { type AdministrationOptions, addRoutes } from "./gateway-routes.ts";
 import { OpenFiles, type OpenFilesOptions } from "./open-files.ts";
 import { listen } from "./listen.ts";
+import type { EngineName } from "#core/engine-names.ts";
+import { EngineFields } from "./request/engine-fields.ts";
 import { EngineCaller } from "./beside/engine-caller.ts";
 import { StoredResponses } from "./beside/stored-responses.ts";
 import { Cors } from "./request/cors.ts";
@@ -71,6 +74,8 @@ export interface GatewayOptions extends Pick<OpenFilesOptions, "filesMax"> {
   readonly cascade?: CascadeOptions;
   /** Headers that state how long a client waits, in lower case; none when left out. */
   readonly timeoutHeaders?: readonly string[];
+  /** Names of engines' own fields and headers that clients may send; none when left out. */
+  readonly engineFields?: readonly EngineName[];
   /** TLS towards clients; plain HTTP when left out. */
   readonly listenTls?: ServerTls | undefined;
   /** How engines are connected to; with Node's roots when left out. */
@@ -196,6 +201,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     continuationBytes: 0,
     releasesUnderWay: 0,
     timeoutHeaders: options.timeoutHeaders ?? [],
+    engineFields: new EngineFields(options.engineFields),
     keepsAuthorization: authOf(options) !== undefined,
     sendsOwnHeaders: options.sendsOwnHeaders ?? true,
     cors: (options.corsOrigins ?? []).length === 0 ? undefined : new Cors(options.corsOrigins ?? []),
@@ -258,20 +264,3 @@ function limitServer(server: Server, limits: GatewayLimits): void {
 /** Node looks only every 30 s for requests that are too slow, which a shorter limit would not notice. */
 const CHECK_MILLIS_MAX = 5_000;
 const CHECKS_PER_LIMIT = 4;
-
-const MALFORMED_TARGET = refusal("bad-request", "The request's host or target is malformed.");
-
-function malformedTarget({ sendsOwnHeaders }: GatewayParts): Response {
-  const body = errorBody(MALFORMED_TARGET);
-  const flat = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), sendsOwnHeaders);
-  const headers = new Headers();
-  for (let i = 0; i < flat.length; i += 2) headers.append(flat[i]!, flat[i + 1]!);
-  return new Response(body, { status: ERRORS["bad-request"].status, headers });
-}
-
-/** HTTP/1.1 requires a host (RFC 9112 3.2). */
-function refuseHost(outgoing: ServerResponse, { sendsOwnHeaders }: GatewayParts): void {
-  const body = errorBody(MALFORMED_TARGET);
-  const own = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), sendsOwnHeaders);
-  outgoing.writeHead(ERRORS["bad-request"].status, [...own, "connection", "close"]).end(body);
-}

@@ -151,7 +151,8 @@ export class PickStream {
     const addresses = this.#shared.addresses.destination(decision, this.#shared.fallbacksMax);
     if (addresses === undefined) return request.refuse(GONE);
     const changed = body === undefined || body.sent === body.given ? undefined : body.sent;
-    const destination = { addresses, bodyBytes: changed?.length };
+    const withheld = request.context.engineFields.headersIn(request.headers);
+    const destination = { addresses, bodyBytes: changed?.length, withheld };
     if (body === undefined) this.#send(routedHeaders(destination));
     else if (this.#requestMode !== BODY_MODE.fullDuplexStreamed) this.#send(routedBody(destination, changed));
     else {

@@ -15,6 +15,8 @@ export interface Destination {
   readonly addresses: string;
   /** Length of the body where the picker sends another one than it got. */
   readonly bodyBytes: number | undefined;
+  /** Headers of the client that no engine is to get. */
+  readonly withheld: readonly string[];
 }
 
 /** The answer to the request's headers, which carries the destination. */
@@ -75,7 +77,8 @@ export function setHeaders(headers: readonly (readonly [name: string, value: str
   };
 }
 
-function destinationHeaders({ addresses, bodyBytes }: Destination): HeaderMutation {
+function destinationHeaders({ addresses, bodyBytes, withheld }: Destination): HeaderMutation {
   const length: [string, string][] = bodyBytes === undefined ? [] : [["content-length", String(bodyBytes)]];
-  return setHeaders([[DESTINATION, addresses], ...length]);
+  const set = setHeaders([[DESTINATION, addresses], ...length]);
+  return withheld.length === 0 ? set : { ...set, removeHeaders: [...withheld] };
 }

@@ -55,6 +55,7 @@ export function towardsClients(
     load: new LoopLoad(),
     limits: gatewayLimits(config),
     timeoutHeaders: clients.timeoutHeaders,
+    engineFields: clients.engineFields,
     requestUsage: clients.requestUsage,
     continuesStreams: clients.continueStreams,
     continuesByText: clients.continueByText,

@@ -87,6 +87,36 @@ test("buffered: the head goes on at once, the answer to the body names the desti
   assert.equal(reply.requestBody.response?.bodyMutation, undefined);
 });
 
+test("what engines arrange among themselves is taken out of head and body, in every mode that shows them", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const headers = { "x-vllm-priority": "-9", "x-prefiller-host-port": "10.9.9.9:1", "x-other": "1" };
+  const sent = chat({ kv_transfer_params: { remote_host: "10.9.9.9" }, vllm_xargs: { priority: 1, mine: 2 } });
+  const left = chat({ vllm_xargs: { mine: 2 } });
+  const removed = ["x-vllm-priority", "x-prefiller-host-port"];
+
+  const duplex = proxy.open();
+  duplex.head({ headers });
+  duplex.body(sent);
+  const [head, piece] = await duplex.nexts(2);
+  assert.deepEqual(head!.requestHeaders?.response?.headerMutation?.removeHeaders, removed);
+  assert.equal(headerOf(head!, "content-length"), String(left.length));
+  assert.deepEqual(pieceOf(piece!), { body: left, endOfStream: true });
+
+  const buffered = proxy.open();
+  buffered.head({ headers, modes: [BUFFERED, NONE] });
+  await buffered.next();
+  buffered.body(sent);
+  const reply = (await buffered.next()).requestBody?.response;
+  assert.deepEqual(reply?.headerMutation?.removeHeaders, removed);
+  assert.equal(String(reply?.bodyMutation?.body), left);
+
+  const unread = proxy.open();
+  unread.head({ headers, modes: [NONE, NONE] });
+  assert.deepEqual((await unread.next()).requestHeaders?.response?.headerMutation?.removeHeaders, removed);
+  const counted = { kv_transfer_params: 2, priority: 2, "x-vllm-priority": 3, "x-prefiller-host-port": 3 };
+  assert.deepEqual({ ...proxy.rig.gateway.counters.stripped }, counted);
+});
+
 test("without a body, or where the proxy sends none in time, the headers alone decide", async (t) => {
   const proxy = await ProxyRig.start(t);
   for (const options of [

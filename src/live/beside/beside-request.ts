@@ -39,7 +39,8 @@ export class BesideRequest implements Swept {
   /** What every call for it has in common. */
   get call() {
     const { headers, requestId } = this;
-    return { headers, requestId, dropAuthorization: this.#context.keepsAuthorization };
+    const { keepsAuthorization: dropAuthorization, engineFields } = this.#context;
+    return { headers, requestId, dropAuthorization, withheld: engineFields.headers };
   }
 
   body(bytesMax: number): Promise<Buffer | Refusal> {

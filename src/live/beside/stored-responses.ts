@@ -61,7 +61,7 @@ export class StoredResponses {
   /** Where a request has to go that follows this answer; at once where that was noted. */
   placeOf(
     id: string,
-    call: Pick<EngineCall, "headers" | "dropAuthorization" | "requestId">,
+    call: Pick<EngineCall, "headers" | "dropAuthorization" | "withheld" | "requestId">,
   ): ResponsePlace | Promise<ResponsePlace> {
     const { counters } = this.#parts;
     const url = this.#places.of(id);
@@ -79,7 +79,7 @@ export class StoredResponses {
 
   async #search(
     id: string,
-    call: Pick<EngineCall, "headers" | "dropAuthorization" | "requestId">,
+    call: Pick<EngineCall, "headers" | "dropAuthorization" | "withheld" | "requestId">,
   ): Promise<ResponsePlace> {
     this.#searches++;
     try {

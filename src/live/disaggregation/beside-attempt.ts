@@ -43,6 +43,7 @@ export class BesideAttempt implements AttemptListener {
     const headers = upstreamHeaders(given, upstream.entry, {
       requestId,
       dropAuthorization: context.keepsAuthorization,
+      withheld: context.engineFields.headers,
     });
     this.#attempt = new Attempt(upstream, { path, headers, body, whole: true }, this);
     this.#attempt.send();

@@ -2,6 +2,8 @@
 export interface GatewayCounters {
   /** Requests answered by the gateway itself, by reason. */
   readonly refused: Record<string, number>;
+  /** What clients sent that is not theirs to send, by its name: taken out of their requests, or not believed. */
+  readonly stripped: Record<string, number>;
   /** Requests that limits refused, by the limit's name. */
   readonly limited: Record<string, number>;
   /** Requests that had to wait for their turn, by what for. */
@@ -79,6 +81,7 @@ export interface GatewayCounters {
 export function newCounters(): GatewayCounters {
   return {
     refused: {},
+    stripped: {},
     limited: {},
     queued: {},
     faults: {},

@@ -49,6 +49,12 @@ const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[]
 const BY_LABEL: readonly (readonly [counter: Labelled, label: string, name: string, help: string])[] = [
   ["refused", "reason", "refusals_total", "Requests that the gateway answered with an error itself."],
   [
+    "stripped",
+    "name",
+    "stripped_total",
+    "Engines' own fields and headers that clients sent and that were removed, by name.",
+  ],
+  [
     "outOfFiles",
     "of",
     "out_of_files_total",

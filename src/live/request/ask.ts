@@ -19,6 +19,7 @@ import { countUp } from "../metrics/gateway-counters.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
 import { askedBy } from "./asked-by.ts";
+import { type Stripped, countEngineHeaders, priorityOf, stripEngineFields } from "./engine-fields.ts";
 import { engineBody } from "./engine-body.ts";
 import { followedBy, type Subset, subsetFollowing } from "./followed-response.ts";
 import { laxBoolean } from "./lax-boolean.ts";
@@ -89,6 +90,7 @@ export function askWithoutBody(asking: AskingRequest, routed: (decision: Routed)
   const model = onlyModel(context.directory) ?? servedModels(context.directory)[0]?.id;
   if (model === undefined) return asking.refuse(noModel(context));
   asking.model = model;
+  countEngineHeaders(asking);
   const by = askedBy(asking, undefined);
   if (isRefusal(by)) return asking.refuse(by);
   const { tenant, user, session } = by.identity;
@@ -125,13 +127,27 @@ function ask(question: Question): void {
   const { context, limits, headers, route } = asking;
   asking.arrivedAt = nowMicros();
   const parsed = parseRequest(route, headers.get("content-type"), body, limits, asking, context.knownBodies);
-  if (parsed instanceof Promise) later(asking, parsed, (known) => askParsed(question, known));
-  else askParsed(question, parsed);
+  if (parsed instanceof Promise) later(asking, parsed, (known) => strip(question, known));
+  else strip(question, parsed);
 }
 
-function askParsed(question: Question, parsed: ParsedRequest | Refusal): void {
-  const { asking } = question;
+/** Without what is for engines alone. */
+function strip(question: Question, parsed: ParsedRequest | Refusal): void {
+  const { asking, body } = question;
   if (isRefusal(parsed)) return asking.refuse(parsed);
+  countEngineHeaders(asking);
+  const goOn = (stripped: Stripped | Refusal): void => {
+    if (isRefusal(stripped)) asking.refuse(stripped);
+    else askParsed({ ...question, body: stripped.body }, stripped.parsed);
+  };
+  const stripped = stripEngineFields(asking, parsed, body);
+  if (stripped === undefined) askParsed(question, parsed);
+  else if (stripped instanceof Promise) later(asking, stripped, goOn);
+  else goOn(stripped);
+}
+
+function askParsed(question: Question, parsed: ParsedRequest): void {
+  const { asking } = question;
   const { context } = asking;
   asking.stream = parsed.stream;
   const asked = parsed.model === "" ? onlyModel(context.directory) : parsed.model;
@@ -256,13 +272,6 @@ function reject(asking: AskingRequest, rejected: Rejected): void {
 }
 
 const NO_PROMPT: TokenizedPrompt = { blocks: EMPTY_CHAIN, promptTokens: 0, exact: false, fellBack: false };
-
-/** vLLM lets a header go before the body. */
-function priorityOf({ headers }: AskingRequest, parsed: ParsedRequest): number {
-  const header = headers.get("x-vllm-priority");
-  const priority = Number(header);
-  return header === "" || !Number.isFinite(priority) ? parsed.priority : priority;
-}
 
 /** Whether one endpoint may compute its prompt and another one answer: of another kind of request nobody knows how. */
 function isDivisible({ route, answeredElsewhere }: AskingRequest, { fields }: ParsedRequest): boolean {

@@ -20,7 +20,8 @@ export function subsetFollowing(asking: AskingRequest, parsed: ParsedRequest): S
   const id = followedBy(asking, parsed);
   const { context, headers, routeId: requestId, subset } = asking;
   if (id === undefined) return subset;
-  const call = { headers, requestId, dropAuthorization: context.keepsAuthorization };
+  const { keepsAuthorization: dropAuthorization, engineFields } = context;
+  const call = { headers, requestId, dropAuthorization, withheld: engineFields.headers };
   const place = context.responses.placeOf(id, call);
   return place instanceof Promise ? place.then((known) => within(known, id, subset)) : within(place, id, subset);
 }

@@ -25,12 +25,12 @@ const NOT_FOR_ENGINES: ReadonlySet<string> = new Set([
   "content-length",
   "expect",
   "accept-encoding",
-  "x-data-parallel-rank",
   "x-request-id",
 ]);
 
 /** vLLM lets it go before the body's. */
-const PRIORITY = "x-vllm-priority";
+export const PRIORITY = "x-vllm-priority";
+const RANK = "x-data-parallel-rank";
 
 const CORS_PREFIX = "access-control-";
 
@@ -41,6 +41,8 @@ export interface UpstreamHeaderOptions {
   readonly requestId: string;
   /** The client's Authorization or x-api-key was meant for the gateway and stays here. */
   readonly dropAuthorization: boolean;
+  /** What else no client may send to an engine, in lower case. */
+  readonly withheld: ReadonlySet<string>;
   /** vLLM's priority in place of the client's; undefined leaves that. */
   readonly priority?: number | undefined;
 }
@@ -49,7 +51,7 @@ export interface UpstreamHeaderOptions {
 export function upstreamHeaders(
   given: RequestHeaders,
   entry: EndpointEntry,
-  { requestId, dropAuthorization, priority }: UpstreamHeaderOptions,
+  { requestId, dropAuthorization, withheld, priority }: UpstreamHeaderOptions,
 ): string[] {
   const { names, raw } = given;
   const named = namedByConnection(given.get("connection"));
@@ -57,14 +59,15 @@ export function upstreamHeaders(
   const dropAuth = dropAuthorization || entry.apiKey !== undefined;
   for (let i = 0; i < names.length; i++) {
     const name = names[i]!;
-    if (NOT_FOR_ENGINES.has(name) || name.startsWith(OWN_PREFIX)) continue;
+    if (NOT_FOR_ENGINES.has(name) || name.startsWith(OWN_PREFIX) || withheld.has(name)) continue;
     if (dropAuth && (name === "authorization" || name === "x-api-key")) continue;
     if (named?.has(name) === true || (priority !== undefined && name === PRIORITY)) continue;
+    if (entry.dataParallelRank !== undefined && name === RANK) continue;
     headers.push(name, raw[2 * i + 1]!);
   }
   if (priority !== undefined) headers.push(PRIORITY, String(priority));
   if (entry.apiKey !== undefined) headers.push("authorization", `Bearer ${entry.apiKey}`);
-  if (entry.dataParallelRank !== undefined) headers.push("x-data-parallel-rank", String(entry.dataParallelRank));
+  if (entry.dataParallelRank !== undefined) headers.push(RANK, String(entry.dataParallelRank));
   return headers;
 }
 

@@ -31,7 +31,7 @@ export interface ParsedRequest {
 }
 
 /** A body of more bytes is read in turns: below that it takes a millisecond or two, whatever it holds within the limits. */
-const READ_AT_ONCE_BYTES = 1 << 16;
+export const READ_AT_ONCE_BYTES = 1 << 16;
 /** Bytes looked over in one turn, about 1 ms. */
 const SCAN_SLICE_BYTES = 1 << 20;
 

@@ -28,6 +28,7 @@ export function openAttempt(
   const headers = upstreamHeaders(given, upstream.entry, {
     requestId,
     dropAuthorization: context.keepsAuthorization,
+    withheld: context.engineFields.headers,
     priority,
   });
   context.spans?.sends(routeId, endpoint, headers);

@@ -175,12 +175,16 @@ describe("a prompt is computed at one endpoint and answered at another", () => {
       },
       { colocateBelowTokens: 1_000 },
     );
-    await withRig(WELL, async (rig) => {
-      await ask(rig.url, { ...CHAT, kv_transfer_params: { do_remote_prefill: true } });
-      assert.equal(asked(rig, 0).length, 0);
-      const [decision] = rig.decisions;
-      assert.ok(decision?.kind === "routed" && decision.colocated === "undivided");
-    });
+    await withRig(
+      WELL,
+      async (rig) => {
+        await ask(rig.url, { ...CHAT, kv_transfer_params: { do_remote_prefill: true } });
+        assert.equal(asked(rig, 0).length, 0);
+        const [decision] = rig.decisions;
+        assert.ok(decision?.kind === "routed" && decision.colocated === "undivided");
+      },
+      { engineFields: ["kv_transfer_params"] },
+    );
   });
 
   test("a request that the prefill engine turns down gets its answer", async () => {

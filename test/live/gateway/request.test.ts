@@ -130,12 +130,16 @@ describe("what the router learns of a request", () => {
     assert.equal((await text("a")).outputTokensMax, undefined);
   });
 
-  test("priority, from the header before the body", async () => {
-    assert.equal((await text("a", { priority: 4 })).priority, 4);
+  test("priority, from the header before the body, where clients may state it", async () => {
+    const allowed: RigOptions = { engineFields: ["priority", "x-vllm-priority"] };
     const headers = { "x-vllm-priority": "-2" };
-    assert.equal((await routed({ ...CHAT, priority: 4 }, { headers })).priority, -2);
-    const endless = JSON.stringify({ ...CHAT, priority: 4 }).replace('"priority":4', '"priority":1e999');
-    assert.equal((await routed(endless)).priority, 0);
+    const prioritized = { ...CHAT, priority: 4 };
+    assert.equal((await routed(prioritized, {}, allowed)).priority, 4);
+    assert.equal((await routed(prioritized, { headers }, allowed)).priority, -2);
+    assert.equal((await routed(prioritized, { headers }, { engineFields: ["priority"] })).priority, 4);
+    assert.equal((await routed(prioritized, { headers })).priority, 0);
+    const endless = JSON.stringify(prioritized).replace('"priority":4', '"priority":1e999');
+    assert.equal((await routed(endless, {}, allowed)).priority, 0);
   });
 
   test("the session, from header or body, as a digest that is equal where what was sent is", async () => {

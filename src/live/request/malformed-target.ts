@@ -1,0 +1,21 @@
+import type { ServerResponse } from "node:http";
+import { ERRORS, errorBody, errorHeaders, refusal } from "../answer/errors.ts";
+import type { GatewayParts } from "../gateway-parts.ts";
+
+const MALFORMED_TARGET = refusal("bad-request", "The request's host or target is malformed.");
+
+/** The answer to a target or a host that the HTTP framework cannot read. */
+export function malformedTarget({ sendsOwnHeaders }: GatewayParts): Response {
+  const body = errorBody(MALFORMED_TARGET);
+  const flat = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), sendsOwnHeaders);
+  const headers = new Headers();
+  for (let i = 0; i < flat.length; i += 2) headers.append(flat[i]!, flat[i + 1]!);
+  return new Response(body, { status: ERRORS["bad-request"].status, headers });
+}
+
+/** HTTP/1.1 requires a host (RFC 9112 3.2). */
+export function refuseHost(outgoing: ServerResponse, { sendsOwnHeaders }: GatewayParts): void {
+  const body = errorBody(MALFORMED_TARGET);
+  const own = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), sendsOwnHeaders);
+  outgoing.writeHead(ERRORS["bad-request"].status, [...own, "connection", "close"]).end(body);
+}
