@@ -113,8 +113,24 @@ export const clients = z.strictObject({
   tenantHeaders: headers()
     .default(["x-gnomon-tenant"])
     .describe(
-      "Request headers that name the tenant if the key is bound to none; otherwise a digest of the API key, or of the body's user.",
+      "Request headers that name the tenant where the gateway has no keys, or the request comes from trustedProxies and its key is bound to none; otherwise a digest of the API key, or of the body's user.",
     ),
+  trustedProxies: z
+    .array(
+      z
+        .union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])
+        .meta({ expected: "an address, or a network such as 10.1.0.0/16" }),
+    )
+    .max(256)
+    .default([])
+    .describe(
+      "Addresses and networks of proxies that name the tenants of requests; they must set tenantHeaders on each, or remove them. With keys, those headers count from nobody else.",
+    ),
+  classes: z
+    .array(z.string().max(64))
+    .max(256)
+    .optional()
+    .describe("Service classes that requests may name whose key is bound to no tenant; unset: every one."),
   sessionHeaders: headers()
     .default(["x-session-id", "x-gnomon-session"])
     .describe(

@@ -32,6 +32,7 @@ import { EngineCaller } from "./beside/engine-caller.ts";
 import { StoredResponses } from "./beside/stored-responses.ts";
 import { Cors } from "./request/cors.ts";
 import { Routes } from "./request/route.ts";
+import { trustedProxies } from "./request/trusted-proxies.ts";
 import { SloRules, type SloRulesOptions } from "./request/slo-rules.ts";
 import type { AttemptWatch } from "./upstream/attempt-watch.ts";
 import { HangWatch } from "./upstream/hang-watch.ts";
@@ -74,6 +75,8 @@ export interface GatewayOptions extends Pick<OpenFilesOptions, "filesMax"> {
   readonly cascade?: CascadeOptions;
   /** Headers that state how long a client waits, in lower case; none when left out. */
   readonly timeoutHeaders?: readonly string[];
+  /** Addresses and networks of proxies whose tenant header counts whatever the key; none when left out. */
+  readonly trustedProxies?: readonly string[];
   /** Names of engines' own fields and headers that clients may send; none when left out. */
   readonly engineFields?: readonly EngineName[];
   /** TLS towards clients; plain HTTP when left out. */
@@ -139,7 +142,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   options.statusRoutes?.(app);
   const allowed = authOf(options) ?? (() => ANYBODY);
   const routes = new Routes(options.extraRoutes);
-  const door = new InferenceDoor(context, allowed, routes);
+  const door = new InferenceDoor(context, allowed, routes, trustedProxies(options.trustedProxies ?? []));
   addRoutes({ app, context, allowed, door, routes, caller, administration: options.administration });
   const server = newServer(app, context, door, options);
   context.openFiles.guard(server);

@@ -20,7 +20,8 @@ export function liveKeys(
   report: FaultLog["report"],
 ): LiveKeys {
   const given = secretOf(clients.keysEnv, environment);
-  const plain = plainKeys((given ?? "").split(",").flatMap((key) => (key.trim() === "" ? [] : [key.trim()])));
+  const texts = (given ?? "").split(",").flatMap((key) => (key.trim() === "" ? [] : [key.trim()]));
+  const plain = plainKeys(texts, clients.classes);
   const file = clients.keysFile;
   if (file === undefined) {
     const auth = given === undefined ? undefined : new ClientKeys(plain).of;
@@ -61,7 +62,7 @@ function keysOf(file: string, text: string): ClientKey[] {
 function keyOf({ name, sha256, tenant, class: sloClass, classes, expires }: KeyEntry): ClientKey {
   return {
     sha256: Buffer.from(sha256, "hex"),
-    client: { tenant: tenant ?? name, sloClass, sloClasses: classes },
+    client: { tenant: tenant ?? name, key: "", sloClass, sloClasses: classes },
     expiresMillis: expires === undefined ? undefined : Date.parse(expires),
   };
 }

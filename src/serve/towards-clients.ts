@@ -56,6 +56,7 @@ export function towardsClients(
     limits: gatewayLimits(config),
     timeoutHeaders: clients.timeoutHeaders,
     engineFields: clients.engineFields,
+    trustedProxies: clients.trustedProxies,
     requestUsage: clients.requestUsage,
     continuesStreams: clients.continueStreams,
     continuesByText: clients.continueByText,

@@ -44,11 +44,17 @@ test("a key opens by its digest alone, as a bearer token or as x-api-key, and na
   const { keys, tenantOf } = opened(t, file, { KEYS: "plain, other" });
   assert.deepEqual(keys.auth!("bearer one", undefined), {
     tenant: "acme",
+    key: "",
     sloClass: "batch",
     sloClasses: ["standard"],
   });
   assert.equal(keys.auth!(undefined, "two")?.tenant, "of-two");
-  assert.deepEqual(keys.auth!("Bearer plain", undefined), { tenant: undefined, sloClass: "", sloClasses: [] });
+  assert.deepEqual(keys.auth!("Bearer plain", undefined), {
+    tenant: undefined,
+    key: sha256("plain"),
+    sloClass: "",
+    sloClasses: undefined,
+  });
   assert.ok(keys.auth!("Basic abc", "other"));
   for (const wrong of ["", "on", "onee", sha256("one"), "PLAIN", "plain, other"]) {
     assert.equal(keys.auth!(`Bearer ${wrong}`, undefined), undefined, wrong);

@@ -2,7 +2,7 @@
 export interface GatewayCounters {
   /** Requests answered by the gateway itself, by reason. */
   readonly refused: Record<string, number>;
-  /** What clients sent that is not theirs to send, by its name: taken out of their requests, or not believed. */
+  /** Engines' own fields and headers that clients sent and that were taken out, by name. */
   readonly stripped: Record<string, number>;
   /** Requests that limits refused, by the limit's name. */
   readonly limited: Record<string, number>;

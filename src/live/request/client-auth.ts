@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 
-import { ANYBODY, type Client } from "./client.ts";
+import type { Client } from "./client.ts";
 
 /** Who sends an Authorization header, or an x-api-key; undefined for nobody who may use this gateway. */
 export type ClientAuth = (authorization: string | undefined, apiKey: string | undefined) => Client | undefined;
@@ -14,9 +14,12 @@ export interface ClientKey {
   readonly expiresMillis?: number | undefined;
 }
 
-/** Keys that the configuration holds in the clear, which are bound to nobody. */
-export function plainKeys(keys: readonly string[]): ClientKey[] {
-  return keys.map((key) => ({ sha256: digest(key), client: ANYBODY }));
+/** Keys that the configuration holds in the clear, which are bound to nobody; `sloClasses` may be named with them. */
+export function plainKeys(keys: readonly string[], sloClasses?: readonly string[]): ClientKey[] {
+  return keys.map((key) => {
+    const sha256 = digest(key);
+    return { sha256, client: { tenant: undefined, key: sha256.toString("hex"), sloClass: "", sloClasses } };
+  });
 }
 
 /**

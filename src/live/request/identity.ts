@@ -3,6 +3,7 @@ import { createHmac } from "node:crypto";
 import { LRUCache } from "lru-cache";
 
 import type { Fields } from "../fields.ts";
+import { givenKeys } from "./client-auth.ts";
 import type { RequestHeaders } from "./request-headers.ts";
 
 /** Where the gateway looks for who asks. Header names in lower case, first match wins. */
@@ -46,18 +47,24 @@ export class Identifier {
     const user = this.#user(fields);
     const { client } = headers;
     const asked = bounded(firstHeader(headers, sloHeaders));
+    // Else a client with a key of this gateway would have its limits anew under every name that it makes up.
+    const named = headers.trusted || client.key === "" ? firstHeader(headers, tenantHeaders) : "";
     return {
-      tenant:
-        client.tenant ?? (this.#id("tenant", firstHeader(headers, tenantHeaders)) || this.#keyOf(headers) || user),
+      tenant: client.tenant ?? (this.#id("tenant", named) || this.#keyOf(headers) || user),
       user,
       session: this.#id("session", firstHeader(headers, sessionHeaders)) || this.#sessionOf(fields),
       profile: profileHeader === undefined ? "" : bounded(headers.get(profileHeader)),
-      sloClass: client.tenant === undefined || client.sloClasses.includes(asked) ? asked : client.sloClass,
+      sloClass: client.sloClasses?.includes(asked) === false ? client.sloClass : asked,
     };
   }
 
+  /** Of the key that let it in; of any other what was sent, however it was written. */
   #keyOf(headers: RequestHeaders): string {
-    return this.#id("key", headers.get("authorization") || headers.get("x-api-key"));
+    if (headers.client.key !== "") return this.#id("key", headers.client.key);
+    const authorization = headers.get("authorization");
+    const apiKey = headers.get("x-api-key");
+    if (authorization === "" && apiKey === "") return "";
+    return this.#id("key", givenKeys(authorization, apiKey)[0] ?? authorization);
   }
 
   #user(fields: Fields | undefined): string {

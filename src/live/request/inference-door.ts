@@ -7,6 +7,7 @@ import { Exchange } from "./exchange.ts";
 import { type RequestTarget, RequestTargets } from "./request-target.ts";
 import type { Routes } from "./route.ts";
 import { serveInference } from "./serve-inference.ts";
+import type { TrustedProxies } from "./trusted-proxies.ts";
 
 export const UNAUTHORIZED = refusal(
   "unauthorized",
@@ -22,13 +23,15 @@ export class InferenceDoor {
   readonly #context: GatewayParts;
   readonly #allowed: ClientAuth;
   readonly #targets: RequestTargets;
+  readonly #trusts: TrustedProxies | undefined;
   /** The last host found to be plain; most requests have the same. */
   #plainHost = "";
 
-  constructor(context: GatewayParts, allowed: ClientAuth, routes: Routes) {
+  constructor(context: GatewayParts, allowed: ClientAuth, routes: Routes, trusts?: TrustedProxies) {
     this.#context = context;
     this.#targets = new RequestTargets(routes);
     this.#allowed = allowed;
+    this.#trusts = trusts;
   }
 
   /**
@@ -69,11 +72,12 @@ export class InferenceDoor {
     return true;
   }
 
-  #refusal({ headers }: Exchange): Refusal | undefined {
+  #refusal({ headers, incoming }: Exchange): Refusal | undefined {
     const { phase, inFlight, limits } = this.#context;
     const client = this.#allowed(headers.get("authorization"), headers.get("x-api-key"));
     if (client === undefined) return UNAUTHORIZED;
     headers.client = client;
+    headers.trusted = this.#trusts?.(incoming.socket.remoteAddress) === true;
     if (phase === "draining") return refusal("draining", "The gateway is shutting down.");
     if (inFlight.size > limits.requestsInFlightMax) return FULL;
     return refusalOfEncoding(headers.get("content-encoding"));

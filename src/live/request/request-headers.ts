@@ -11,6 +11,8 @@ export class RequestHeaders {
   readonly names: readonly string[];
   /** Who sends them, as far as the key names it. */
   client: Client = ANYBODY;
+  /** They come from a proxy that is trusted to name the tenants of its requests. */
+  trusted = false;
 
   constructor(raw: readonly string[]) {
     this.raw = raw;

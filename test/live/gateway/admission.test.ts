@@ -191,7 +191,7 @@ describe("admission", () => {
   });
 
   test("a key's tenant and class stand, whatever the request states", async (t) => {
-    const bound = { tenant: "acme", sloClass: "batch", sloClasses: ["critical"] };
+    const bound = { tenant: "acme", key: "", sloClass: "batch", sloClasses: ["critical"] };
     const keys = new ClientKeys([...plainKeys(["open"]), { sha256: sha256("bound"), client: bound }]);
     const reply: Reply = (_request, socket) => void socket.write(jsonReply(200, chatAnswer("hello")));
     const rig = await startRig([reply], {
@@ -219,7 +219,7 @@ describe("admission", () => {
         [arrived[3]!.tenant, "standard"],
       ],
     );
-    assert.match(arrived[3]!.tenant, /^tenant-[0-9a-f]{16}$/);
+    assert.match(arrived[3]!.tenant, /^key-[0-9a-f]{16}$/);
     assert.match(arrived[0]!.user!, /^user-[0-9a-f]{16}$/);
   });
 
