@@ -34,7 +34,7 @@ const folder = mkdtempSync(join(tmpdir(), "gnomon-llm-d-export-"));
 const START_MILLIS_MAX = 20_000;
 const STEPS_MAX = 6;
 
-const { space, bases } = spaceFor("llm-d", []);
+const { space, bases } = spaceFor("llm-d", [], false);
 const random = randomFor(Number(values.seed), 1);
 const drawn = Array.from({ length: Number(values.drawn) }, (_, i) => ({ name: `drawn ${i + 1}`, spec: drawnSpec() }));
 const types = new Set<string>();

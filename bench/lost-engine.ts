@@ -10,6 +10,7 @@
  * The folder holds mooncake/conversation_trace.jsonl. Two minutes a profile. "Undisturbed" shows how far the model is off
  * where nothing is lost; the machine's row, whether it kept up.
  */
+import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -173,7 +174,7 @@ async function predicted(
   const { engine, residuals } = loadCalibratedEngine(engineFile);
   const inForce = inForceOf(run.header, run.fleetEvents);
   const { candidates } = await whatIf({
-    setting: recordedSetting(run, { engine, residuals, scrapeMicros: MICROS_PER_SECOND }),
+    setting: recordedSetting(run, { engine, residuals, signals: scrapedEvery(MICROS_PER_SECOND) }),
     inForce,
     candidates: [{ ...inForce, name: `${inForce.name}, an engine lost`, scenario }],
     observed: run.observed,

@@ -8,7 +8,7 @@
  *
  * The folder holds mooncake/conversation_trace.jsonl, weka/*.json, azure/AzureLLMInferenceTrace_code.csv and
  * lmcache/*.jsonl. Engines are H100 with Llama 3.1 8B (mixed: every second one an A100). Gauges are read as often as
- * the router that a profile comes from does by default (llm-d and AIBrix every 50 ms, gnomon every second), gnomon's
+ * a profile states (its `signals`: llm-d and AIBrix every 50 ms, gnomon every second), gnomon's
  * own profiles also as often as each of the others', and are late by 5 ms; --signals 1000 reads all every second.
  * Prefixes are known from the router's own decisions. All of a table's figures come from the same arrivals. --half
  * keeps what a choice is made on apart from what it is judged by: the trace's first or second half, every second
@@ -16,7 +16,8 @@
  */
 import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { type NamedProfile, gaugeMillisOf, loadProfile, profileNames } from "#config/profile-file.ts";
+import { type NamedProfile, loadProfile, profileNames } from "#config/profile-file.ts";
+import { signalsOf } from "#config/profile-signals.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import { CASES, type Case, ENGINES_DEFAULT, LOADS, type Study, WORKLOADS } from "./profiles/case.ts";
 import { caseWorkload } from "./profiles/case-workload.ts";
@@ -65,7 +66,7 @@ interface Row {
 /** Every profile under its own gauges, and gnomon's own under each of the others' too; or all under the same. */
 function rowsOf(all: readonly NamedProfile[], { scrapeMicros }: Study): Row[] {
   if (scrapeMicros !== "own") return all.map((profile) => ({ profile, scrapeMicros }));
-  const own = (profile: NamedProfile): Micros => Math.round(gaugeMillisOf(profile) * MICROS_PER_MILLI);
+  const own = (profile: NamedProfile): Micros => Math.round(signalsOf(profile).intervalMillis * MICROS_PER_MILLI);
   const intervals = new Set(all.map(own));
   return all.flatMap((profile) => {
     const others = profile.name.startsWith("gnomon")

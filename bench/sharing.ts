@@ -11,7 +11,8 @@
  */
 import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { gaugeMillisOf, loadProfile } from "#config/profile-file.ts";
+import { loadProfile } from "#config/profile-file.ts";
+import { signalsOf } from "#config/profile-signals.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import { ROUTER_SPREADS, type RoutersOptions } from "#sim/router-group.ts";
 import { CASES, type Case, ENGINES_DEFAULT, LOADS, type Study } from "./profiles/case.ts";
@@ -40,7 +41,7 @@ const study: Study = {
   half: "all",
   engines: number("engines", flags.engines),
   fleet: "even",
-  scrapeMicros: Math.round(gaugeMillisOf(profile) * MICROS_PER_MILLI),
+  scrapeMicros: Math.round(signalsOf(profile).intervalMillis * MICROS_PER_MILLI),
 };
 const spread = ROUTER_SPREADS.find((one) => one === flags.spread) ?? fail(`--spread: got ${flags.spread}`);
 const workloads = flags.workload === undefined ? ["mooncake", "weka"] : [flags.workload];

@@ -1,4 +1,5 @@
 import { loadCalibratedEngine } from "#config/engine-file.ts";
+import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { imbalanceOf } from "#drive/imbalance.ts";
@@ -42,7 +43,7 @@ export async function predict(options: PredictionOptions): Promise<Prediction> {
   const { engine, residuals } = loadCalibratedEngine(engineFile);
   const imbalance = new Map<string, number | null>();
   const answer = await whatIf({
-    setting: recordedSetting(run, { engine, residuals, scrapeMicros: MICROS_PER_SECOND }),
+    setting: recordedSetting(run, { engine, residuals, signals: scrapedEvery(MICROS_PER_SECOND) }),
     inForce: inForceOf(run.header, run.fleetEvents),
     candidates: options.profiles.map((name) => loadProfile(name)),
     observed: run.observed,

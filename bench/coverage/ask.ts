@@ -1,4 +1,5 @@
 import type { EngineConfig } from "#engine/config.ts";
+import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import type { EngineSource } from "#engine/engine-source.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import { sizedEngine, type SizeFlags } from "#cli/calibrate/engine-sizes.ts";
@@ -69,7 +70,7 @@ export function fittedTo(runs: readonly NamedRun[]): Fitted | string {
 function settingOf({ engine: base, residuals, source }: Fitted, { run, flags }: NamedRun, seed: number) {
   const { engine } = sizedEngine(base, run, flags, false);
   const here = residualsFor(residuals, source, run.header).residuals;
-  return { ...recordedSetting(run, { engine, residuals: here, scrapeMicros: SCRAPE_MICROS }), seed };
+  return { ...recordedSetting(run, { engine, residuals: here, signals: scrapedEvery(SCRAPE_MICROS) }), seed };
 }
 
 /** What what-if answers about the run, beside what happened in it. */

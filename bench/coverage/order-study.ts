@@ -1,4 +1,5 @@
 import { loadProfile } from "#config/profile-file.ts";
+import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { nameHash, randomFor } from "#core/random.ts";
 import { whatIf } from "#shadow/question/what-if.ts";
 import { runCandidate, type Setting } from "#shadow/question/candidate.ts";
@@ -74,7 +75,7 @@ async function ordersOf(traffic: DrawnTraffic, seed: number) {
       sizes,
       betweenRuns: BETWEEN_RUNS_STATED,
     });
-    const setting = recordedSetting(target.run, { engine, residuals, scrapeMicros: SCRAPE_MICROS });
+    const setting = recordedSetting(target.run, { engine, residuals, signals: scrapedEvery(SCRAPE_MICROS) });
     const candidates = PROFILES.map((name) => ({ name, spec: loadProfile(name).spec }));
     const inForce = candidates.find(({ name }) => name === IN_FORCE)!;
     const { observed } = target.run;
@@ -97,7 +98,10 @@ function observedRun(traffic: DrawnTraffic, seed: number) {
   const endpoints = ENDPOINTS.map((id) => ({ ...one!, id }));
   const drift = driftOf(MACHINE, randomFor(seed, nameHash("drawn machine")));
   const engine = { ...TRUE_ENGINE, stepDrift: drift };
-  const base = recordedSetting({ ...asked, endpoints }, { engine, residuals: undefined, scrapeMicros: SCRAPE_MICROS });
+  const base = recordedSetting(
+    { ...asked, endpoints },
+    { engine, residuals: undefined, signals: scrapedEvery(SCRAPE_MICROS) },
+  );
   const setting: Setting = { ...base, seed };
   const outcomeOf = (name: string) => runCandidate(setting, { name, spec: loadProfile(name).spec });
   const real = outcomeOf(IN_FORCE);

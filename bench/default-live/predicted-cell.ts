@@ -1,4 +1,5 @@
-import { gaugeMillisOf, loadProfile } from "#config/profile-file.ts";
+import { loadProfile } from "#config/profile-file.ts";
+import { signalsOf } from "#config/profile-signals.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { simulate } from "#sim/simulate.ts";
@@ -17,7 +18,7 @@ const SCRAPE_MILLIS_MIN = 25;
 
 /** How often the gateway reads gauges under a profile, on the wall clock: as its own router does in the engines' time. */
 export function scrapeMillisOf({ scrapeMillis, timeScale }: LiveCase, policy: string): number {
-  const own = scrapeMillis ?? gaugeMillisOf(loadProfile(policy));
+  const own = scrapeMillis ?? signalsOf(loadProfile(policy)).intervalMillis;
   return Math.max(SCRAPE_MILLIS_MIN, Math.round(own / timeScale));
 }
 

@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { join } from "node:path";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import type { Design } from "#core/rollout/rollout-plan.ts";
@@ -123,7 +124,7 @@ function calibratedSetting(run: RecordedRun): Setting {
   const { engine: sizes } = loadCalibratedEngine(CASE.engine);
   const evidence = evidenceOf(run, sizes.blockTokens);
   const { engine, residuals } = calibrate(evidence, { sizes, betweenRuns: BETWEEN_RUNS_STATED });
-  return recordedSetting(run, { engine, residuals, scrapeMicros: MICROS_PER_SECOND });
+  return recordedSetting(run, { engine, residuals, signals: scrapedEvery(MICROS_PER_SECOND) });
 }
 
 /** Of the requests that a rollout would compare: those after the beginning. */

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { loadEngine } from "#config/engine-file.ts";
@@ -52,7 +53,7 @@ export async function measuredRollout(
   if (typeof control === "string") throw new Error(control);
   const recorded = await readRecordedRun(items(), "named");
   const engine = loadEngine(traffic.one.engine);
-  const setting = recordedSetting(recorded, { engine, residuals: undefined, scrapeMicros: MICROS_PER_SECOND });
+  const setting = recordedSetting(recorded, { engine, residuals: undefined, signals: scrapedEvery(MICROS_PER_SECOND) });
   const judged = await judgedRollout(control, { ...setting, fleetEvents: [] }, recorded.requestIds ?? [], items());
   const { replay, decisions } = await traceOfStorm(run.trace);
   return { run, judged, decisions, replayed: replay.decisions, differences: replay.differences };

@@ -6,7 +6,7 @@ import type { ParameterValue, PluginSpec, ScorerSpec } from "#core/plugin/spec.t
 import { ConfigError } from "./config-error.ts";
 import { LLM_D_ELSEWHERE, LLM_D_MISSING, LLM_D_PLUGINS, type LlmDPlugin } from "./llm-d-plugins.ts";
 import { isStagePlugin, type LlmDStages, ROLE_FILTERS, stagesOf } from "./llm-d-stages.ts";
-import { type NamedProfile, signalsOf } from "./native-profile.ts";
+import { type NamedProfile, signalsAs } from "./native-profile.ts";
 import { checkShape, pathText, problemLine } from "./problem.ts";
 import type { Path } from "./schema-node.ts";
 import type { YamlFile } from "./yaml-file.ts";
@@ -87,7 +87,7 @@ export function llmDProfile({ name: file, value, lineOf }: YamlFile, name: strin
     summary: `llm-d configuration${left === "" ? "" : `; configured elsewhere here: ${left}`}`,
     source: "llm-d EndpointPickerConfig",
     spec: completeProfile(spec),
-    ...signalsOf("llm-d"),
+    ...signalsAs("llm-d"),
   };
 }
 

@@ -6,6 +6,7 @@ import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "./config-error.ts";
 import { checkShape, pathText, problemLine, unknownWord } from "./problem.ts";
 import { PROFILE_FILES } from "./profile-files.ts";
+import type { ProfileSignals } from "./profile-signals.ts";
 import { PROFILE_FILE_SCHEMA, type InlineProfile, type ProfileFile } from "./profile-schema.ts";
 import { readYamlFile, type YamlFile } from "./yaml-file.ts";
 
@@ -15,21 +16,8 @@ export interface NamedProfile {
   readonly summary: string;
   readonly source: string;
   readonly spec: ProfileSpec;
-  /** How often its own router reads engines' gauges by default; absent where that is not known. */
+  /** What it states of engines' gauges; `signalsOf` has those of every profile. */
   readonly signals?: ProfileSignals;
-}
-
-export interface ProfileSignals {
-  readonly intervalMillis: number;
-  readonly source: string;
-}
-
-/** gnomon's own: the default of scrape.intervalMillis. */
-const OWN_INTERVAL_MILLIS = 1_000;
-
-/** Time between two readings of engines' gauges under which a profile is compared unless another one is asked for. */
-export function gaugeMillisOf({ signals }: Pick<NamedProfile, "signals">): number {
-  return signals?.intervalMillis ?? OWN_INTERVAL_MILLIS;
 }
 
 /** The profiles that come with gnomon. */
@@ -74,7 +62,7 @@ export function loadNativeProfile(nameOrPath: string): NamedProfile {
 }
 
 /** The signals of a shipped profile, for another one of the same router. */
-export function signalsOf(shipped: string): Pick<NamedProfile, "signals"> {
+export function signalsAs(shipped: string): Pick<NamedProfile, "signals"> {
   const { signals } = loadNativeProfile(shipped);
   return signals === undefined ? {} : { signals };
 }
@@ -90,6 +78,7 @@ export function inlineProfile(name: string, body: InlineProfile, readsFiles: boo
   const {
     summary = "",
     source = "",
+    signals,
     filters = [],
     scorers = [],
     picker,
@@ -99,7 +88,8 @@ export function inlineProfile(name: string, body: InlineProfile, readsFiles: boo
   if (problems.length > 0 || picker === undefined) {
     throw new ConfigError(problems.map(({ path, message }) => `${at}${path === "" ? "" : `.${path}`}: ${message}`));
   }
-  return { name, summary, source, spec: completeProfile({ filters, scorers, picker, disaggregation }) };
+  const spec = completeProfile({ filters, scorers, picker, disaggregation });
+  return { name, summary, source, spec, ...(signals !== undefined && { signals }) };
 }
 
 function extended(parent: string, at: string, readsFiles: boolean): Partial<ProfileFile> {

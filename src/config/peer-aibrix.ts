@@ -2,7 +2,7 @@ import { completeProfile } from "#core/profile/check.ts";
 import { shown } from "#core/plugin/parameter.ts";
 import type { ScorerSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "./config-error.ts";
-import { loadNativeProfile, signalsOf, type NamedProfile } from "./native-profile.ts";
+import { loadNativeProfile, signalsAs, type NamedProfile } from "./native-profile.ts";
 import { unknownWord } from "./problem.ts";
 
 /** AIBrix's strategies by name: the profile that each is alone, and the scorer that it is in a composite. */
@@ -92,7 +92,7 @@ export function aibrixProfile(text: string): NamedProfile {
       scorers,
       picker: { plugin: "max-score", parameters: { tieBreak: "random", epsilon: 1e-9 } },
     }),
-    ...signalsOf("aibrix-least-request"),
+    ...signalsAs("aibrix-least-request"),
   };
 }
 

@@ -2,7 +2,7 @@ import { checkProfile, completeProfile } from "#core/profile/check.ts";
 import type { ScorerSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "./config-error.ts";
 import { checkShape, pathText, problemLine, type Problem, unknownWord } from "./problem.ts";
-import { loadNativeProfile, signalsOf, profileNames, type NamedProfile } from "./native-profile.ts";
+import { loadNativeProfile, signalsAs, profileNames, type NamedProfile } from "./native-profile.ts";
 import { POLICY_CONFIG_SCHEMA } from "./profile-schema.ts";
 import { readYamlFile } from "./yaml-file.ts";
 
@@ -72,7 +72,7 @@ export function profileOfPolicy({ policy, scorers }: Policy, from: PolicyOrigin)
     summary: "a weighted sum of scorers",
     source: "BLIS, Composable Scorer Framework",
     spec: completeProfile(spec),
-    ...signalsOf("weighted"),
+    ...signalsAs("weighted"),
   };
 }
 

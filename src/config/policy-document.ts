@@ -1,5 +1,6 @@
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "./config-error.ts";
+import type { NamedProfile } from "./native-profile.ts";
 import { expectedPlain, mergePatch } from "./merge-patch.ts";
 import { type Problem, checkShape, problemLine } from "./problem.ts";
 import type { ResolvedProfiles } from "./resolve-profiles.ts";
@@ -9,7 +10,7 @@ import { type Path, nodeAt, schemaNode } from "./schema-node.ts";
 /** A policy as plain data, whole and complete: nothing in it names a file. Also a part of a configuration file. */
 export interface PolicyDocument {
   readonly routing: Pick<Config["routing"], LiveRouting>;
-  readonly profiles: Readonly<Record<string, ProfileSpec>>;
+  readonly profiles: Readonly<Record<string, ProfileSpec & Pick<NamedProfile, "signals">>>;
   readonly admission: Config["admission"];
   readonly limits: Partial<Config["limits"]>;
 }
@@ -49,7 +50,9 @@ export function policyDocument(
       profilesAllowed: profilesAllowed.map(nameOf),
       profileHeader,
     },
-    profiles: Object.fromEntries(Object.values(profiles).map(({ name, spec }) => [name, spec])),
+    profiles: Object.fromEntries(
+      Object.values(profiles).map(({ name, spec, signals }) => [name, { ...spec, ...(signals && { signals }) }]),
+    ),
     admission,
     limits: Object.fromEntries(Object.entries(limits).filter(([key]) => !FIXED_LIMITS.has(key))),
   };

@@ -8,7 +8,7 @@ import { problemLine } from "./problem.ts";
 import { readSimulationPolicies } from "./simulation-policies.ts";
 import { readYamlFile, type YamlFile } from "./yaml-file.ts";
 
-export { type NamedProfile, gaugeMillisOf, profileNames } from "./native-profile.ts";
+export { type NamedProfile, profileNames } from "./native-profile.ts";
 
 /**
  * A profile by what names it: a shipped one by its name, or by AIBrix's name of it (`prefix-cache`, `prefix-aware`);

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { COLOCATE_BELOW_TOKENS } from "#core/disaggregation/colocate.ts";
 import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
 import { HANDOFFS, UNLABELLED } from "#core/plugin/spec.ts";
+import { SIGNALS_SCHEMA } from "./profile-signals.ts";
 
 const plugin = {
   plugin: z.string().min(1).describe("Plugin by name; gnomon profiles lists them."),
@@ -68,6 +69,7 @@ const disaggregation = z.strictObject({
 const body = {
   summary: z.string().optional().describe("What it does, in a sentence."),
   source: z.string().optional().describe("Where the policy comes from."),
+  signals: SIGNALS_SCHEMA.optional().describe("How engines' gauges reach the router that it is made for."),
   extends: z
     .string()
     .min(1)
@@ -83,8 +85,6 @@ const body = {
 /** A profile file: config/profiles/*.yaml. */
 export const PROFILE_FILE_SCHEMA = z.strictObject({
   name: z.string().min(1).max(PROFILE_NAME_CHARS_MAX),
-  /** How often the router that the policy comes from reads engines' gauges by default, and the source of that. */
-  signals: z.strictObject({ intervalMillis: z.number().min(0.1).max(1e7), source: z.string().min(1) }).optional(),
   ...body,
 });
 

@@ -3,7 +3,12 @@ import { MIB, MILLIS_PER_DAY, millis } from "./schema-value.ts";
 
 /** Reading the engines' metrics pages and model lists. */
 export const scrape = z.strictObject({
-  intervalMillis: millis(10, 600_000).default(1000).describe("Time between two scrapes of a server's /metrics."),
+  intervalMillis: millis(10, 600_000)
+    .optional()
+    .describe(
+      "Time between two scrapes of a server's /metrics; where it is left out, what the policy's profiles are made for, " +
+        "at most 1000.",
+    ),
   timeoutMillis: millis(10, 600_000).default(2000).describe("Time limit of one scrape."),
   staleAfterMillis: millis(10, MILLIS_PER_DAY)
     .default(3000)

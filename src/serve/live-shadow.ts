@@ -29,7 +29,7 @@ const PREDICTED_AT_ONCE = 256;
 
 /** Starts the shadow's thread and attaches it to the tap; undefined where the configuration has none. */
 export function startShadow(
-  { shadow, scrape }: Config,
+  { shadow, scrapeMillis }: Pick<Config, "shadow"> & Pick<ShadowWork, "scrapeMillis">,
   run: Run,
   tap: RouterTap,
   { report }: FaultLog,
@@ -40,7 +40,7 @@ export function startShadow(
     throw new ConfigError(["shadow.stepTimes: expected together with shadow.calibrate: continuous, which fits them"]);
   const fitted = shadow.stepTimes ? new FittedStepTimes() : undefined;
   const host = new ShadowHost({
-    work: { ...workOf(shadow), scrapeMillis: scrape.intervalMillis, tune: autopilot?.work },
+    work: { ...workOf(shadow), scrapeMillis, tune: autopilot?.work },
     ...(autopilot && { tuned: autopilot.tuned }),
     ...(fitted && { fitted: ({ engine }) => fitted.take(engine) }),
     heapMegabytesMax: shadow.heapMegabytesMax,

@@ -28,6 +28,7 @@ import { liveKvEvents } from "./live-kv-events.ts";
 import { hangWatch } from "./live-hangs.ts";
 import { faultOfKeeper, type LiveLogs, openLogs, requestObserver } from "./live-log.ts";
 import { routerSettings } from "./live-router.ts";
+import { type Scraped, withScrape } from "./live-scrape.ts";
 import { tokensOf } from "./secrets.ts";
 import { lately } from "./lately.ts";
 import { observers } from "./observers.ts";
@@ -77,7 +78,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const { faults } = logs;
 
   // The decision, and what of it outlives a restart.
-  const state = liveState(plan, faults);
+  const state = withScrape(liveState(plan, faults), log, faults);
   const secret = hashSecret(config, environment, state);
   const settings = routerSettings(state.inForce, state.policyVersion);
   const { router, tap, share } = sharedRouter(plan, settings, { faults, secret, state }, environment);
@@ -90,7 +91,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const blockSizes = followEngines(config, tokenizers, tap, faults);
 
   // Who sees every input: recorder and shadow.
-  const { recorder, shadow, shadowStatus, search } = await observers(plan, settings, tap, faults);
+  const { recorder, shadow, shadowStatus, search } = await observers(plan, settings, tap, faults, state);
 
   // Endpoints: which there are, what they report, which hang.
   const readiness = new Readiness(directory);
@@ -98,7 +99,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const report = reporterOf(readiness, faults);
   const power = startPower(config);
   const hangs = hangWatch(config, tap, directory, faults);
-  const keeper = newKeeper({ config, tap, directory, ...tls, report, power, blockSizes, hangs, shadow });
+  const keeper = newKeeper({ config, tap, directory, ...tls, report, power, blockSizes, hangs, shadow, state });
   const watch = stateWatch({ router, directory, keeper, settings, recorder, shadow, faults });
 
   // What may change while it runs: the policy, and rollouts.
@@ -238,6 +239,7 @@ interface KeeperParts {
   readonly blockSizes: BlockSize;
   readonly hangs: HangWatch;
   readonly shadow: LiveShadow | undefined;
+  readonly state: Pick<Scraped, "scrapeMillis">;
 }
 
 function newKeeper({
@@ -250,12 +252,13 @@ function newKeeper({
   blockSizes,
   hangs,
   shadow,
+  state,
 }: KeeperParts): FleetKeeper {
-  const { intervalMillis, timeoutMillis, staleAfterMillis: _, ...times } = config.scrape;
+  const { intervalMillis: _given, timeoutMillis, staleAfterMillis: _stale, ...times } = config.scrape;
   const keeper = new FleetKeeper({
     tap,
     directory,
-    times: { ...times, scrapeIntervalMillis: intervalMillis, scrapeTimeoutMillis: timeoutMillis },
+    times: { ...times, scrapeIntervalMillis: state.scrapeMillis, scrapeTimeoutMillis: timeoutMillis },
     connectMillis: config.limits.connectMillisMax,
     report,
     blockSizes,

@@ -7,17 +7,24 @@ import type { TraceRouter } from "#trace/record.ts";
 import { liveAutopilot } from "./autopilot/live-autopilot.ts";
 import { emulatedEngines } from "./emulated-engines.ts";
 import { openRecorder } from "./live-recorder.ts";
+import type { Scraped } from "./live-scrape.ts";
 import { startShadow } from "./live-shadow.ts";
 import { machineDigest } from "./machine-digest.ts";
 import type { ServePlan } from "./serve-plan.ts";
 
 /** What sees every input beside the gateway, and what is made of it. */
-export async function observers(plan: ServePlan, settings: TraceRouter, tap: RouterTap, faults: FaultLog) {
+export async function observers(
+  plan: ServePlan,
+  settings: TraceRouter,
+  tap: RouterTap,
+  faults: FaultLog,
+  { scrapeMillis }: Scraped,
+) {
   const { config } = plan;
   const run = runOf(plan, settings);
   const recorder = await openRecorder(config.record, run, faults);
   const search = liveAutopilot(config, faults);
-  const shadow = startShadow(config, run, tap, faults, search);
+  const shadow = startShadow({ ...config, scrapeMillis }, run, tap, faults, search);
   return { recorder, shadow, search, shadowStatus: shadow === undefined ? {} : { shadow: shadow.status } };
 }
 

@@ -21,7 +21,7 @@ import { drawTraffic } from "../core/traffic.ts";
 const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-export-"));
 after(() => rmSync(FOLDER, { recursive: true, force: true }));
 
-const SPACES = { "llm-d": spaceFor("llm-d", []), aibrix: spaceFor("aibrix", []) };
+const SPACES = { "llm-d": spaceFor("llm-d", [], false), aibrix: spaceFor("aibrix", [], false) };
 
 /** A policy some steps away from one of those that come with gnomon, within what a router can express. */
 function drawnSpec(router: "llm-d" | "aibrix", seed: number): ProfileSpec {

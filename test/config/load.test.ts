@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { parse } from "yaml";
 import { breakerOptions } from "#config/breaker-options.ts";
+import { OWN_SIGNALS } from "#config/profile-signals.ts";
 import { BREAKER_DEFAULTS } from "#core/endpoint/breaker.ts";
 import { KEEPER_TIMES_DEFAULT } from "#live/discovery/server-keeper.ts";
 import { DEFAULT_LIMITS } from "#live/request/limits.ts";
@@ -46,7 +47,9 @@ test("defaults that other parts have too are the same there", () => {
   const { drainMillis: _, drainNoticeMillis: __, tls: ___, warmUpMillis: ____, ...listen } = DEFAULTS.listen;
   assert.deepEqual(listen, { host: "127.0.0.1", port: 8080 });
   assert.deepEqual({ holdMillis: undefined, hedgeMillis: undefined, ...DEFAULTS.limits }, DEFAULT_LIMITS);
-  const { intervalMillis, timeoutMillis, staleAfterMillis, ...times } = DEFAULTS.scrape;
+  const { intervalMillis: given, timeoutMillis, staleAfterMillis, ...times } = DEFAULTS.scrape;
+  assert.equal(given, undefined);
+  const { intervalMillis } = OWN_SIGNALS;
   assert.deepEqual(
     { ...times, scrapeIntervalMillis: intervalMillis, scrapeTimeoutMillis: timeoutMillis },
     KEEPER_TIMES_DEFAULT,

@@ -8,7 +8,8 @@ import { ConfigError } from "#config/config-error.ts";
 import { parseScorers, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
 import { loadConfig } from "#config/load.ts";
 import { inlineProfile } from "#config/native-profile.ts";
-import { gaugeMillisOf, loadProfile, profileNames } from "#config/profile-file.ts";
+import { loadProfile, profileNames } from "#config/profile-file.ts";
+import { madeForMore, OWN_SIGNALS, scrapeMillisFor, signalsOf } from "#config/profile-signals.ts";
 import { resolveProfiles } from "#config/resolve-profiles.ts";
 
 /** A folder of files, which goes when the test is over; returns its path. */
@@ -167,8 +168,9 @@ test("a peer's profile states how often its own router reads gauges; what extend
       "schedulingProfiles: [{name: default, plugins: [{pluginRef: queue-scorer}]}]\n",
     "wrong.yaml": "name: wrong\nsignals: {intervalMillis: 0, source: x}\nscorers: [{plugin: queue, weight: 1}]\n",
   });
-  const every = (nameOrPath: string) => gaugeMillisOf(loadProfile(nameOrPath));
-  assert.equal(every("gnomon"), loadConfig({ file: undefined, environment: {}, overrides: [] }).scrape.intervalMillis);
+  const every = (nameOrPath: string) => signalsOf(loadProfile(nameOrPath)).intervalMillis;
+  for (const name of profileNames()) assert.ok(loadProfile(name).signals, `${name} states its signals`);
+  assert.equal(every("gnomon"), OWN_SIGNALS.intervalMillis);
   const fast = [
     "llm-d",
     "llm-d-optimized",
@@ -179,6 +181,20 @@ test("a peer's profile states how often its own router reads gauges; what extend
   for (const name of [...fast, "least-request:2,throughput:1"]) assert.equal(every(name), 50, name);
   assert.equal(every("production-stack-session"), 30_000);
   assert.match(refused(() => loadProfile(join(folder, "wrong.yaml"))).join(" "), /signals\.intervalMillis/);
+});
+
+test("a gateway reads gauges as often as the most demanding profile that decides by them; those that are made for more are named", () => {
+  const [gnomon, llmD, lmetric, slow] = ["gnomon", "llm-d", "lmetric", "production-stack-session"].map(loadProfile);
+  const fast = { ...lmetric!, signals: { ...OWN_SIGNALS, intervalMillis: 10 } };
+  assert.equal(scrapeMillisFor([gnomon!]), 1_000);
+  assert.equal(scrapeMillisFor([gnomon!, llmD!]), 50);
+  assert.equal(scrapeMillisFor([fast]), 1_000, "it reads no gauges");
+  assert.equal(scrapeMillisFor([{ ...gnomon!, signals: slow!.signals }]), 1_000, "the page also shows who lives");
+  assert.deepEqual(madeForMore([gnomon!, llmD!, fast], 50), []);
+  assert.match(
+    madeForMore([gnomon!, llmD!, fast], 51).join(),
+    /^llm-d is made for gauges every 50 ms, 5 ms late \(llm-d/,
+  );
 });
 
 test("config/prefill-decode.yaml: two stages, of a shipped profile with other rules, and endpoints with their roles", () => {

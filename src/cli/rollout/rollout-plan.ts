@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { stringify } from "yaml";
 import { ConfigError } from "#config/config-error.ts";
 import { loadProfile } from "#config/profile-file.ts";
+import { OWN_SIGNALS, type ProfileSignals, scrapeMillisFor, signalsText } from "#config/profile-signals.ts";
 import { type Micros, MICROS_PER_SECOND } from "#core/units.ts";
 import { type Candidate, type Setting } from "#shadow/question/candidate.ts";
 import { type NamedDesign, namedDesigns } from "#shadow/rollout/rollout-design.ts";
@@ -11,6 +12,7 @@ import { rolloutDocument } from "#shadow/rollout/rollout-document.ts";
 import { type RolloutStudy, rolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { defaultGuardrails } from "#serve/rollout/guardrails.ts";
 import { checkOutputFile } from "../check-output-file.ts";
+import { gaugesOf } from "../profile-gauges.ts";
 import { notesOf, type Traffic } from "../what-if/what-if-traffic.ts";
 import { ownTrafficOf } from "./own-traffic.ts";
 import { type RolloutPlanFlags, rolloutPlanOptions } from "./rollout-plan-flags.ts";
@@ -30,8 +32,9 @@ async function plan(path: string, flags: RolloutPlanFlags): Promise<void> {
   checkOutputFile("--write", flags.write);
   const startedAt = performance.now();
   const traffic = await ownTrafficOf(path, flags);
-  const { setting } = traffic;
-  const notes = notesOf(traffic);
+  const signals = sharedSignals(traffic, flags);
+  const setting = { ...traffic.setting, ...gaugesOf(signals) };
+  const notes = [...notesOf(traffic), `both arms: ${signalsText(signals)}`];
   for (const line of notes) process.stderr.write(`note: ${line}\n`);
   const { power, level, metric, threads, hours } = flags;
   const study = await rolloutStudy({
@@ -69,6 +72,12 @@ async function plan(path: string, flags: RolloutPlanFlags): Promise<void> {
 /** What happened to the requests where the control routed them: it shows what the model does not explain. */
 function observedBy(control: Candidate, { inForce, observed }: Traffic): Traffic["observed"] {
   return isDeepStrictEqual(inForce.spec, control.spec) ? observed : undefined;
+}
+
+/** One gateway reads gauges for both arms: as the trace shows, else as often as the more demanding arm is made for. */
+function sharedSignals({ signals, observed }: Traffic, { arm, scrapeInterval }: RolloutPlanFlags): ProfileSignals {
+  if (observed !== undefined || scrapeInterval !== undefined) return signals;
+  return { ...OWN_SIGNALS, intervalMillis: scrapeMillisFor(arm.map(loadProfile)), source: "the arms' profiles" };
 }
 
 function armsOf({ arm }: RolloutPlanFlags): readonly [Candidate, Candidate] {

@@ -7,6 +7,7 @@ import {
   LIMIT_DEFAULT,
   RATE_SCALE_MAX,
   RATE_SCALE_MIN,
+  SCRAPE_MEANING,
   SCRAPE_MILLIS_MAX,
 } from "../what-if/what-if-flags.ts";
 
@@ -38,7 +39,7 @@ export function addTrafficFlags(command: Command): Command {
     )
     .option("--limit <n>", "maximum number of requests, the first to arrive", whole(1, Infinity), LIMIT_DEFAULT)
     .option("--step-error <share>", "standard error of all step times, for an engine without residuals", share)
-    .option("--scrape-interval <millis>", "time between two scrapes of an endpoint", amount(1, SCRAPE_MILLIS_MAX), 1000)
+    .option("--scrape-interval <millis>", SCRAPE_MEANING, amount(1, SCRAPE_MILLIS_MAX))
     .option("--request-delay <micros>", "time from the decision until the engine has the request", whole(0, 1e9), 0)
     .option("--answer-delay <micros>", "time from the engine until the client has a token", whole(0, 1e9), 0)
     .option("--seed <n>", "seed of the router's draws if the trace has none, and of the arms", whole(0, Infinity), 0);

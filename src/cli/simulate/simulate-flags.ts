@@ -61,7 +61,7 @@ export interface SimulateFlags extends RouterFlags, AutoscaleFlags, Architecture
   readonly signals: "scrape" | "at-decision" | "oracle";
   readonly scrapeInterval?: number;
   readonly scrapePhase: "spread" | "together";
-  readonly scrapeDelay: number;
+  readonly scrapeDelay?: number;
   readonly scrapeLoss: number;
   readonly staleAfter?: number;
   readonly prefixIndex: "approximate" | "oracle" | "copies" | "events";
@@ -179,10 +179,9 @@ function addPolicyFlags(to: FlagAdder): void {
 
 function addSignalFlags(to: FlagAdder): void {
   to.choice("--signals <mode>", "how gauges reach the router", ["scrape", "at-decision", "oracle"], "scrape");
-  const own =
-    "time between two scrapes of an engine (default: that of the router that the profile comes from; 1000 for gnomon's own)";
-  to.number("--scrape-interval <millis>", own, within(0.1, 1e7));
-  to.number("--scrape-delay <millis>", "time from a scrape until the router has its result", atLeastZero(1e7), 5);
+  const own = "(default: what the profile is made for, as gnomon profiles NAME shows)";
+  to.number("--scrape-interval <millis>", `time between two scrapes of an engine ${own}`, within(0.1, 1e7));
+  to.number("--scrape-delay <millis>", `time from a scrape until the router has it ${own}`, atLeastZero(1e7));
   to.number("--scrape-loss <share>", "share of scrapes that never arrive", atLeastZero(0.999), 0);
   to.choice(
     "--scrape-phase <phase>",

@@ -1,5 +1,6 @@
 import { ConfigError } from "#config/config-error.ts";
-import { type NamedProfile, gaugeMillisOf } from "#config/profile-file.ts";
+import type { NamedProfile } from "#config/profile-file.ts";
+import { type ProfileSignals, signalsOf, staleAfterMillis } from "#config/profile-signals.ts";
 import { ADMIT_ALL } from "#core/admission/admission-spec.ts";
 import { numberedIds } from "#core/endpoint/numbered-ids.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
@@ -19,9 +20,11 @@ import type { SimulatedRules } from "./simulated-rules.ts";
 import { policiesOf } from "./simulate-policies.ts";
 
 /** Everything about a simulation but its requests. */
-export type ClusterPlan = Omit<SimulationOptions, "arrivals"> & { readonly profile: NamedProfile };
-
-const STALE_AFTER_MILLIS = 3_000;
+export type ClusterPlan = Omit<SimulationOptions, "arrivals"> & {
+  readonly profile: NamedProfile;
+  /** How often and how late gauges are read where they are scraped. */
+  readonly gauges: ProfileSignals;
+};
 
 /** Reads profile, engines and signals from flags and files; throws ConfigError with what is wrong. `set`: as of --set. */
 export function clusterPlan(flags: SimulateFlags, set?: SimulatedRules): ClusterPlan {
@@ -31,7 +34,7 @@ export function clusterPlan(flags: SimulateFlags, set?: SimulatedRules): Cluster
   const cascade = cascadePlan(flags);
   const engines = cascade?.engines ?? instancesOf(flags, config);
   const routers = routersOf(flags.routers, flags);
-  const gaugeMillis = flags.scrapeInterval ?? gaugeMillisOf(profile);
+  const gauges = gaugesFor(profile, flags);
   const { priority } = policies;
   const given = priority === undefined ? policies.admission : { ...(policies.admission ?? ADMIT_ALL), priority };
   if (given !== undefined && set?.router.admission !== undefined) {
@@ -42,6 +45,7 @@ export function clusterPlan(flags: SimulateFlags, set?: SimulatedRules): Cluster
   const rules = hedgeAfter === undefined ? set?.rules : hedgeRules(hedgeAfter, hedgeShare, set?.rules);
   return {
     profile,
+    gauges,
     router: {
       seed: flags.seed,
       profiles: { [profile.name]: profile.spec },
@@ -49,7 +53,7 @@ export function clusterPlan(flags: SimulateFlags, set?: SimulatedRules): Cluster
       ...set?.router,
       ...(admission !== undefined && { admission }),
       blockTokens: config.blockTokens,
-      staleAfterMicros: (flags.staleAfter ?? Math.max(STALE_AFTER_MILLIS, 3 * gaugeMillis)) * MICROS_PER_MILLI,
+      staleAfterMicros: (flags.staleAfter ?? staleAfterMillis(gauges.intervalMillis)) * MICROS_PER_MILLI,
     },
     ...(routers && { routers }),
     ...(rules && { rules }),
@@ -62,7 +66,7 @@ export function clusterPlan(flags: SimulateFlags, set?: SimulatedRules): Cluster
         engines.map(({ endpoint }) => endpoint.id),
       ),
     }),
-    signals: signalsOf(flags, gaugeMillis),
+    signals: signalOptions(flags, gauges),
     prefixes: prefixesOf(flags, config),
     ...(looksInto(profile) && { engineCaches: { delayMicros: 0 } }),
     latency: {
@@ -118,7 +122,16 @@ function instances(count: number, config: EngineConfig): EngineSpec[] {
   }));
 }
 
-function signalsOf(flags: SimulateFlags, intervalMillis: number): SignalOptions {
+/** What the profile is made for, and what flags state otherwise. */
+function gaugesFor(profile: NamedProfile, { scrapeInterval, scrapeDelay }: SimulateFlags): ProfileSignals {
+  const stated = signalsOf(profile);
+  if (scrapeInterval === undefined && scrapeDelay === undefined) return stated;
+  const { intervalMillis, delayMillis } = stated;
+  const source = scrapeInterval === undefined ? `${stated.source}; --scrape-delay` : "--scrape-interval";
+  return { intervalMillis: scrapeInterval ?? intervalMillis, delayMillis: scrapeDelay ?? delayMillis, source };
+}
+
+function signalOptions(flags: SimulateFlags, { intervalMillis, delayMillis }: ProfileSignals): SignalOptions {
   const intervalMicros = Math.round(intervalMillis * MICROS_PER_MILLI);
   switch (flags.signals) {
     case "oracle":
@@ -130,7 +143,7 @@ function signalsOf(flags: SimulateFlags, intervalMillis: number): SignalOptions 
         mode: "scrape",
         intervalMicros,
         phase: flags.scrapePhase,
-        delayMicros: flags.scrapeDelay * MICROS_PER_MILLI,
+        delayMicros: Math.round(delayMillis * MICROS_PER_MILLI),
         lossShare: flags.scrapeLoss,
       };
   }

@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { type ProfileSignals, signalsText } from "#config/profile-signals.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { counterfactuals } from "#sim/counterfactual.ts";
 import { DecisionTrace } from "#sim/result/decision-trace.ts";
@@ -22,11 +23,12 @@ export function simulateCommand(): Command {
   return addSimulateFlags(command).action(async (flags: SimulateFlags) => {
     checkOutputFile("--results-path", flags.resultsPath);
     checkOutputFile("--requests-path", flags.requestsPath);
-    const { result, results, seconds } = await simulated(flags, progressLine());
+    const { result, results, seconds, cluster } = await simulated(flags, progressLine());
     const text = `${JSON.stringify(results, null, 2)}\n`;
     if (flags.resultsPath !== undefined) writeWholeFile(flags.resultsPath, text);
     if (flags.requestsPath !== undefined) writeWholeFile(flags.requestsPath, requestLines(result));
     process.stdout.write(flags.json ? text : simulationTable(result, results));
+    process.stderr.write(`${cluster.profile.name}: ${results.signals}\n`);
     process.stderr.write(
       `${result.outcomes.length} requests, ${(result.endedAt / MICROS_PER_SECOND).toFixed(1)} simulated seconds in ` +
         `${seconds.toFixed(2)} s, ${result.events} events\n`,
@@ -38,7 +40,7 @@ export function simulateCommand(): Command {
 export async function simulated(flags: SimulateFlags, progress: NonNullable<SimulationOptions["progress"]>) {
   // Reading the whole configuration's schema takes a while.
   const set = flags.set.length === 0 ? undefined : (await import("./simulated-rules.ts")).simulatedRules(flags.set);
-  const cluster = clusterPlan(flags, set);
+  const { gauges, ...cluster } = clusterPlan(flags, set);
   const fitness = flags.fitnessWeights === undefined ? {} : parseFitness(flags.fitnessWeights);
   const workload = await workloadPlan(flags, cluster.router.blockTokens);
   const traced = flags.traceLevel === "decisions";
@@ -57,6 +59,7 @@ export async function simulated(flags: SimulateFlags, progress: NonNullable<Simu
   const again = () => ({ ...clusterPlan(flags, set), ...(scaling && { scaling }), arrivals: workload.arrivals() });
   const results = {
     ...resultsOf(result, cluster.profile.name, workload.name),
+    signals: signalsShown(flags, gauges),
     fitness: fitnessOf(result.metrics, fitness),
     ...(trace && flags.summarizeTrace && { summary: trace.summary() }),
     ...(trace && traced && { trace: { decisions: trace.decisions, notKept: trace.notKept } }),
@@ -65,7 +68,13 @@ export async function simulated(flags: SimulateFlags, progress: NonNullable<Simu
         counterfactuals: counterfactuals(again, flags.counterfactualK, flags.counterfactualDecisions),
       }),
   };
-  return { result, results, seconds };
+  return { result, results, seconds, cluster };
+}
+
+/** What the router knew of engines' gauges. */
+function signalsShown({ signals }: SimulateFlags, gauges: ProfileSignals): string {
+  if (signals === "oracle") return "gauges read at every decision (--signals oracle)";
+  return `${signalsText(gauges)}${signals === "at-decision" ? ", read together at a decision" : ""}`;
 }
 
 /** A line to standard error now and then. */

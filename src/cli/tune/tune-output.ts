@@ -2,7 +2,10 @@ import { createHash } from "node:crypto";
 import { stringify } from "yaml";
 import { exportAibrix } from "#config/export-aibrix.ts";
 import { exportLlmD } from "#config/export-llm-d.ts";
+import type { ProfileSignals } from "#config/profile-signals.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
+import type { Candidate } from "#shadow/question/candidate.ts";
 import type { Found } from "#shadow/tune/search.ts";
 import type { TuneAnswer } from "#shadow/tune/tune.ts";
 import { policyKey } from "#shadow/tune/policy-space.ts";
@@ -22,20 +25,30 @@ export function originText({ origin, candidate }: Found): string {
 }
 
 /** A profile file, as --profile and routing.profile take it. */
-export function profileText(name: string, spec: ProfileSpec, answer: TuneAnswer): string {
+export function profileText(found: Candidate, answer: TuneAnswer): string {
+  const { name, spec } = found;
   const { winner, heldOut, inForce, objective } = answer;
   const gain = heldOut?.gain;
-  const found =
+  const how =
     gain === undefined
       ? ""
       : `gains ${percent(gain.value)} (${percent(gain.low)} to ${percent(gain.high)}) over ${inForce}, predicted`;
   const what = objective.kind === "time" ? `${objective.metric} ${objective.figure}` : objective.kind;
   return yamlText({
     name,
-    summary: `found by tune for ${what}: ${found}`,
+    summary: `found by tune for ${what}: ${how}`,
     source: `gnomon tune, from ${winner === undefined ? inForce : originText(winner)}`,
+    ...statedSignals(found),
     ...spec,
   });
+}
+
+/** The section `signals` of a candidate that was simulated under its own. */
+export function statedSignals({ gauges }: Candidate): { readonly signals?: ProfileSignals } {
+  if (gauges?.signals.mode !== "scrape") return {};
+  const { intervalMicros, delayMicros } = gauges.signals;
+  const [intervalMillis, delayMillis] = [intervalMicros / MICROS_PER_MILLI, delayMicros / MICROS_PER_MILLI];
+  return { signals: { intervalMillis, delayMillis, source: "gnomon tune, which found it under these" } };
 }
 
 /** Writes what another router takes, and returns what to print: where it went, or why it could not be expressed. */

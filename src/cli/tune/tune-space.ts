@@ -2,7 +2,8 @@ import { exportAibrix } from "#config/export-aibrix.ts";
 import { exportLlmD } from "#config/export-llm-d.ts";
 import { LLM_D_PLUGINS } from "#config/llm-d-plugins.ts";
 import { STRATEGIES } from "#config/peer-aibrix.ts";
-import { loadProfile, profileNames } from "#config/profile-file.ts";
+import { profileNames } from "#config/profile-file.ts";
+import { namedCandidate } from "../profile-gauges.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Candidate } from "#shadow/question/candidate.ts";
 import { COMMON_SCORERS, type PolicySpace } from "#shadow/tune/policy-space.ts";
@@ -15,15 +16,19 @@ const NOT_MEANT: ReadonlySet<string> = new Set(["always-busiest"]);
 /** llm-d's scorers that need what not every fleet reports. */
 const LLM_D_LEFT: ReadonlySet<string> = new Set(["latency-headroom", "lora-affinity"]);
 
-/** What may be put together for a router, and the policies to begin with: those named, or those that it can express. */
+/**
+ * What may be put together for a router, and the policies to begin with: those named, or those that it can express; each
+ * with the signals that it is made for where `ownSignals`.
+ */
 export function spaceFor(
   router: Router,
   named: readonly string[],
+  ownSignals: boolean,
 ): { readonly space: PolicySpace; readonly bases: readonly Candidate[] } {
   const names = named.length > 0 ? named : profileNames().filter((name) => !NOT_MEANT.has(name));
   const all = names.map((name): Candidate => {
-    const { name: own, spec } = loadProfile(name);
-    return { name: own, spec };
+    const { gauges, ...one } = namedCandidate(name);
+    return ownSignals ? { ...one, gauges } : one;
   });
   const accepts = ACCEPTS[router];
   const bases = all

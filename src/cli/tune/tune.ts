@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { ConfigError } from "#config/config-error.ts";
+import { signalsText } from "#config/profile-signals.ts";
 import { exportLlmD } from "#config/export-llm-d.ts";
 import type { Candidate } from "#shadow/question/candidate.ts";
 import { namedDesigns } from "#shadow/rollout/rollout-design.ts";
@@ -15,7 +16,7 @@ import { ownTrafficOf } from "../rollout/own-traffic.ts";
 import { notesOf, type Traffic } from "../what-if/what-if-traffic.ts";
 import { sloTargets } from "./slo-targets.ts";
 import { type TuneFlags, tuneOptions } from "./tune-flags.ts";
-import { profileText, tunedName, write, writeExports, yamlText } from "./tune-output.ts";
+import { profileText, statedSignals, tunedName, write, writeExports, yamlText } from "./tune-output.ts";
 import { spaceFor } from "./tune-space.ts";
 import { questionDigest, TuneState } from "./tune-state.ts";
 import { topologyTable, tuneTable } from "./tune-table.ts";
@@ -32,10 +33,10 @@ async function answer(path: string, flags: TuneFlags): Promise<void> {
   const objective = objectiveOf(flags);
   checkFiles(flags);
   const startedAt = performance.now();
-  const { space, bases } = spaceFor(flags.for, flags.profile);
+  const { space, bases } = spaceFor(flags.for, flags.profile, flags.scrapeInterval === undefined);
   const traffic = await ownTrafficOf(path, flags);
   const { setting, inForce, observed } = traffic;
-  const notes = notesOf(traffic);
+  const notes = [...notesOf(traffic), signalsNote(traffic, flags)];
   for (const line of notes) process.stderr.write(`note: ${line}\n`);
   const state = new TuneState(
     flags.state,
@@ -80,8 +81,14 @@ async function answer(path: string, flags: TuneFlags): Promise<void> {
 /** What is recommended, under a name of its own; undefined where nothing is. */
 function foundIn({ verdict, winner }: TuneAnswer): Candidate | undefined {
   if (verdict.kind !== "better" || winner === undefined) return undefined;
-  const { name, spec } = winner.candidate;
-  return { name: winner.origin === "" ? name : tunedName(spec), spec };
+  const { candidate, origin } = winner;
+  return { ...candidate, name: origin === "" ? candidate.name : tunedName(candidate.spec) };
+}
+
+function signalsNote({ inForce, signals }: Traffic, { scrapeInterval }: TuneFlags): string {
+  const others =
+    scrapeInterval === undefined ? "; other profiles each under the gauges that it is made for" : "; all others too";
+  return `${inForce.name}: ${signalsText(signals)}${others}`;
 }
 
 function objectiveOf(flags: TuneFlags): Objective {
@@ -139,7 +146,7 @@ async function written(
   found: Candidate,
 ): Promise<string[]> {
   const { writeProfile, writeRollout, threads } = flags;
-  if (writeProfile !== undefined) write(writeProfile, profileText(found.name, found.spec, result));
+  if (writeProfile !== undefined) write(writeProfile, profileText(found, result));
   const notes = writeExports(found.spec, flags);
   if (writeRollout === undefined) return notes;
   const { workload, endpoints } = setting;
@@ -147,7 +154,8 @@ async function written(
   const study = await rolloutStudy({
     setting: { ...setting, residuals: doubtedResiduals(setting.residuals, result.doubt) },
     control: inForce,
-    other: found,
+    // Both arms are of one gateway, whose gauges are the setting's.
+    other: { name: found.name, spec: found.spec },
     designs: (spanMicros) =>
       namedDesigns({
         spanMicros,
@@ -185,7 +193,8 @@ function jsonText(
     policy_id: found.name,
     sim_fitness: { gain: heldOut?.gain.value, gain_low: heldOut?.gain.low, gain_high: heldOut?.gain.high },
     sim_metrics: heldOut?.parts.figures.after,
-    config_for_deployment: exported?.ok === true ? exported.value : { name: found.name, ...found.spec },
+    config_for_deployment:
+      exported?.ok === true ? exported.value : { name: found.name, ...statedSignals(found), ...found.spec },
   };
   return JSON.stringify({ ...result, ...(fleets.length > 0 && { fleets }), ...deployed, notes });
 }

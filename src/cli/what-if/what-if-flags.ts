@@ -32,7 +32,7 @@ export interface WhatIfFlags extends SizeFlags, RouterFlags, AutoscaleFlags, Arc
   readonly stepError?: number;
   readonly regret: number;
   readonly counterfactualK: number;
-  readonly scrapeInterval: number;
+  readonly scrapeInterval?: number;
   readonly signals: "same" | "own";
   readonly requestDelay: number;
   readonly answerDelay: number;
@@ -83,8 +83,11 @@ const CONVERSATIONS_MEANING =
   "which turns wait for the previous one: those of sessions that clients named, or also those whose prompts " +
   "continue one another; use named for load generators that do not wait";
 const SIGNALS_MEANING =
-  "same: all candidates read gauges every --scrape-interval; own: each is also simulated at the default interval of " +
-  "the router that its profile comes from, beside the profile in force at that interval";
+  "own: each profile reads gauges as often as it is made for (gnomon profiles NAME shows it), the one in force as the " +
+  "trace shows; same: all of them as the one in force";
+
+export const SCRAPE_MEANING =
+  "time between two scrapes of an endpoint under every profile (default: each profile's own)";
 
 /** The command with its options, and nothing behind it. */
 export function whatIfOptions(): Command {
@@ -136,8 +139,8 @@ export function whatIfOptions(): Command {
     .option("--step-error <share>", "standard error of all step times, for an engine without residuals", share)
     .option("--regret <n>", "counterfactual decisions of each candidate", whole(0, DECISIONS_MAX), 0)
     .option("--counterfactual-k <count>", "other endpoints to try for each of them", whole(1, 100), 2)
-    .option("--scrape-interval <millis>", "time between two scrapes of an endpoint", amount(1, SCRAPE_MILLIS_MAX), 1000)
-    .addOption(new Option("--signals <kind>", SIGNALS_MEANING).choices(["same", "own"]).default("same"))
+    .option("--scrape-interval <millis>", SCRAPE_MEANING, amount(1, SCRAPE_MILLIS_MAX))
+    .addOption(new Option("--signals <kind>", SIGNALS_MEANING).choices(["own", "same"]).default("own"))
     .option("--request-delay <micros>", "time from the decision until the engine has the request", whole(0, 1e9), 0)
     .option("--answer-delay <micros>", "time from the engine until the client has a token", whole(0, 1e9), 0)
     .option(

@@ -1,6 +1,7 @@
 import { residualsFor } from "#shadow/recorded/engine-origin.ts";
 import { loadCalibratedEngine } from "#config/engine-file.ts";
-import { gaugeMillisOf, loadProfile } from "#config/profile-file.ts";
+import { loadProfile, type NamedProfile } from "#config/profile-file.ts";
+import { OWN_SIGNALS, type ProfileSignals, signalsOf } from "#config/profile-signals.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import type { Candidate, Scenario, Setting } from "#shadow/question/candidate.ts";
@@ -8,7 +9,6 @@ import { PackedWorkload, type Workload, WorkloadPacker } from "#shadow/recorded/
 import type { Observed, RecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { inForceOf } from "#shadow/recorded/in-force.ts";
 import { recordedSetting } from "#shadow/recorded/recorded-setting.ts";
-import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { openWorkload } from "#trace/import/open-workload.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
 import { TurnCap } from "#trace/transform/cap-workload.ts";
@@ -19,6 +19,7 @@ import { CommandFailure } from "#serve/command-failure.ts";
 import { isRecorded, readRecordedTrace } from "../trace/recorded-trace.ts";
 import { scalePolicyOf, scalingOf } from "../autoscale-flags.ts";
 import { colocatedSpec, pdSpec, replicasOf, transfersOf, withRoles } from "../architecture-flags.ts";
+import { gaugesOf, profileCandidate, signalsNotes } from "../profile-gauges.ts";
 import { faultsOf, lostText } from "../lost-endpoint.ts";
 import { equalEndpoints } from "../equal-endpoints.ts";
 import { hedgeRules } from "../hedge-flags.ts";
@@ -35,6 +36,8 @@ export interface Traffic {
   /** Of a trace: the requests' ids in it, in the workload's order. */
   readonly requestIds?: readonly string[];
   readonly inForce: Candidate;
+  /** Of the profile in force: as the trace had them, or as it is made for. */
+  readonly signals: ProfileSignals;
   /** Values of --endpoints and --rate-scale that are not how the traffic came. */
   readonly otherEndpoints: readonly number[];
   readonly otherRates: readonly number[];
@@ -45,9 +48,6 @@ export interface Traffic {
 }
 
 const ENDPOINTS_DEFAULT = 4;
-const STALE_AFTER_MILLIS = 5_000;
-/** A reading older than so many intervals is stale, where those are long. */
-const STALE_AFTER_INTERVALS = 3;
 
 /** Reads a trace, or a workload that was recorded elsewhere. Throws CommandFailure and ConfigError. */
 export async function trafficOf(path: string, flags: TrafficFlags): Promise<Traffic> {
@@ -73,14 +73,18 @@ async function recorded(path: string, flags: TrafficFlags): Promise<Traffic> {
   // What --step-error states is all that is asked for.
   const { residuals, notes: origin } =
     flags.stepError === undefined ? residualsFor(stated, base.source, run.header) : { residuals: stated, notes: [] };
+  const signals = signalsFor(flags, recordedSignals(run));
+  const { requestDelay: requestMicros, answerDelay: answerMicros } = flags;
+  const setting = recordedSetting(
+    { ...run, workload },
+    { engine, residuals, ...gaugesOf(signals), requestMicros, answerMicros },
+  );
   return {
-    setting: {
-      ...recordedSetting({ ...run, workload }, { ...outsideEngines(flags), engine, residuals }),
-      transfers: transfersOf(flags),
-    },
+    setting: { ...setting, transfers: transfersOf(flags) },
+    signals,
     observed: kept.map(({ index }) => run.observed[index]!),
     ...(run.requestIds && { requestIds: kept.map(({ index }) => run.requestIds![index]!) }),
-    inForce: flags.inForce === undefined ? recordedProfile(path, run) : namedProfile(flags.inForce),
+    inForce: flags.inForce === undefined ? recordedProfile(path, run) : unsignalled(loadProfile(flags.inForce)),
     otherEndpoints: flags.endpoints,
     otherRates: flags.rateScale,
     engine: base,
@@ -102,20 +106,22 @@ async function foreign(path: string, flags: TrafficFlags): Promise<Traffic> {
   const [endpoints = ENDPOINTS_DEFAULT, ...otherEndpoints] = flags.endpoints;
   const [rateScale = 1, ...otherRates] = flags.rateScale;
   const left = { ...Object.fromEntries(report.refused), ...beyondLimit(more) };
-  const { scrapeMicros, ...delays } = outsideEngines(flags);
+  const inForce = loadProfile(flags.inForce ?? "gnomon");
+  const signals = signalsFor(flags, signalsOf(inForce));
   return {
     observed: undefined,
-    inForce: namedProfile(flags.inForce ?? "gnomon"),
+    inForce: unsignalled(inForce),
+    signals,
     setting: {
       workload: new PackedWorkload(packer.columns()),
       endpoints: equalEndpoints(endpoints),
       fleetEvents: [],
       engine,
       residuals: residualsOf(base.residuals, flags),
-      signals: scrapedEvery(scrapeMicros),
-      ...delays,
+      ...gaugesOf(signals),
+      requestMicros: flags.requestDelay,
+      answerMicros: flags.answerDelay,
       blockTokens: engine.blockTokens,
-      staleAfterMicros: STALE_AFTER_MILLIS * MICROS_PER_MILLI,
       seed: flags.seed,
       transfers: transfersOf(flags),
       rateScale,
@@ -136,13 +142,16 @@ function recordedProfile(path: string, { header, fleetEvents }: RecordedRun): Ca
   }
 }
 
-/** What lies between the router and the engines. */
-function outsideEngines({ scrapeInterval, requestDelay, answerDelay }: TrafficFlags) {
-  return {
-    scrapeMicros: Math.round(scrapeInterval * MICROS_PER_MILLI),
-    requestMicros: requestDelay,
-    answerMicros: answerDelay,
-  };
+/** Those that --scrape-interval states, else others. */
+function signalsFor({ scrapeInterval }: TrafficFlags, otherwise: ProfileSignals): ProfileSignals {
+  if (scrapeInterval === undefined) return otherwise;
+  return { ...otherwise, intervalMillis: scrapeInterval, source: "--scrape-interval" };
+}
+
+/** As a trace shows them; where it has no scrapes, gnomon's own. */
+function recordedSignals({ scrapeMicros }: RecordedRun): ProfileSignals {
+  if (scrapeMicros === undefined) return OWN_SIGNALS;
+  return { ...OWN_SIGNALS, intervalMillis: scrapeMicros / MICROS_PER_MILLI, source: "as the trace shows" };
 }
 
 /** Conversations stand together in a recorded workload: its first rows are not the first to arrive. */
@@ -175,8 +184,7 @@ async function* inTurn(requests: Workload): AsyncGenerator<WorkloadRequest> {
 
 /** Profiles, each as things were and in every scenario that flags ask about, one change at a time. */
 export function candidatesOf(traffic: Traffic, flags: WhatIfFlags): Candidate[] {
-  const profiles = flags.profile.map(namedProfile);
-  const others = profiles.filter(({ name }) => name !== traffic.inForce.name);
+  const others = profilesAsked(traffic, flags).map(({ candidate }) => candidate);
   const engines = flags.engine.slice(1).map((name): Scenario => {
     const { engine, residuals } = loadCalibratedEngine(name);
     return { label: `engine ${name}`, engine, residuals: residualsOf(residuals, flags) };
@@ -194,17 +202,11 @@ export function candidatesOf(traffic: Traffic, flags: WhatIfFlags): Candidate[] 
   });
   const lost = lossScenario(traffic.setting, flags);
   const autoscaled = flags.autoscale.map((text) => autoscaleScenario(traffic.setting, text, flags));
-  const gauges = flags.signals === "own" ? gaugeScenarios(flags) : [];
-  const timed = gauges.flatMap(({ scenario, names }) =>
-    [traffic.inForce, ...others.filter(({ name }) => names.has(name))].map((one) => {
-      return { ...one, name: `${one.name}, ${scenario.label}`, scenario };
-    }),
-  );
   const scaled = [...lost, ...gateways, ...hedged, ...autoscaled, ...fleets, ...rates, ...engines].flatMap((scenario) =>
     [traffic.inForce, ...others].map((one) => ({ ...one, name: `${one.name}, ${scenario.label}`, scenario })),
   );
   const otherwise = architectureCandidates(traffic, [traffic.inForce, ...others], flags);
-  return [...new Map([...others, ...otherwise, ...timed, ...scaled].map((one) => [one.name, one])).values()];
+  return [...new Map([...others, ...otherwise, ...scaled].map((one) => [one.name, one])).values()];
 }
 
 /** The same profiles where prompts are computed at other endpoints than those that answer, or none is. */
@@ -220,6 +222,7 @@ function architectureCandidates({ setting }: Traffic, profiles: readonly Candida
     endpoints: isShared ? withRoles(endpoints, prefill) : endpoints,
   };
   return profiles.map((one) => ({
+    ...one,
     name: `${one.name}, ${scenario.label}`,
     spec: isShared ? pdSpec(one.spec, flags) : colocatedSpec(one.spec),
     scenario,
@@ -246,21 +249,29 @@ function lossScenario({ endpoints }: Setting, { lose }: WhatIfFlags): Scenario[]
   return [{ label: lostText(lose), faults: faultsOf(lose, ids) }];
 }
 
-/** Other intervals than --scrape-interval at which routers read gauges by default, with the profiles asked about. */
-function gaugeScenarios(flags: WhatIfFlags): { readonly scenario: Scenario; readonly names: ReadonlySet<string> }[] {
-  const profiles = flags.profile.map(loadProfile);
-  const intervals = new Set(profiles.map(gaugeMillisOf).filter((millis) => millis !== flags.scrapeInterval));
-  return [...intervals].map((millis) => {
-    const scrapeMicros = Math.round(millis * MICROS_PER_MILLI);
-    return {
-      scenario: {
-        label: `gauges every ${millis} ms`,
-        signals: scrapedEvery(scrapeMicros),
-        staleAfterMicros: Math.max(STALE_AFTER_MILLIS * MICROS_PER_MILLI, STALE_AFTER_INTERVALS * scrapeMicros),
-      },
-      names: new Set(profiles.filter((profile) => gaugeMillisOf(profile) === millis).map(({ name }) => name)),
-    };
-  });
+/**
+ * Profiles to ask about, each with the signals that it is made for, unless flags state that all have the same: those of
+ * the profile in force, which are the setting's.
+ */
+function profilesAsked(
+  { inForce, signals }: Traffic,
+  { profile, scrapeInterval, signals: kind }: Pick<WhatIfFlags, "profile" | "scrapeInterval" | "signals">,
+): { readonly candidate: Candidate; readonly signals: ProfileSignals }[] {
+  const isShared = kind === "same" || scrapeInterval !== undefined;
+  return profile
+    .map(loadProfile)
+    .filter(({ name }) => name !== inForce.name)
+    .map((one) =>
+      isShared
+        ? { candidate: unsignalled(one), signals }
+        : { candidate: profileCandidate(one), signals: signalsOf(one) },
+    );
+}
+
+/** Which gauges the answer's simulations read, a line each. */
+export function signalsUsed(traffic: Traffic, flags: WhatIfFlags): string[] {
+  const asked = profilesAsked(traffic, flags).map(({ candidate, signals }) => ({ name: candidate.name, signals }));
+  return signalsNotes([{ name: traffic.inForce.name, signals: traffic.signals }, ...asked]);
 }
 
 /** Those of the engine's file, else what --step-error states. */
@@ -269,7 +280,7 @@ function residualsOf(calibrated: StepResiduals | undefined, { stepError }: Traff
   return { windowMicros: MICROS_PER_SECOND, windows: [[0]], levelError: stepError, delayError: 0, prefillError: 0 };
 }
 
-function namedProfile(nameOrPath: string): Candidate {
-  const { name, spec } = loadProfile(nameOrPath);
+/** A profile under the setting's own signals. */
+function unsignalled({ name, spec }: NamedProfile): Candidate {
   return { name, spec };
 }

@@ -10,7 +10,7 @@ import { type Autoscaled, chosenForHpa, hpaManifest } from "./hpa-manifest.ts";
 import { type WhatIfFlags, whatIfOptions } from "./what-if-flags.ts";
 import { writeWhatIfPage } from "./what-if-html.ts";
 import { whatIfTable } from "./what-if-table.ts";
-import { candidatesOf, notesOf, type Traffic, trafficOf } from "./what-if-traffic.ts";
+import { candidatesOf, notesOf, signalsUsed, type Traffic, trafficOf } from "./what-if-traffic.ts";
 import { writeWholeFile } from "#trace/export/whole-file.ts";
 
 /** Asks what other profiles would have done with recorded traffic. */
@@ -85,7 +85,7 @@ async function questionOf(path: string, flags: WhatIfFlags): Promise<Asked> {
     ...(targets && { targets }),
     ...(flags.threads !== undefined && { threadsMax: flags.threads }),
   };
-  return { traffic, question, notes: [...notesOf(traffic), ...note] };
+  return { traffic, question, notes: [...notesOf(traffic), ...signalsUsed(traffic, flags), ...note] };
 }
 
 function checkHpa({ hpa, slo, autoscale }: WhatIfFlags): void {

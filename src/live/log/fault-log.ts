@@ -11,6 +11,7 @@ export const FAULT_KINDS = {
   "breaker-open": { level: "warn", message: "an endpoint's breaker opened" },
   "breaker-closed": { level: "info", message: "an endpoint's breaker closed" },
   "signals-stale": { level: "warn", message: "an endpoint's signals are stale" },
+  "signals-slow": { level: "warn", message: "a profile is made for gauges that are read more often" },
   "signals-fresh": { level: "info", message: "an endpoint's signals are fresh again" },
   "endpoint-waiting": { level: "warn", message: "an endpoint is waited for" },
   "endpoint-ready": { level: "info", message: "an endpoint joined" },

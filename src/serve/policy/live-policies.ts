@@ -1,5 +1,6 @@
 import type { FaultLog } from "#live/log/fault-log.ts";
 import { liveRollouts } from "../rollout/live-rollouts.ts";
+import type { Scraped } from "../live-scrape.ts";
 import type { LiveShare } from "../live-share.ts";
 import type { RolloutKeeper } from "../rollout/rollout-keeper.ts";
 import type { LiveState } from "../state/live-state.ts";
@@ -13,7 +14,7 @@ export interface LivePolicies {
 }
 
 type Options = Pick<LivePolicyOptions, "plan" | "environment" | "tap" | "gateway"> & {
-  readonly state: LiveState;
+  readonly state: LiveState & Scraped;
   readonly faults: Pick<FaultLog, "report">;
   /** What replicas share; undefined where there is none beside this gateway. */
   readonly share: Pick<LiveShare, "store" | "retryPolicy"> | undefined;
@@ -28,6 +29,7 @@ export function livePolicies({ state, share, faults: { report }, ...options }: O
     report,
     folder,
     past,
+    scrapeMillis: state.scrapeMillis,
     objections: (asked, inForce) => rollouts.objections(asked, inForce),
     giveWay: (asked, inForce, by) => rollouts.giveWay(asked, inForce, by),
     reread: ({ rollout }) => rollouts.follow(rollout.start),

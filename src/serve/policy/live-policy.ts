@@ -7,6 +7,7 @@ import type { RouterTap } from "#live/router-tap.ts";
 import type { FaultEvent, FaultLog } from "#live/log/fault-log.ts";
 import type { PolicyDesk, PolicyOutcome } from "#live/policy/policy-desk.ts";
 import { profileChooser } from "../profile-chooser.ts";
+import { type Scraped, tooSlowFor } from "../live-scrape.ts";
 import { LiveWorkloads } from "../live-workloads.ts";
 import type { ServePlan } from "../serve-plan.ts";
 import { documentDesk } from "./document-desk.ts";
@@ -19,7 +20,7 @@ import type { PolicyProposal, PolicySource } from "./policy-source.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface LivePolicyOptions {
+export interface LivePolicyOptions extends Scraped {
   readonly plan: ServePlan;
   readonly environment: Environment;
   readonly tap: RouterTap;
@@ -68,17 +69,17 @@ export function livePolicy(options: LivePolicyOptions): LivePolicy {
     const { profiles, profile, config } = policy;
     const asked = admissionSpec(config.admission);
     const admission = asked && { ...asked, classes: workloads.classes(asked.classes) };
-    const specs = Object.values(profiles).map(({ name, spec }): [string, ProfileSpec] => [name, spec]);
     // All of it in one run of the event loop: between two decisions.
     tap.accept({
       kind: "policy-changed",
       at: nowMicros(),
       version,
       source,
-      profiles: Object.fromEntries(specs),
+      profiles: Object.fromEntries(Object.values(profiles).map(({ name, spec }) => [name, spec])),
       defaultProfile: profile.name,
       ...(admission && { admission }),
     });
+    for (const event of tooSlowFor(policy, options.scrapeMillis)) report(event);
     chooser = profileChooser(policy, define);
     gateway()?.changeLimits(gatewayLimits(policy.config));
   };

@@ -70,9 +70,6 @@ export interface Scenario {
   readonly scaling?: ScalingOptions | undefined;
   /** Happen beside what the setting has. */
   readonly faults?: readonly EngineEvent[];
-  /** Goes with the time after which they are stale, where that must be longer. */
-  readonly signals?: SignalOptions;
-  readonly staleAfterMicros?: Micros;
   /** Several, in place of one. */
   readonly routers?: RoutersOptions;
   readonly rules?: PathRules;
@@ -91,8 +88,16 @@ export interface Candidate {
    * candidates are one profile from the start to the end.
    */
   readonly asRecorded?: Omit<PolicySpec, "version"> | undefined;
+  /** How gauges reach its router; as the setting has it where it is left out. */
+  readonly gauges?: Gauges | undefined;
   /** Undefined for the traffic, the fleet and the engine as they are. */
   readonly scenario?: Scenario | undefined;
+}
+
+/** How engines' gauges reach a router, and the age above which it goes by its own ledger instead. */
+export interface Gauges {
+  readonly signals: SignalOptions;
+  readonly staleAfterMicros: Micros;
 }
 
 /** A candidate's outcome, a row per request of the workload in its order. NaN where a request never got that far. */
@@ -185,6 +190,7 @@ export function runCandidate(setting: Setting, candidate: Candidate, options: Ru
 /** A simulation of the setting by one candidate; replica 0 is on the engine as it was fitted. */
 export function simulationOf(setting: Setting, candidate: Candidate, replica: number): SimulationOptions {
   const { workload, endpoints, engine } = setting;
+  const { signals, staleAfterMicros } = candidate.gauges ?? setting;
   const engineOf = replicaEngines(
     engine,
     setting.residuals,
@@ -198,7 +204,7 @@ export function simulationOf(setting: Setting, candidate: Candidate, replica: nu
       seed: setting.seed,
       ...(candidate.asRecorded ?? { profiles: { [candidate.name]: candidate.spec }, defaultProfile: candidate.name }),
       blockTokens: setting.blockTokens,
-      staleAfterMicros: setting.staleAfterMicros,
+      staleAfterMicros,
       ...(setting.hostMemory && { hostMemory: setting.hostMemory }),
       ...(setting.endpointRules && { endpointRules: setting.endpointRules }),
       ...(setting.admission && { admission: setting.admission }),
@@ -219,7 +225,7 @@ export function simulationOf(setting: Setting, candidate: Candidate, replica: nu
       timeScale: 1,
       rateScale: setting.rateScale,
     }),
-    signals: setting.signals,
+    signals,
     prefixes: { kind: "approximate" },
     latency: { ...NO_LATENCY, requestMicros: setting.requestMicros, answerMicros: setting.answerMicros },
     horizonMicros: Infinity,
@@ -252,19 +258,7 @@ function changesPolicy({ kind }: ScriptEvent): boolean {
 /** The setting as a scenario has it. What became of another fleet is not known, so nothing but its policies does. */
 export function settingOf(setting: Setting, scenario: Scenario | undefined): Setting {
   if (scenario === undefined) return setting;
-  const {
-    endpoints,
-    engine,
-    residuals,
-    rateScale,
-    signals,
-    staleAfterMicros,
-    faults,
-    routers,
-    scaling,
-    rules,
-    priority,
-  } = scenario;
+  const { endpoints, engine, residuals, rateScale, faults, routers, scaling, rules, priority } = scenario;
   const happened = endpoints === undefined ? setting.fleetEvents : setting.fleetEvents.filter(changesPolicy);
   return {
     ...setting,
@@ -272,13 +266,11 @@ export function settingOf(setting: Setting, scenario: Scenario | undefined): Set
     ...(endpoints && { endpoints }),
     ...(engine && { engine, residuals }),
     ...(rateScale !== undefined && { rateScale }),
-    ...(signals && { signals }),
     ...(routers && { routers }),
     ...(rules && { rules }),
     ...(scaling && { scaling }),
     ...(priority && { priority }),
     ...("admission" in scenario && { admission: scenario.admission }),
-    ...(staleAfterMicros !== undefined && { staleAfterMicros }),
   };
 }
 

@@ -10,6 +10,7 @@ import { type Conversations, conversationsOf } from "./conversations.ts";
 import { type Ended, leftOutReason, type Open, workloadRequest } from "./ended-request.ts";
 import { followHedge } from "./follow-hedge.ts";
 import { FleetHistory } from "./fleet-history.ts";
+import { ScrapePace } from "./scrape-pace.ts";
 import { NOT_WHOLE } from "./uncompared-reason.ts";
 
 /** What really happened to one request of a trace. Times in microseconds; NaN is never or not seen. */
@@ -42,18 +43,18 @@ export interface RecordedRun {
   readonly endpoints: readonly Endpoint[];
   /** What became of the fleet after it, on the workload's clock; below 0, as it was from the beginning. */
   readonly fleetEvents: readonly FleetEvent[];
+  /** Time between two scrapes of an endpoint; absent where the trace does not show it. */
+  readonly scrapeMicros?: Micros;
   /** Requests that are not in the workload, by reason. */
   readonly left: Readonly<Record<string, number>>;
   /** Changes of the fleet that a window had no room for: they count as having happened before it. */
   readonly fleetEventsMerged?: number;
 }
 
-const EARLIER_RUN = "of an earlier run of the recorder";
 /** The smallest window remembers so many requests in flight. */
 const OPEN_MIN = 10_000;
 /** Changes of the fleet that a window remembers; a fleet without traffic may change for ever. */
 const FLEET_EVENTS_MAX = 10_000;
-const STILL_OPEN = "still in flight at the end of the trace";
 
 /**
  * Reads a trace's last run; the requests of runs before it are counted. A request whose end or answer length is not known
@@ -71,7 +72,7 @@ export async function readRecordedRun(
       header = item.header;
       const before = book;
       book = new RunBook();
-      if (before.arrived > 0) book.leave(EARLIER_RUN, before.arrived);
+      if (before.arrived > 0) book.leave("of an earlier run of the recorder", before.arrived);
       for (const endpoint of item.header.endpoints) book.endpoints.set(endpoint.id, endpoint);
     } else if (item.kind === "gap") {
       // Damage is in the reader's report.
@@ -85,6 +86,7 @@ export async function readRecordedRun(
 /** Collects a run as its items come; with a window, only its latest requests. */
 export class RunBook {
   readonly #fleet: FleetHistory;
+  readonly #pace = new ScrapePace();
   readonly #open = new Map<string, Open>();
   readonly #ended: Ended[] = [];
   /** Those whose answers follow their ends. */
@@ -171,8 +173,9 @@ export class RunBook {
         this.#fleet[this.#startedAt === undefined ? "stand" : "add"](input);
         break;
       case "block-size-changed":
-        this.#fleet.resizeBlocks(input.blockTokens);
-        break;
+        return this.#fleet.resizeBlocks(input.blockTokens);
+      case "load-observed":
+        return this.#pace.observe(input.at, input.endpoint);
       // What engines did under the policy in force is no evidence about another one.
       case "attempt-failed":
       case "prefill-finished":
@@ -181,7 +184,6 @@ export class RunBook {
       case "answer-judged":
       case "rollout-look":
       case "rollout-predicted":
-      case "load-observed":
       case "progress":
       case "blocks-stored":
       case "blocks-removed":
@@ -225,12 +227,11 @@ export class RunBook {
     const rows = conversations.flatMap((turns) =>
       turns.map((ended, turn) => ({ ended, turn, before: turns[turn - 1] })),
     );
-    const left = {
-      ...Object.fromEntries(this.#left),
-      ...(this.#open.size === 0 ? {} : { [STILL_OPEN]: this.#open.size }),
-    };
+    const open = this.#open.size === 0 ? {} : { "still in flight at the end of the trace": this.#open.size };
+    const left = { ...Object.fromEntries(this.#left), ...open };
     return {
       header: this.#fleet.header(header),
+      ...this.#pace.found,
       workload: rows.map(({ ended, turn, before }, index) => ({
         ...workloadRequest(ended, turn, before, index, started),
         blockTokens: blocks.tokensOf(ended.route),

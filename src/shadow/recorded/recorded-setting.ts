@@ -1,7 +1,7 @@
 import type { Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
-import { scrapedEvery } from "#sim/signal/scraped-every.ts";
+import type { SignalOptions } from "#sim/signal/signal-options.ts";
 import type { Setting } from "../question/candidate.ts";
 import type { RecordedRun } from "./recorded-run.ts";
 
@@ -10,7 +10,9 @@ export interface Assumed {
   readonly engine: EngineConfig;
   /** Goes with the engine. */
   readonly residuals: StepResiduals | undefined;
-  readonly scrapeMicros: Micros;
+  /** How gauges reach the router, and when they are stale; by default as the trace's own router had it. */
+  readonly signals: SignalOptions;
+  readonly staleAfterMicros?: Micros;
   /**
    * From the decision until the engine has the request, and from the engine until the client has a token; 0 if left
    * out.
@@ -29,9 +31,9 @@ export function recordedSetting(run: RecordedRun, assumed: Assumed): Setting {
     fleetEvents: run.fleetEvents,
     engine: assumed.engine,
     residuals: assumed.residuals,
-    signals: scrapedEvery(assumed.scrapeMicros),
+    signals: assumed.signals,
     blockTokens: router.blockTokens,
-    staleAfterMicros: router.staleAfterMicros,
+    staleAfterMicros: Math.max(assumed.staleAfterMicros ?? 0, router.staleAfterMicros),
     requestMicros: assumed.requestMicros ?? 0,
     answerMicros: assumed.answerMicros ?? 0,
     rateScale: 1,

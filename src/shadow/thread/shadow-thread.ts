@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { parentPort, workerData } from "node:worker_threads";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import { TraceDecoder } from "#trace/decoder.ts";
@@ -114,7 +115,7 @@ async function proposals(asked: TuneWork): Promise<void> {
 
 function settingOf(run: RecordedRun): Setting {
   const { engine, residuals } = fit;
-  return recordedSetting(run, { engine, residuals, scrapeMicros: work.scrapeMillis * MICROS_PER_MILLI });
+  return recordedSetting(run, { engine, residuals, signals: scrapedEvery(work.scrapeMillis * MICROS_PER_MILLI) });
 }
 
 async function once(header: TraceHeader, round: number): Promise<void> {

@@ -1,5 +1,4 @@
 import { nameHash, randomFor } from "#core/random.ts";
-import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Candidate } from "../question/candidate.ts";
 import type { JobPool } from "../question/job-pool.ts";
 import { lossOf, type Objective } from "./objective.ts";
@@ -98,6 +97,11 @@ interface Known {
   readonly origin: string;
 }
 
+/** The same text for the same policy with the same gauges. */
+function candidateKey({ spec, gauges }: Candidate): string {
+  return gauges === undefined ? policyKey(spec) : `${policyKey(spec)} ${JSON.stringify(gauges)}`;
+}
+
 /** Successive halving over the bases, then over rounds of policies near the best ones. */
 export class Search {
   readonly #options: SearchOptions;
@@ -132,24 +136,28 @@ export class Search {
     }));
     // What all others are compared with is known first, whatever else there is time for.
     const inForceLoss = (await this.#lossAt({ candidate: inForce, origin: "" }, this.#stages.at(-1)!)) ?? Infinity;
-    const fresh = known.filter(({ candidate }) => this.#isNew(candidate.spec));
+    const fresh = known.filter(({ candidate }) => this.#isNew(candidate));
     await this.#round(fresh, BASES_PART * this.#affordable);
     let without = 0;
     let round = 0;
     while (!this.#isOver && without < ROUNDS_WITHOUT_MAX && round < ROUNDS_MAX) {
       const random = randomFor(seed, nameHash("variants") + round++);
       const before = this.#best[0]?.loss ?? Infinity;
-      const elite = this.#best.length === 0 ? [inForce.spec] : this.#best.map(({ candidate }) => candidate.spec);
+      const elite = this.#best.length === 0 ? [inForce] : this.#best.map(({ candidate }) => candidate);
       const variants: Known[] = [];
       for (let i = 0; i < VARIANTS; i++) {
-        const one = variantOf(elite, space, random);
-        if (one === undefined || !this.#isNew(one.spec)) continue;
+        const one = variantOf(
+          elite.map(({ spec }) => spec),
+          space,
+          random,
+        );
+        if (one === undefined) continue;
+        const { gauges } = elite[one.from]!;
+        const candidate = { name: `tuned-${round}-${i + 1}`, spec: one.spec, ...(gauges && { gauges }) };
+        if (!this.#isNew(candidate)) continue;
         const parent = this.#best[one.from];
         const from = parent === undefined ? inForce.name : parent.origin === "" ? parent.candidate.name : parent.origin;
-        variants.push({
-          candidate: { name: `tuned-${round}-${i + 1}`, spec: one.spec },
-          origin: `${from}; ${one.change}`,
-        });
+        variants.push({ candidate, origin: `${from}; ${one.change}` });
       }
       await this.#round(variants, this.#affordable);
       without = (this.#best[0]?.loss ?? Infinity) < (1 - BETTER) * before ? 0 : without + 1;
@@ -183,8 +191,8 @@ export class Search {
     return Math.min(trialsMax - this.#spent, inTime);
   }
 
-  #isNew(spec: ProfileSpec): boolean {
-    const key = policyKey(spec);
+  #isNew(candidate: Candidate): boolean {
+    const key = candidateKey(candidate);
     return !this.#seen.has(key) && this.#seen.add(key).size > 0;
   }
 
@@ -229,7 +237,7 @@ export class Search {
 
   async #trial(candidate: Candidate, share: number, replica: number): Promise<number | undefined> {
     const { objective, memory } = this.#options;
-    const key = `${share.toFixed(3)} ${replica} ${policyKey(candidate.spec)}`;
+    const key = `${share.toFixed(3)} ${replica} ${candidateKey(candidate)}`;
     const known = memory.get(key);
     if (known !== undefined) {
       if (!this.#own.has(key) && !this.#remembered.has(key)) {

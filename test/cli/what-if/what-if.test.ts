@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { randomFor } from "#core/random.ts";
 import type { WhatIfAnswer } from "#shadow/question/what-if.ts";
+import { simulateCommand } from "#cli/simulate/simulate.ts";
 import { whatIfCommand } from "#cli/what-if/what-if.ts";
 import { inProcess } from "../in-process.ts";
 
@@ -142,21 +143,27 @@ test("where no request can be simulated, the reasons are reported", async (t) =>
   assert.equal(code, 1);
 });
 
-test("with their own signals, peers' profiles are asked about as their routers read gauges, and the one in force beside them", async (t) => {
-  const profiles = ["--profile", "llm-d", "--profile", "round-robin", "--endpoints", "2"];
-  const { candidates } = await answerTo(t, ...profiles, "--signals", "own");
-  assert.deepEqual(candidates.map(({ name }) => name).toSorted(), [
-    "gnomon",
-    "gnomon, gauges every 50 ms",
-    "llm-d",
-    "llm-d, gauges every 50 ms",
-    "round-robin",
-  ]);
-  const same = await answerTo(t, ...profiles);
-  assert.equal(same.candidates.length, 3);
-  const e2eOf = (name: string, of = candidates) => of.find((one) => one.name === name)!.predicted.e2eMicros;
-  assert.deepEqual(e2eOf("llm-d"), e2eOf("llm-d", same.candidates));
-  assert.notDeepEqual(e2eOf("llm-d"), e2eOf("llm-d, gauges every 50 ms"));
+test("each profile reads gauges as it is made for, as in simulate, unless all are to read them alike", async (t) => {
+  const asked = ["--profile", "llm-d", "--profile", "round-robin", "--endpoints", "2", "--engine", "emulated-default"];
+  const e2eOf = ({ candidates }: WhatIfAnswer, name: string) =>
+    candidates.find((one) => one.name === name)!.predicted.e2eMicros!.mean;
+  const own = await answerTo(t, ...asked, "--seed", "7");
+  const { notes } = await ask(t, ...asked);
+  assert.match(notes, /^note: gnomon: gauges every 1000 ms, 5 ms late \(gnomon/m);
+  assert.match(notes, /^note: llm-d: gauges every 50 ms, 5 ms late \(llm-d-router, --refresh-metrics-interval\)$/m);
+  for (const name of ["llm-d", "gnomon"]) {
+    const flags = ["--profile", name, "--seed", "7", "--num-instances", "2", "--engine", "emulated-default", "--json"];
+    const run = await inProcess(t, [simulateCommand()], ["simulate", "--workload", WORKLOAD, ...flags]);
+    const { out, notes: simulated } = run;
+    const { metrics } = JSON.parse(out) as { metrics: { e2eMicros: { all: { mean: number } } } };
+    assert.equal(e2eOf(own, name), metrics.e2eMicros.all.mean, name);
+    assert.ok(simulated.includes(name === "llm-d" ? "gauges every 50 ms" : "gauges every 1000 ms"), simulated);
+  }
+  const same = await answerTo(t, ...asked, "--seed", "7", "--signals", "same");
+  const stated = await answerTo(t, ...asked, "--seed", "7", "--scrape-interval", "1000");
+  assert.deepEqual(stated.candidates, same.candidates);
+  assert.notEqual(e2eOf(same, "llm-d"), e2eOf(own, "llm-d"));
+  assert.equal(e2eOf(same, "gnomon"), e2eOf(own, "gnomon"));
 });
 
 test("what if an endpoint is lost: every profile with and without, and what became of attempts", async (t) => {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
@@ -131,7 +132,7 @@ test("a recorded run's setting is its own traffic, fleet and router", () => {
   const book = new RunBook();
   book.endpoints.set("a", A!);
   const run = book.close(HEADER);
-  const setting = recordedSetting(run, { engine: CASE_ENGINE, residuals: undefined, scrapeMicros: 7 });
+  const setting = recordedSetting(run, { engine: CASE_ENGINE, residuals: undefined, signals: scrapedEvery(7) });
   const { router } = HEADER;
   assert.deepEqual(
     [setting.seed, setting.blockTokens, setting.staleAfterMicros, setting.endpoints, setting.rateScale],
@@ -141,7 +142,7 @@ test("a recorded run's setting is its own traffic, fleet and router", () => {
     mode: "scrape",
     intervalMicros: 7,
     phase: "spread",
-    delayMicros: 0,
+    delayMicros: 5_000,
     lossShare: 0,
   });
   const without = { ...HEADER, router: { ...router, profiles: {} } };
