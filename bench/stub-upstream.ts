@@ -1,6 +1,7 @@
 /**
  * Child process: an engine that costs next to nothing, on one port per endpoint. Requests that ask for a stream get
- * 100 events 10 ms apart, with token ids where they are asked for, others 500 bytes of JSON. It lists its model and shows a
+ * 100 events 10 ms apart, with token ids where they are asked for, others 500 bytes of JSON, or 7 MB where their user is
+ * "large". It lists its model and shows a
  * metrics page of vLLM's. Its parent gets the ports.
  */
 import { readFileSync } from "node:fs";
@@ -16,6 +17,7 @@ const answerJson = `{"id":"chatcmpl-1","object":"chat.completion","created":1,"m
 const wholeAnswer = Buffer.from(
   `HTTP/1.1 200 OK\r\ndate: Sat, 21 Nov 2026 00:04:58 GMT\r\nserver: uvicorn\r\ncontent-length: ${answerJson.length}\r\ncontent-type: application/json\r\n\r\n${answerJson}`,
 );
+const largeAnswer = whole("application/json", answerJson.replace("word ", "word ".repeat(1_400_000)));
 const models = whole(
   "application/json",
   '{"object":"list","data":[{"id":"tiny","object":"model","max_model_len":131072}]}',
@@ -81,6 +83,7 @@ function serve(socket: Socket): void {
   let head: string | undefined;
   let streams = false;
   let ids = false;
+  let large = false;
   let chunked = false;
   /** Bytes of a body that are still to come. */
   let missing = 0;
@@ -113,25 +116,33 @@ function serve(socket: Socket): void {
       const piece = bytes.subarray(0, missing);
       streams ||= piece.indexOf('"stream":true') >= 0;
       ids ||= piece.indexOf('"return_token_ids":true') >= 0;
+      large ||= piece.indexOf('"user":"large"') >= 0;
       missing -= piece.length;
       bytes = bytes.subarray(piece.length);
       if (missing > 0) return;
-      answer(socket, head, { streams, ids });
+      answer(socket, head, { streams, ids, large });
       head = undefined;
       chunked = false;
       streams = false;
       ids = false;
+      large = false;
     }
   });
 }
 
-function answer(socket: Socket, head: string, { streams, ids }: { streams: boolean; ids: boolean }): void {
+interface Asked {
+  readonly streams: boolean;
+  readonly ids: boolean;
+  readonly large: boolean;
+}
+
+function answer(socket: Socket, head: string, { streams, ids, large }: Asked): void {
   if (head.startsWith("get /metrics")) socket.write(metrics);
   else if (head.startsWith("get ")) socket.write(models);
   else if (streams) {
     socket.write(ids ? Buffer.concat([streamHead, promptIds]) : streamHead);
     turns[Math.floor(Math.random() * EVENT_MILLIS)]!.push({ socket, ids, left: EVENTS });
-  } else socket.write(wholeAnswer);
+  } else socket.write(large ? largeAnswer : wholeAnswer);
 }
 
 const ports = await Promise.all(
