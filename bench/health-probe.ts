@@ -8,7 +8,7 @@ import { connect } from "node:net";
 const PAUSE_MILLIS = 3;
 const REQUEST = "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
 
-/** Where to ask, and of which process the wait for a core is to be told apart. */
+/** Where to ask, and the process whose waits for a core are kept apart. */
 export interface ProbeOrder {
   readonly port: number;
   readonly pid?: number;

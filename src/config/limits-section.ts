@@ -32,6 +32,9 @@ export const limits = z.strictObject({
     .max(1_000_000)
     .default(16_384)
     .describe("Requests in flight, from head to last byte; more get 503."),
+  pipelinedRequestsMax: count(0, 100_000)
+    .default(64)
+    .describe("Requests of one connection that may wait for the answers before theirs; a connection with more is cut."),
   clientConnectionsMax: z
     .int()
     .min(1)

@@ -17,6 +17,7 @@ import { answerHttpFaults } from "./request/http-faults.ts";
 import { Identifier, type IdentityOptions } from "./request/identity.ts";
 import { malformedTarget, refuseHost } from "./request/malformed-target.ts";
 import { InFlight } from "./request/in-flight.ts";
+import { Pipelines } from "./request/pipelines.ts";
 import { KnownBodies } from "./request/known-bodies.ts";
 import { InferenceDoor } from "./request/inference-door.ts";
 import type { RouterTap } from "./router-tap.ts";
@@ -226,6 +227,11 @@ function newServer(
   { listenTls: tls }: Pick<GatewayOptions, "listenTls">,
 ): Server {
   const { limits, counters, inFlight } = context;
+  const pipelines = new Pipelines({
+    waitingMax: () => context.limits.pipelinedRequestsMax,
+    waitingOfAllMax: () => context.limits.requestsInFlightMax,
+    cut: () => counters.pipelinesCut++,
+  });
   const listener = getRequestListener(app.fetch, {
     hostname: "gateway.invalid",
     errorHandler: () => malformedTarget(context),
@@ -244,11 +250,13 @@ function newServer(
     requireHostHeader: false,
   };
   const failed = (): void => void counters.handshakesFailed++;
-  const server = tls === undefined ? createServer(bounds, serve) : secureServer(tls, bounds, serve, failed);
+  const inTurn = (incoming: IncomingMessage, outgoing: ServerResponse): void =>
+    pipelines.inTurn(incoming, outgoing, serve);
+  const server = tls === undefined ? createServer(bounds, inTurn) : secureServer(tls, bounds, inTurn, failed);
   limitServer(server, limits);
   server.on("drop", () => counters.connectionsDropped++);
   answerHttpFaults(server, {
-    serve,
+    serve: inTurn,
     bodyBytesMax: () => context.limits.bodyBytesMax,
     answering: (socket) => inFlight.answering(socket),
     sendsOwnHeaders: context.sendsOwnHeaders,

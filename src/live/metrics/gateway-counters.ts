@@ -51,6 +51,8 @@ export interface GatewayCounters {
   connectionsDropped: number;
   /** Connections that were refused or not made since no file was left for them, by whom they were of: client or engine. */
   readonly outOfFiles: Record<string, number>;
+  /** Connections cut since too many requests waited on them. */
+  pipelinesCut: number;
   /** Connections of clients on which TLS came to nothing. */
   handshakesFailed: number;
   /** Requests that were not HTTP. */
@@ -107,6 +109,7 @@ export function newCounters(): GatewayCounters {
     responsePlacesForgotten: 0,
     connectionsDropped: 0,
     outOfFiles: {},
+    pipelinesCut: 0,
     handshakesFailed: 0,
     malformedHttp: 0,
     knownBodies: {},

@@ -12,6 +12,7 @@ import { HistogramTable } from "./metric-histogram.ts";
 import { LabelSlots } from "./metric-labels.ts";
 import { ModelLabels } from "./metric-models.ts";
 import { ENDPOINTS_MAX_DEFAULT, registerState, type StateSources } from "./metric-state.ts";
+import { renderPage } from "./render-page.ts";
 import { SloMetrics } from "./slo-metrics.ts";
 import { StageMetrics } from "./stage-metrics.ts";
 import { TenantMetrics } from "./tenant-metrics.ts";
@@ -155,9 +156,9 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
     return this.#registry.contentType;
   }
 
-  /** The page. */
+  /** The page, made in slices of the event loop. */
   render(): Promise<string> {
-    return this.#registry.metrics();
+    return renderPage(this.#registry);
   }
 
   accepted(input: Input, decision: Decision | undefined, decisionMicros: number): void {

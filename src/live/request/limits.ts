@@ -21,6 +21,8 @@ export interface GatewayLimits extends JsonLimits {
   readonly bodyBytesInFlightMax: number;
   /** Requests between their head and their last byte; more is 503. */
   readonly requestsInFlightMax: number;
+  /** Requests of one connection that wait for the answers before theirs; a connection with more is cut. */
+  readonly pipelinedRequestsMax: number;
   /** Client connections; more are closed at once. */
   readonly clientConnectionsMax: number;
   /** Sockets to one endpoint, which is also the most requests that it is given at once. */
@@ -128,6 +130,7 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   promptsMax: 4_096,
   bodyBytesInFlightMax: 1024 * MIB,
   requestsInFlightMax: 16_384,
+  pipelinedRequestsMax: 64,
   clientConnectionsMax: 32_768,
   upstreamConnectionsMax: 4_096,
   attemptsMax: retry.attemptsMax,

@@ -18,6 +18,7 @@ import { autopilotRoutes } from "../autopilot/autopilot-routes.ts";
 import type { RolloutDesk } from "../rollout/rollout-desk.ts";
 import { rolloutRoutes } from "../rollout/rollout-routes.ts";
 import { policyRoutes } from "../policy/policy-routes.ts";
+import { MetricsPage } from "../metrics/metrics-page.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { Readiness } from "./readiness.ts";
 import type { ShareStatus } from "../share/share-status.ts";
@@ -72,10 +73,7 @@ const DECISIONS_SHOWN = 20;
 export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: HttpBindings }>) => void {
   const access = adminAccess(options.adminToken, options.statusToken);
   return (app) => {
-    app.get("/metrics", async (c) => {
-      c.header("content-type", options.metrics.contentType);
-      return c.body(await options.metrics.render());
-    });
+    metricsRoute(app, options);
     app.get("/healthz", (c) => c.json({ status: "alive" }));
     app.get("/readyz", (c) => {
       const waitsFor = options.readiness.waitsFor();
@@ -137,6 +135,14 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
       return c.json({ kept: options.decisions.size, decisions: options.decisions.last(count).map(decisionView) });
     });
   };
+}
+
+function metricsRoute(app: Hono<{ Bindings: HttpBindings }>, { metrics }: StatusOptions): void {
+  const page = new MetricsPage({ render: () => metrics.render(), now: () => performance.now() });
+  app.get("/metrics", async (c) => {
+    c.header("content-type", metrics.contentType);
+    return c.body(await page.text());
+  });
 }
 
 function endpoints({ router, directory, keeper, kvEvents }: StatusOptions) {

@@ -1,0 +1,78 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+
+type Serve = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+
+export interface PipelineOptions {
+  /** Requests of one connection that may wait for the answers before theirs. */
+  readonly waitingMax: () => number;
+  /** The same of all connections. */
+  readonly waitingOfAllMax: () => number;
+  /** Is notified of every connection that is cut since more came. */
+  readonly cut: () => void;
+}
+
+/**
+ * Requests that came while the answer to an earlier one of their connection was owed: they are served one after the other.
+ * Nothing more is read from the connection meanwhile. What one read brought lies parsed, so a connection on which too many
+ * wait is cut at once.
+ */
+export class Pipelines {
+  readonly #options: PipelineOptions;
+  /** Those that wait, of the connections that ever had any. */
+  readonly #waiting = new WeakMap<Socket, number>();
+  #waitingOfAll = 0;
+
+  constructor(options: PipelineOptions) {
+    this.#options = options;
+  }
+
+  get waiting(): number {
+    return this.#waitingOfAll;
+  }
+
+  /** Calls `serve` now, where the answer can go out, or once it can. Never, where the connection ends before. */
+  inTurn(incoming: IncomingMessage, outgoing: ServerResponse, serve: Serve): void {
+    const { socket } = incoming;
+    // Node gives a response its socket once the one before it is written.
+    if (outgoing.socket !== null) return serve(incoming, outgoing);
+    if (socket.destroyed) return;
+    const waiting = (this.#waiting.get(socket) ?? 0) + 1;
+    const { waitingMax, waitingOfAllMax, cut } = this.#options;
+    if (waiting > waitingMax() || this.#waitingOfAll >= waitingOfAllMax()) {
+      cut();
+      socket.destroy();
+      return;
+    }
+    if (!this.#waiting.has(socket)) this.#watch(socket);
+    this.#count(socket, 1);
+    socket.pause();
+    outgoing.once("socket", () => {
+      this.#count(socket, -1);
+      // The answer before may have ended the connection.
+      if (!socket.writable) return;
+      if (!this.#waits(socket)) socket.resume();
+      serve(incoming, outgoing);
+    });
+  }
+
+  #watch(socket: Socket): void {
+    // Node lets a connection go on with every message that it has read to its end. A pause that came meanwhile has stopped
+    // its stream, but not what is below: that goes by the event.
+    socket.on("resume", () => {
+      if (!this.#waits(socket)) return;
+      socket.pause();
+      socket.emit("pause");
+    });
+    socket.once("close", () => this.#count(socket, -this.#waiting.get(socket)!));
+  }
+
+  #waits(socket: Socket): boolean {
+    return this.#waiting.get(socket)! > 0;
+  }
+
+  #count(socket: Socket, more: number): void {
+    this.#waitingOfAll += more;
+    this.#waiting.set(socket, (this.#waiting.get(socket) ?? 0) + more);
+  }
+}
