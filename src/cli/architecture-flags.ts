@@ -65,7 +65,10 @@ export function transfersOf(flags: Partial<ArchitectureFlags>): TransferOptions 
   };
 }
 
-/** Engines of each kind; halves of `count` where they are not given. Throws ConfigError for what goes with pd alone. */
+/**
+ * Engines of each kind; of `count`, what the other kind leaves, or halves. Throws ConfigError where a kind has none, and
+ * for what goes with pd alone.
+ */
 export function replicasOf(
   { architecture, prefillReplicas, decodeReplicas }: ArchitectureFlags,
   count: number,
@@ -73,8 +76,12 @@ export function replicasOf(
   const given = prefillReplicas === undefined ? "--decode-replicas" : "--prefill-replicas";
   if (architecture !== "pd" && (prefillReplicas ?? decodeReplicas) !== undefined)
     throw new ConfigError([`${given}: expected together with --architecture pd, got it alone`]);
-  const prefill = prefillReplicas ?? Math.max(1, Math.floor(count / 2));
-  return { prefill, decode: decodeReplicas ?? Math.max(1, count - prefill) };
+  if (architecture !== "pd") return { prefill: 0, decode: count };
+  const prefill = prefillReplicas ?? (decodeReplicas === undefined ? Math.floor(count / 2) : count - decodeReplicas);
+  const decode = decodeReplicas ?? count - prefill;
+  if (prefill >= 1 && decode >= 1) return { prefill, decode };
+  const parts = `${prefill} that compute prompts and ${decode} that answer`;
+  throw new ConfigError([`--architecture pd: expected at least one engine of each kind, got ${count}: ${parts}`]);
 }
 
 /** Endpoints with roles, those that compute prompts first. */

@@ -1,7 +1,9 @@
 import { Command } from "commander";
 import { describeAsMarkdown, describeAsYaml } from "#config/describe.ts";
 import { loadConfig } from "#config/load.ts";
+import { resolveProfiles } from "#config/resolve-profiles.ts";
 import { stringify } from "yaml";
+import { AIBRIX_PARAMETERS, aibrixOverrides } from "#config/aibrix-environment.ts";
 
 /** Shows and checks configuration; starts nothing. */
 export function configCommand(): Command {
@@ -13,7 +15,20 @@ export function configCommand(): Command {
     .action((options: { config?: string; describe?: boolean; default?: boolean }) => {
       if (options.describe === true) process.stdout.write(describeAsMarkdown());
       else if (options.default === true) process.stdout.write(describeAsYaml());
-      else
-        process.stdout.write(stringify(loadConfig({ file: options.config, environment: process.env, overrides: [] })));
+      else process.stdout.write(configText(options.config, process.env));
     });
+}
+
+/** What serve would run with: the file, GNOMON_* and AIBRIX_* variables. Throws ConfigError. */
+function configText(file: string | undefined, environment: Readonly<Record<string, string | undefined>>): string {
+  const config = loadConfig({ file, environment, overrides: aibrixOverrides(environment) });
+  // What they choose among, and what is set of it, is as wrong here as it would be at the start.
+  resolveProfiles(config, { environment, readsFiles: true });
+  const parameters = Object.entries(AIBRIX_PARAMETERS).flatMap(([name, { plugin, parameter }]) => {
+    const value = environment[name];
+    return value === undefined
+      ? []
+      : [`# ${name}: ${parameter} of ${plugin} is ${value} in every profile that has it\n`];
+  });
+  return stringify(config) + parameters.join("");
 }

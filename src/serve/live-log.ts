@@ -71,12 +71,13 @@ const DONE_ABOUT: Readonly<Record<KeeperEvent["kind"], string>> = {
   unhealthy: "it gets no new requests while enough others may serve",
   healthy: "requests go there again",
   "source-failed": "the endpoints known so far stay; the source is tried again",
+  "source-missing": "its endpoints leave as the cluster takes them away; while none is left the gateway is not ready",
   "source-recovered": "its endpoints are followed again",
 };
 
 export function faultOfKeeper({ kind, subject, detail }: KeeperEvent): FaultEvent {
-  const source = kind === "source-failed" || kind === "source-recovered";
-  return { kind: source ? kind : `endpoint-${kind}`, endpoint: subject, detail, done: DONE_ABOUT[kind] };
+  const isSource = kind === "source-failed" || kind === "source-missing" || kind === "source-recovered";
+  return { kind: isSource ? kind : `endpoint-${kind}`, endpoint: subject, detail, done: DONE_ABOUT[kind] };
 }
 
 export function faultOfBreaker(endpoint: EndpointId, change: BreakerChange): FaultEvent {

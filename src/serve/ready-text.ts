@@ -31,6 +31,7 @@ export function readyLine(directory: EndpointDirectory, facts: ReadyFacts): stri
   return line("ready", readySentence(directory, facts), {
     url,
     endpoints: readyEntries(directory).length,
+    endpointsKnown: directory.all().length,
     emulated,
     profile: plan.profile.name,
     models: readyModels(directory).slice(0, MODELS_NAMED_MAX),
@@ -49,8 +50,9 @@ function line(event: string, msg: string, fields: Readonly<Record<string, unknow
 }
 
 function readySentence(directory: EndpointDirectory, { url, plan, emulated }: ReadyFacts): string {
-  const { length } = readyEntries(directory);
-  const engines = `${length} ${emulated ? "emulated " : ""}${length === 1 ? "engine" : "engines"}`;
+  const [ready, all] = [readyEntries(directory).length, directory.all().length];
+  const count = ready === all ? `${ready}` : `${ready} of ${all}`;
+  const engines = `${count} ${emulated ? "emulated " : ""}${all === 1 ? "engine" : "engines"}`;
   return `gnomon is ready at ${url}: ${engines}, profile ${plan.profile.name}`;
 }
 

@@ -33,6 +33,6 @@ test("the number of engines is reported once each was asked", async () => {
 test("an endpoint that was asked and cannot be reached keeps nobody waiting", async () => {
   assert.equal(
     await announced({ state: "waiting", detail: "connection refused" }, () => {}),
-    "gnomon is ready at http://h:1: 1 emulated engine, profile gnomon",
+    "gnomon is ready at http://h:1: 1 of 2 emulated engines, profile gnomon",
   );
 });

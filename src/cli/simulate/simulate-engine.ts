@@ -20,11 +20,13 @@ export function engineOf(flags: SimulateFlags, policies: SimulatePolicies): Engi
   const base = flags.modelConfig === undefined ? loadEngine(named) : modelledEngine(flags.modelConfig, flags);
   const { kvGpuBlocks, kvCpuBlocks, tokenGaps, check } = flags;
   const kvBlocks = kvGpuBlocks ?? base.kvBlocks;
+  // That of no model in particular takes whatever has room.
+  const isNamed = named !== undefined || flags.modelConfig !== undefined;
   return {
     ...base,
     kvBlocks,
     // A longer request could never be served.
-    modelTokensMax: Math.min(base.modelTokensMax, (kvBlocks - 1) * base.blockTokens),
+    modelTokensMax: Math.min(isNamed ? base.modelTokensMax : Infinity, (kvBlocks - 1) * base.blockTokens),
     scheduler: policies.scheduler ?? base.scheduler,
     preemption: policies.preemption ?? base.preemption,
     tier: kvCpuBlocks === undefined ? base.tier : tierOf(kvCpuBlocks, flags),

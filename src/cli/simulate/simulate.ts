@@ -24,6 +24,13 @@ export function simulateCommand(): Command {
     checkOutputFile("--results-path", flags.resultsPath);
     checkOutputFile("--requests-path", flags.requestsPath);
     const { result, results, seconds, cluster } = await simulated(flags, progressLine());
+    const tokensMax = cluster.engines[0]!.config.modelTokensMax;
+    const { "too-long": tooLong } = result.requests;
+    if (tooLong > 0)
+      process.stderr.write(
+        `note: ${tooLong} of ${result.outcomes.length} requests are too long for the engine, which takes ${tokensMax} ` +
+          "tokens; --engine or --kv-gpu-blocks chooses a larger one\n",
+      );
     const text = `${JSON.stringify(results, null, 2)}\n`;
     if (flags.resultsPath !== undefined) writeWholeFile(flags.resultsPath, text);
     if (flags.requestsPath !== undefined) writeWholeFile(flags.requestsPath, requestLines(result));

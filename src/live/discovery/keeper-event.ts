@@ -13,6 +13,7 @@ export interface KeeperEvent {
     | "unhealthy"
     | "healthy"
     | "source-failed"
+    | "source-missing"
     | "source-recovered";
   /** URL of the server or id of the endpoint; of a source, its name. */
   readonly subject: string;

@@ -38,6 +38,7 @@ export function statusDetail(status: number | undefined): string {
 
 export function statusOf(error: unknown): number | undefined {
   if (typeof error !== "object" || error === null) return undefined;
-  if ("statusCode" in error && typeof error.statusCode === "number") return error.statusCode;
-  return "code" in error && typeof error.code === "number" ? error.code : undefined;
+  const { statusCode, code } = error as { readonly statusCode?: unknown; readonly code?: unknown };
+  // A DOMException, such as a timeout's, has a number that is no status.
+  return [statusCode, code].find((one) => typeof one === "number" && one >= 100 && one < 600) as number | undefined;
 }

@@ -17,7 +17,7 @@ export class MissingObject {
     if (missing === this.#missing) return;
     this.#missing = missing;
     const subject = this.#subject;
-    if (missing) this.#report({ kind: "source-failed", subject, detail: this.#detail });
+    if (missing) this.#report({ kind: "source-missing", subject, detail: this.#detail });
     else this.#report({ kind: "source-recovered", subject, detail: "" });
   }
 }

@@ -46,6 +46,7 @@ export const FAULT_KINDS = {
   "keys-changed": { level: "info", message: "the clients' keys changed" },
   "keys-refused": { level: "warn", message: "a change of the clients' keys was refused" },
   "source-failed": { level: "warn", message: "a source of endpoints failed" },
+  "source-missing": { level: "warn", message: "what endpoints are taken from is not there" },
   "source-recovered": { level: "info", message: "a source of endpoints recovered" },
   "files-exhausted": { level: "error", message: "no more files can be opened" },
   "files-free": { level: "info", message: "files can be opened again" },

@@ -2,10 +2,13 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
+import { parse } from "yaml";
 import { AIBRIX_PARAMETERS } from "#config/aibrix-environment.ts";
 import { ConfigError } from "#config/config-error.ts";
+import { configCommand } from "#cli/config.ts";
 import { servePlan } from "#cli/serve/serve-options.ts";
+import { type Said, inProcess } from "../in-process.ts";
 
 const plan = (environment: Record<string, string>, given: Record<string, unknown> = {}) =>
   servePlan(given, environment);
@@ -27,6 +30,36 @@ test("AIBrix's variables choose the strategy, the tokenizer and the index as AIB
     profile.spec.filters.map(({ parameters }) => parameters),
     [{ absolute: 8, onImbalance: "least-request" }, { deviationFactor: 1 }],
   );
+});
+
+async function config(t: TestContext, environment: Readonly<Record<string, string>>): Promise<Said> {
+  const before = process.env;
+  process.env = { ...before, ...environment };
+  const result = await inProcess(t, [configCommand()], ["config"]);
+  process.env = before;
+  return result;
+}
+
+test("gnomon config prints the configuration that serve would run with, and refuses what it would refuse", async (t) => {
+  const parameters = Object.keys(AIBRIX_PARAMETERS).map((name) => [name, name.endsWith("UNIT") ? "minutes" : "2"]);
+  const environments: readonly Record<string, string>[] = [
+    {},
+    { AIBRIX_ROUTING_ALGORITHM: "least-request" },
+    { AIBRIX_PREFIX_CACHE_TOKENIZER_TYPE: "tiktoken", AIBRIX_PREFIX_CACHE_BLOCK_SIZE: "32", GNOMON_LISTEN_PORT: "7" },
+    { AIBRIX_PREFIX_CACHE_BLOCK_NUMBER: "900", ...(Object.fromEntries(parameters) as Record<string, string>) },
+  ];
+  for (const environment of environments) {
+    const printed = await config(t, environment);
+    assert.deepEqual(parse(printed.out), JSON.parse(JSON.stringify(plan(environment).config)));
+    const given = Object.keys(environment).filter((name) => Object.hasOwn(AIBRIX_PARAMETERS, name));
+    const named = [...printed.out.matchAll(/^# (AIBRIX_\w+): /gm)].map(([, name]) => name);
+    assert.deepEqual(new Set(named), new Set(given));
+    for (const name of Object.keys(environment)) {
+      const wrong = { ...environment, [name]: "-" };
+      assert.throws(() => plan(wrong), ConfigError);
+      assert.equal((await config(t, wrong)).code, 2, name);
+    }
+  }
 });
 
 test("a block of the character tokenizer is so many characters, and that tokenizer is AIBrix's default", () => {

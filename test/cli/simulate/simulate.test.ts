@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { type TestContext, after, before, test } from "node:test";
 import { emulateCommand } from "#cli/serve/emulate.ts";
 import { simulateCommand } from "#cli/simulate/simulate.ts";
+import { workloadNames } from "#trace/import/named-workload.ts";
 import { gnomon } from "../command-line.ts";
 import { type Said, inProcess } from "../in-process.ts";
 
@@ -216,6 +217,22 @@ interface PdResult {
   readonly trace: { readonly decisions: readonly { readonly endpoint: string; readonly prefillEndpoint?: string }[] };
 }
 
+test("the engine that is meant where none is named takes every request of each workload that comes with gnomon", async (t) => {
+  for (const name of workloadNames()) {
+    const { out } = await simulate(t, "--workload-spec", name, "--num-requests", "300", "--json");
+    const { requests } = JSON.parse(out) as { readonly requests: Readonly<Record<string, number>> };
+    const { completed = 0, ...others } = requests;
+    assert.ok(completed > 200, name);
+    assert.deepEqual(
+      Object.values(others).filter((count) => count > 0),
+      [],
+      name,
+    );
+  }
+  const short = await simulate(t, "--workload-spec", "documents", "--num-requests", "50", "--kv-gpu-blocks", "600");
+  assert.match(short.notes, /^note: \d\d of 50 requests are too long for the engine, which takes 9584 tokens; /m);
+});
+
 test("--architecture pd: prompts at some engines and answers at others, by whichever profile; transfers by their flags", async (t) => {
   const run = async (...flags: string[]): Promise<PdResult> => {
     const given = [...SMALL, "--architecture", "pd", "--colocate-below-tokens", "0", "--check", "--json", ...flags];
@@ -242,6 +259,15 @@ test("--architecture pd: prompts at some engines and answers at others, by which
   );
   assert.equal(halves.handoffs?.shared, 60);
   assert.ok(Math.round((halves.handoffs?.transferMicrosMean ?? 0) / 1e4) === 100, JSON.stringify(halves.handoffs));
+  for (const [count, flags] of [
+    ["1", []],
+    ["4", ["--prefill-replicas", "4"]],
+    ["4", ["--decode-replicas", "5"]],
+  ] as const) {
+    const refused = await simulate(t, "--num-instances", count, "--architecture", "pd", ...flags);
+    assert.equal(refused.code, 2);
+    assert.ok(refused.said.startsWith(`--architecture pd: expected at least one engine of each kind, got ${count}: `));
+  }
   const table = await simulate(t, ...SMALL, "--architecture", "pd");
   assert.match(table.out, /prefill +\d+ decisions for two endpoints/);
   const alone = await simulate(t, "--prefill-replicas", "2");

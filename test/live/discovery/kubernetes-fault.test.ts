@@ -17,6 +17,16 @@ test("a status that a person can act on has its meaning beside it; any other one
   assert.equal(statusDetail(undefined), "status unknown");
 });
 
+test("a timeout is one, though its exception has a number of its own", async () => {
+  const error: unknown = await new Promise((resolve) => {
+    const signal = AbortSignal.timeout(1);
+    signal.addEventListener("abort", () => resolve(signal.reason), { once: true });
+  });
+  assert.equal((error as DOMException).code, 23);
+  assert.equal(detailOf(error), "the API server did not answer in 30 s");
+  assert.equal(detailOf(new DOMException("x", "AbortError")), "the API server cannot be read (AbortError)");
+});
+
 test("of an error only its kind and the system's code are shown, never its text", () => {
   const secret = "Bearer abc";
   const refused = Object.assign(new Error(secret), { code: "ECONNREFUSED" });

@@ -289,9 +289,9 @@ test("a service that is not there is reported, and so is that it came", async (t
   cluster.api.delete(SERVICES, "vllm");
   await cluster.discover();
   const about = () => cluster.events.filter(({ subject }) => subject === "service ns/vllm").map(({ kind }) => kind);
-  await until("missing", () => about().join() === "source-failed");
+  await until("missing", () => about().join() === "source-missing");
   cluster.api.put(SERVICES, service({ app: "vllm" }));
-  await until("there", () => about().join() === "source-failed,source-recovered");
+  await until("there", () => about().join() === "source-missing,source-recovered");
 });
 
 test("a pod with an address of each family is one endpoint, at the family that is preferred", async (t) => {
@@ -421,7 +421,8 @@ test("an InferencePool names pods by its selector and engines by its target port
   await until("another selector", () => cluster.api.seen.includes(`list ${PODS}?app=y`));
   cluster.api.delete(POOLS, "llama");
   await cluster.becomes();
-  assert.equal(cluster.events.at(-1)?.detail, "there is no such pool");
+  const { kind, detail } = cluster.events.at(-1)!;
+  assert.deepEqual([kind, detail], ["source-missing", "there is no such pool"]);
 });
 
 test("a pool of the version before has its own group and one port", async (t) => {

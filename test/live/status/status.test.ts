@@ -211,6 +211,22 @@ test("a source that cannot be read is waited for until an endpoint is there", ()
   assert.deepEqual(readiness.waitsFor(), [], "what was found serves on");
 });
 
+test("a pool that was deleted makes the gateway unready once no endpoint is left, and one that is empty does not", () => {
+  const { directory } = new FleetUnderTest();
+  const readiness = new Readiness(directory);
+  readiness.warm = true;
+  const entry = { id: "e", url: "http://e", dataParallelRank: undefined, apiKey: undefined, detail: "", models: [] };
+  directory.add({ ...entry, state: "ready" });
+  assert.deepEqual(readiness.waitsFor(), []);
+  const [subject, detail] = ["inferencepool ns/llama", "there is no such pool"];
+  readiness.note({ kind: "source-missing", subject, detail });
+  assert.deepEqual(readiness.waitsFor(), [], "what is there serves on");
+  directory.remove("e");
+  assert.deepEqual(readiness.waitsFor(), [`${subject}: ${detail}`]);
+  readiness.note({ kind: "source-recovered", subject, detail: "" });
+  assert.deepEqual(readiness.waitsFor(), []);
+});
+
 test("endpoints are shown with signals, ages and ledger, and without keys", async (t) => {
   const made = new StatusUnderTest(t);
   const engine = await stub(t);
