@@ -7,6 +7,7 @@ import { BesideRequest } from "./beside/beside-request.ts";
 import { EngineAdministration } from "./beside/engine-administration.ts";
 import { type EngineCaller, readyServers } from "./beside/engine-caller.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
+import type { AdministrationDone } from "./discovery/adapter-loads.ts";
 import type { ServedModel } from "./discovery/endpoint-directory.ts";
 import { servedModels } from "./discovery/models.ts";
 import type { GatewayApp } from "./gateway.ts";
@@ -21,6 +22,8 @@ export interface AdministrationOptions {
   readonly access: (caller: AdminCaller) => AdminVerdict;
   /** Bound on a call at all engines, in milliseconds. */
   readonly millisMax: number;
+  /** What engines did of a call, before its client learns of it. */
+  readonly done?: (done: AdministrationDone) => Promise<void>;
 }
 
 interface Parts {
@@ -167,7 +170,7 @@ function addStoredResponses({ app, context, allowed }: Parts): void {
 
 function addAdministration({ app, context, caller, administration }: Parts): void {
   if (administration === undefined || administration.paths.length === 0) return;
-  const engines = new EngineAdministration(context, caller);
+  const engines = new EngineAdministration(context, caller, administration.done);
   app.on(["GET", "POST"], [...administration.paths], async (c) => {
     const { headers, socket } = c.env.incoming;
     const verdict = administration.access({ headers, remoteAddress: socket.remoteAddress });

@@ -70,6 +70,7 @@ const DONE_ABOUT: Readonly<Record<KeeperEvent["kind"], string>> = {
   awake: "requests go there again",
   unhealthy: "it gets no new requests while enough others may serve",
   healthy: "requests go there again",
+  "adapter-failed": "it serves without that adapter",
   "source-failed": "the endpoints known so far stay; the source is tried again",
   "source-missing": "its endpoints leave as the cluster takes them away; while none is left the gateway is not ready",
   "source-recovered": "its endpoints are followed again",

@@ -134,7 +134,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
     ...parts,
     observe,
     ...policy.models,
-    ...towardsClients(state.inForce.config, tokens.adminToken, { ...tls, ...tracing }),
+    ...towardsClients(state.inForce.config, tokens.adminToken, { ...tls, ...tracing }, keeper),
     clientAuth: keys.auth,
     statusRoutes: pagesOf({ ...pages, blockSizes, ...shadowStatus }),
   });

@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import type { Config } from "#config/schema.ts";
 import { type Slo, sloWith } from "#core/slo.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
+import type { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
 import type { GatewayOptions } from "#live/gateway.ts";
 import { LoopLoad } from "#live/loop-load.ts";
 import type { IdentityOptions } from "#live/request/identity.ts";
@@ -43,6 +44,7 @@ export function towardsClients(
   config: Config,
   adminToken: string | undefined,
   ways: Pick<LiveTls, "connections" | "listenTls"> & Pick<LiveTracing, "spans">,
+  keeper: Pick<FleetKeeper, "administered">,
 ): Partial<GatewayOptions> {
   const { clients, routes, prefix, cascade } = config;
   return {
@@ -67,6 +69,7 @@ export function towardsClients(
       paths: routes.administration,
       access: adminAccess(adminToken),
       millisMax: routes.administrationMillisMax,
+      done: keeper.administered.bind(keeper),
     },
   };
 }

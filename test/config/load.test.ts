@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import { breakerOptions } from "#config/breaker-options.ts";
 import { OWN_SIGNALS } from "#config/profile-signals.ts";
 import { BREAKER_DEFAULTS } from "#core/endpoint/breaker.ts";
-import { KEEPER_TIMES_DEFAULT } from "#live/discovery/server-keeper.ts";
+import { KEEPER_TIMES_DEFAULT } from "#live/discovery/keeper-times.ts";
 import { DEFAULT_LIMITS } from "#live/request/limits.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { describeAsMarkdown, describeAsYaml, describeKeys } from "#config/describe.ts";

@@ -1,6 +1,7 @@
 import type { Dispatcher } from "undici";
 
 import type { GatewayParts } from "../gateway-parts.ts";
+import type { AdministrationDone } from "../discovery/adapter-loads.ts";
 import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
 import { type Refusal, refusal } from "../answer/errors.ts";
 import type { BesideRequest } from "./beside-request.ts";
@@ -31,11 +32,14 @@ const ALL_FAILED = 502;
 export class EngineAdministration {
   readonly #context: GatewayParts;
   readonly #caller: EngineCaller;
+  readonly #done: ((done: AdministrationDone) => Promise<void>) | undefined;
   #calls = 0;
 
-  constructor(context: GatewayParts, caller: EngineCaller) {
+  /** `done` is awaited before the client gets the answer. */
+  constructor(context: GatewayParts, caller: EngineCaller, done?: (done: AdministrationDone) => Promise<void>) {
     this.#context = context;
     this.#caller = caller;
+    this.#done = done;
   }
 
   async serve(request: BesideRequest, path: string): Promise<Response | Refusal> {
@@ -51,6 +55,8 @@ export class EngineAdministration {
       const engines = await Promise.all(
         servers.map((entry) => this.#callOne(entry, { ...request.call, method, path, body, signal: request.signal })),
       );
+      const did = engines.filter(({ status }) => isGood(status)).map(({ url }) => url);
+      if (method === "POST" && did.length > 0) await this.#done?.({ path: path.split("?", 1)[0]!, body, servers: did });
       return this.#combined(path, engines);
     } finally {
       this.#calls--;

@@ -17,9 +17,11 @@ export interface EngineRequestOptions {
   readonly timeoutMillis: number;
   readonly bytesMax: number;
   readonly stop: AbortSignal;
+  /** JSON that it gets; it is asked by GET without. */
+  readonly body?: Buffer;
 }
 
-/** GET of a small text with a bound on its time and size. Redirects are not followed; only 200 is an answer. */
+/** A small text by GET, or by POST where it gets something, with a bound on its time and size. Redirects are not followed; only 200 is an answer. */
 export async function askEngine(url: string, options: EngineRequestOptions): Promise<EngineAnswer> {
   const { stop, dispatcher, apiKey } = options;
   const controller = new AbortController();
@@ -33,7 +35,9 @@ export async function askEngine(url: string, options: EngineRequestOptions): Pro
   if (stop.aborted) onStop();
   try {
     const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
-    const { statusCode, body } = await request(url, { dispatcher, headers, signal: controller.signal });
+    if (options.body !== undefined) headers["content-type"] = "application/json";
+    const sent = options.body === undefined ? {} : ({ method: "POST", body: options.body } as const);
+    const { statusCode, body } = await request(url, { dispatcher, headers, signal: controller.signal, ...sent });
     const chunks: Buffer[] = [];
     let bytes = 0;
     for await (const chunk of body as AsyncIterable<Buffer>) {

@@ -9,7 +9,9 @@ import type { ScrapeCounts } from "../scrape/scrape.ts";
 import type { MemberContext } from "./member.ts";
 import type { ProbeContext } from "./probe-listener.ts";
 import type { KeeperEvent } from "./keeper-event.ts";
-import { KEEPER_TIMES_DEFAULT, type KeeperTimes, ServerKeeper } from "./server-keeper.ts";
+import { type AdapterLoadCounts, AdapterLoads, type AdministrationDone } from "./adapter-loads.ts";
+import { KEEPER_TIMES_DEFAULT, type KeeperTimes } from "./keeper-times.ts";
+import { ServerKeeper } from "./server-keeper.ts";
 import { EngineConnections } from "../tls/connections.ts";
 import type { CheckCounts, HealthCheckOptions } from "./health-checker.ts";
 import { HealthChecks } from "./health-checks.ts";
@@ -46,6 +48,7 @@ export type Cordon = "" | "operator" | "source";
 /** vLLM closes idle connections after 5 s; a connection that is dropped sooner is never found closed. */
 const KEEP_ALIVE_MILLIS = 4_000;
 
+const RESET_PATH = "/reset_prefix_cache";
 const CONNECT_MILLIS = 2_000;
 const ENDPOINTS_MAX_DEFAULT = 4_096;
 
@@ -67,6 +70,7 @@ export class FleetKeeper {
   #stopped = false;
   /** Targets that were not taken, for another source has one of that id or there are too many. */
   targetsRefused = 0;
+  readonly #adapters = new AdapterLoads();
 
   constructor(options: FleetKeeperOptions) {
     this.#options = options;
@@ -121,6 +125,21 @@ export class FleetKeeper {
       if (target.stepTimes === undefined) this.#servers.get(target.url)?.put(this.#effective(target));
   }
 
+  get adapterLoads(): Readonly<AdapterLoadCounts> {
+    return this.#adapters.counts;
+  }
+
+  /**
+   * What a call of administration changed is known at once: adapters, which later servers get too, and caches that were
+   * emptied. vLLM answers a reset with 200 also where it could not: then what is still there counts as unknown.
+   */
+  async administered(done: AdministrationDone): Promise<void> {
+    const servers = done.servers.flatMap((url) => this.#servers.get(url) ?? []);
+    if (done.path === RESET_PATH) for (const server of servers) server.emptied();
+    const models = servers.flatMap((server) => server.models);
+    if (this.#adapters.note(done, models)) await Promise.all(servers.map((server) => server.readModelsAgain()));
+  }
+
   rows(): ScrapeRow[] {
     const at = this.#now();
     return [...this.#servers.values()].map(({ url, scraper }) => ({
@@ -166,6 +185,7 @@ export class FleetKeeper {
       times: { ...KEEPER_TIMES_DEFAULT, ...times },
       now: this.#now,
       report: this.#report,
+      adapters: this.#adapters,
       ...(hardwareOf && { hardwareOf }),
       ...(blockSizes && { blockSizes }),
       ...(probes && { probes }),

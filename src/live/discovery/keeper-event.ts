@@ -12,6 +12,7 @@ export interface KeeperEvent {
     | "awake"
     | "unhealthy"
     | "healthy"
+    | "adapter-failed"
     | "source-failed"
     | "source-missing"
     | "source-recovered";

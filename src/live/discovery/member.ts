@@ -143,6 +143,11 @@ export class Member {
     return worked;
   }
 
+  /** Its engine's cache was emptied. */
+  emptied(at: Micros): void {
+    if (this.#endpoint !== undefined) this.#tap.accept({ kind: "blocks-cleared", at, endpoint: this.#target.id });
+  }
+
   /** Its page shows whether its engine sleeps, or has no word of it. */
   sleeps(at: Micros, state: ReturnType<typeof sleepOf>): void {
     const asleep = state === "paused" || state === "emptied";

@@ -4,51 +4,20 @@ import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { ProbeResult } from "#core/endpoint/hang-judge.ts";
 import { LostJudge, returnPause } from "#core/endpoint/lost-judge.ts";
 import { nameHash } from "#core/random.ts";
-import { PATH_RULES } from "#core/retry/path-rules.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { EndpointDirectory, ServedModel } from "./endpoint-directory.ts";
 import type { RouterTap } from "../router-tap.ts";
-import {
-  nextTurn,
-  SCRAPE_INTERVAL_MILLIS_DEFAULT,
-  SCRAPE_TIMEOUT_MILLIS_DEFAULT,
-  Scraper,
-  type ScrapeResult,
-} from "../scrape/scrape.ts";
-import { EXPOSITION_BYTES_MAX_DEFAULT } from "../scrape/exposition.ts";
+import { nextTurn, Scraper, type ScrapeResult } from "../scrape/scrape.ts";
 import type { EnginePage } from "../scrape/scrape-map.ts";
 import { type RequestFault, askEngine } from "./engine-request.ts";
+import type { AdapterLoads } from "./adapter-loads.ts";
 import type { KeeperEvent } from "./keeper-event.ts";
+import type { KeeperTimes } from "./keeper-times.ts";
 import type { HealthChecker } from "./health-checker.ts";
 import { Member, type MemberContext } from "./member.ts";
 import type { ProbeContext } from "./probe-listener.ts";
 import { readServedModels } from "./served-models.ts";
 import type { Target } from "./target.ts";
-
-/** Bounds and intervals of looking after servers. */
-export interface KeeperTimes {
-  readonly scrapeIntervalMillis: number;
-  readonly scrapeTimeoutMillis: number;
-  /** Between two reads of /v1/models, for adapters that come and go. */
-  readonly modelsIntervalMillis: number;
-  /** A server to which no connection could be made for this long is lost. */
-  readonly lostAfterMillis: number;
-  /** Pause after the first unanswered question to a server that is not ready; doubles up to the maximum. */
-  readonly retryMillis: number;
-  readonly retryMillisMax: number;
-  /** Of one metrics page; a larger one counts as a scrape that failed. */
-  readonly pageBytesMax: number;
-}
-
-export const KEEPER_TIMES_DEFAULT: KeeperTimes = {
-  scrapeIntervalMillis: SCRAPE_INTERVAL_MILLIS_DEFAULT,
-  scrapeTimeoutMillis: SCRAPE_TIMEOUT_MILLIS_DEFAULT,
-  modelsIntervalMillis: 30_000,
-  lostAfterMillis: PATH_RULES.lostAfterMicros / MICROS_PER_MILLI,
-  retryMillis: PATH_RULES.returns.retryMicros / MICROS_PER_MILLI,
-  retryMillisMax: PATH_RULES.returns.retryMicrosMax / MICROS_PER_MILLI,
-  pageBytesMax: EXPOSITION_BYTES_MAX_DEFAULT,
-};
 
 export interface KeeperOptions extends MemberContext, ProbeContext {
   readonly tap: RouterTap;
@@ -57,6 +26,7 @@ export interface KeeperOptions extends MemberContext, ProbeContext {
   readonly times: KeeperTimes;
   readonly now: () => Micros;
   readonly report: (event: KeeperEvent) => void;
+  readonly adapters: AdapterLoads;
 }
 
 /** Faults that say nothing came from the server. */
@@ -130,6 +100,12 @@ export class ServerKeeper {
     this.#members.delete(id);
   }
 
+  /** Its cache was emptied. */
+  emptied(): void {
+    const at = this.#options.now();
+    for (const member of this.#members.values()) member.emptied(at);
+  }
+
   /** Ends the loop; the endpoints stay as they are. */
   async stop(): Promise<void> {
     this.#stop.abort();
@@ -142,8 +118,9 @@ export class ServerKeeper {
 
   async #run(): Promise<void> {
     while (!this.#stopped) {
-      const models = await this.#untilAnswered();
-      if (models === undefined) return;
+      const listed = await this.#untilAnswered();
+      const models = listed && (await this.#withAdapters(listed));
+      if (models === undefined || this.#stopped) return;
       const first = await this.scraper.scrape();
       if (this.#stopped) return;
       this.#admit(models, first.kind === "page" ? first.page : undefined);
@@ -164,6 +141,15 @@ export class ServerKeeper {
       await this.#sleep(returnPause(this.url, attempt, pauses) / MICROS_PER_MILLI);
     }
     return undefined;
+  }
+
+  /** Loads what others were given through this gateway before it serves anybody; the models that it has then. */
+  async #withAdapters(listed: readonly ServedModel[]): Promise<readonly ServedModel[]> {
+    const { adapters, dispatcher } = this.#options;
+    const given = { url: this.url, dispatcher, apiKey: this.#apiKey, stop: this.#stop.signal };
+    const failed = (detail: string): void => this.#report("adapter-failed", detail);
+    const models = (await adapters.loadAt(given, listed, failed)) ? await this.#askModels() : listed;
+    return typeof models === "string" ? listed : models;
   }
 
   /** The models, or why there are none. */
@@ -229,7 +215,7 @@ export class ServerKeeper {
         if (result.kind === "failed" && result.fault !== "no-files") await this.#probe(result.fault);
         // Whoever came back may serve other models than whoever went.
         if (again || result.at >= modelsAt) {
-          await this.#readModelsAgain();
+          await this.readModelsAgain();
           modelsAt = now() + times.modelsIntervalMillis * MICROS_PER_MILLI;
         }
       }
@@ -273,8 +259,13 @@ export class ServerKeeper {
     for (const id of this.#members.keys()) this.#options.probes?.probed(id, result);
   }
 
+  /** What it was last known to serve. */
+  get models(): readonly ServedModel[] {
+    return this.#ready?.models ?? [];
+  }
+
   /** A list that cannot be read now leaves the last one in force. */
-  async #readModelsAgain(): Promise<void> {
+  async readModelsAgain(): Promise<void> {
     const models = await this.#askModels();
     if (typeof models === "string" || this.#ready === undefined) return;
     const at = this.#options.now();

@@ -45,6 +45,10 @@ export const FAULT_KINDS = {
   "tls-refused": { level: "warn", message: "a change of certificates was refused" },
   "keys-changed": { level: "info", message: "the clients' keys changed" },
   "keys-refused": { level: "warn", message: "a change of the clients' keys was refused" },
+  "endpoint-adapter-failed": {
+    level: "warn",
+    message: "an endpoint that joined would not load an adapter that others were given",
+  },
   "source-failed": { level: "warn", message: "a source of endpoints failed" },
   "source-missing": { level: "warn", message: "what endpoints are taken from is not there" },
   "source-recovered": { level: "info", message: "a source of endpoints recovered" },

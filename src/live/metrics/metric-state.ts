@@ -34,7 +34,7 @@ import type { TokenizerDescription } from "../tokenizer/described-tokenizer.ts";
 export interface StateSources extends KvEventSources, ForecastSources, RolloutSources {
   readonly router: Router;
   readonly directory: EndpointDirectory;
-  readonly keeper: Pick<FleetKeeper, "rows" | "targetsRefused" | "checkCounts">;
+  readonly keeper: Pick<FleetKeeper, "rows" | "targetsRefused" | "checkCounts" | "adapterLoads">;
   /** What endpoints are learned from; left out where they are only listed. */
   readonly sources?: Pick<SourceBoard, "rows">;
   /** Left out where nobody judges which endpoints hang. */
@@ -211,6 +211,12 @@ function registerScrapes(sources: StateSources, family: Family, row: Row): void 
     "targets_refused_total",
     "Endpoints that were refused: named twice, or more than the limit.",
     () => [row(keeper.targetsRefused)],
+  );
+  family(
+    "counter",
+    "adapter_loads_total",
+    "Adapters loaded through the gateway that endpoints got as they joined: loaded, failed; or forgotten, being too many.",
+    () => Object.entries(keeper.adapterLoads).map(([outcome, count]) => row(count, { outcome })),
   );
 }
 

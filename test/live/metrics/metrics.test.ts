@@ -27,7 +27,12 @@ class MetricsUnderTest {
     this.metrics = new GatewayMetrics({
       router: this.router,
       directory: this.directory,
-      keeper: { rows: () => this.scrapes, targetsRefused: 0, checkCounts: undefined },
+      keeper: {
+        rows: () => this.scrapes,
+        targetsRefused: 0,
+        checkCounts: undefined,
+        adapterLoads: { loaded: 0, failed: 0, forgotten: 0 },
+      },
       counters: () => this.counters,
       recorder: () => undefined,
       processMetrics: false,
