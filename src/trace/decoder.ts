@@ -1,49 +1,62 @@
 import { EMPTY_CHAIN, type BlockChain } from "#core/prompt/block-chain.ts";
 import { BlockArchive } from "./block-archive.ts";
-import { decodeDecision } from "./decision-codec.ts";
-import { Fields, TraceFormatError } from "./fields.ts";
-import { decodeHeader } from "./header-codec.ts";
-import { decodeInput } from "./input-codec.ts";
-import { decodeHashes } from "./hash-text.ts";
+import { decodeDecision } from "./codec/decision-table.ts";
+import { type Beside, integer, type JsonObject, listOf, NOTHING_BESIDE, objectOf } from "./codec/field-type.ts";
+import { chainRow, type ChainRow } from "./codec/chain-table.ts";
+import { decodeHeader } from "./codec/header-table.ts";
+import { decodeInput } from "./codec/input-table.ts";
+import { record } from "./codec/record-type.ts";
+import { TraceFormatError } from "./format-error.ts";
 import type { TraceGap, TraceHeader, TraceRecord } from "./record.ts";
+
+const gap = record<Omit<TraceGap, "kind" | "damage">>({ at: integer(0), dropped: integer(1) });
+const chainRows = listOf(chainRow);
 
 /** Reads the lines of one segment, in order. A line that is refused changes nothing but what later lines may refer to. */
 export class TraceDecoder {
   readonly header: TraceHeader;
   readonly #archive = new BlockArchive();
+  /** Of the line at hand, those that are yet to be taken. */
+  #chains: BlockChain[] = [];
+  readonly #beside: Beside = {
+    ...NOTHING_BESIDE,
+    chain: () => this.#chains.shift() ?? this.#emptyChain(this.header.hash.blockTokens),
+  };
 
   /** Takes the segment's first line; throws TraceFormatError when it is no header of a version that is known. */
   constructor(headerLine: string) {
-    this.header = decodeHeader(new Fields(parse(headerLine), ""));
+    this.header = decodeHeader(parse(headerLine), NOTHING_BESIDE);
   }
 
   /** Throws TraceFormatError with the path of what is wrong. */
-  decode(line: string): TraceRecord | TraceGap {
-    const fields = new Fields(parse(line), "");
-    if (fields.raw("kind") === "gap")
-      return { kind: "gap", at: fields.integer("at", 0), dropped: fields.integer("dropped", 1) };
-    const chains = this.#chains(fields);
-    const input = decodeInput(fields, () => chains.shift() ?? this.#emptyChain(this.header.hash.blockTokens));
-    if (!fields.has("decision")) return { kind: "record", input, decision: undefined };
-    const requestId = input.kind === "request-arrived" ? input.request.id : fields.string("requestId");
-    return { kind: "record", input, decision: decodeDecision(fields.object("decision"), input.at, requestId) };
+  decode(text: string): TraceRecord | TraceGap {
+    const line = parse(text);
+    if (line["kind"] === "gap") return { kind: "gap", ...gap.readFields(line, undefined, NOTHING_BESIDE) };
+    this.#chains = this.#chainsOf(line);
+    const input = decodeInput(line, this.#beside);
+    if (line["decision"] === undefined) return { kind: "record", input, decision: undefined };
+    const requestId = input.kind === "request-arrived" ? input.request.id : "requestId" in input ? input.requestId : "";
+    return { kind: "record", input, decision: decodeDecision(line["decision"], input.at, requestId, this.#beside) };
   }
 
   /** Of the request that arrives, or of those that a peer reports. */
-  #chains(fields: Fields): BlockChain[] {
-    if (fields.has("chain")) return [this.#chain(fields.object("chain"))];
-    if (!fields.has("chains")) return [];
-    return fields.list("chains").map((chain, i) => this.#chain(new Fields(chain, `chains[${i}]`)));
+  #chainsOf({ chain, chains }: JsonObject): BlockChain[] {
+    if (chain !== undefined) return [this.#chain(chainRow.read(chain, undefined, "chain", NOTHING_BESIDE))];
+    if (chains === undefined) return [];
+    return chainRows.read(chains, undefined, "chains", NOTHING_BESIDE).map((row) => this.#chain(row));
   }
 
-  #chain(fields: Fields): BlockChain {
-    const blockTokens = fields.number("blockTokens", this.header.hash.blockTokens);
-    if (fields.boolean("fresh", false)) this.#archive.clear();
-    if (!fields.has("lanes")) return this.#emptyChain(blockTokens);
-    const added = decodeHashes(fields.string("lanes"), fields.pathOf("lanes"));
-    if (!fields.has("first")) return { hashes: added, length: added.length / 2, blockTokens };
-    const parent = fields.integer("parent", 0, -1);
-    const hashes = this.#archive.add(parent, fields.integer("first", 0), added);
+  #chain({
+    blockTokens = this.header.hash.blockTokens,
+    fresh,
+    hashes: added,
+    first,
+    parent = -1,
+  }: ChainRow): BlockChain {
+    if (fresh === true) this.#archive.clear();
+    if (added === undefined) return this.#emptyChain(blockTokens);
+    if (first === undefined) return { hashes: added, length: added.length / 2, blockTokens };
+    const hashes = this.#archive.add(parent, first, added);
     if (hashes === undefined)
       throw new TraceFormatError(
         "unknown-block",
@@ -57,10 +70,12 @@ export class TraceDecoder {
   }
 }
 
-function parse(line: string): unknown {
+function parse(line: string): JsonObject {
+  let parsed: unknown;
   try {
-    return JSON.parse(line) as unknown;
+    parsed = JSON.parse(line);
   } catch {
     throw new TraceFormatError("not-json", `expected a line of JSON, got ${JSON.stringify(line.slice(0, 40))}`);
   }
+  return objectOf(parsed, undefined, "");
 }

@@ -3,11 +3,12 @@ import type { Input } from "#core/input.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import type { Micros } from "#core/units.ts";
 import { BlockTable, TABLE_BLOCKS_MAX } from "./block-table.ts";
-import { encodeDecision } from "./decision-codec.ts";
-import { encodeHeader } from "./header-codec.ts";
-import { encodeInput } from "./input-codec.ts";
-import { encodeHashes } from "./hash-text.ts";
-import { chainsOf } from "./peer-codec.ts";
+import { chainRow, type ChainRow } from "./codec/chain-table.ts";
+import { encodeDecision } from "./codec/decision-table.ts";
+import { type Beside, NOTHING_BESIDE } from "./codec/field-type.ts";
+import { encodeHeader } from "./codec/header-table.ts";
+import { encodeInput } from "./codec/input-table.ts";
+import { chainsOf } from "./codec/peer-table.ts";
 import type { RecordedDecision, TraceHeader } from "./record.ts";
 
 export interface EncoderOptions {
@@ -26,30 +27,30 @@ const CANDIDATES_MAX_DEFAULT = 4;
 export class TraceEncoder {
   readonly #table: BlockTable;
   readonly #blockTokens: number;
-  readonly #candidatesMax: number;
+  readonly #beside: Beside;
   /** Blocks that were written although they had been written before, because the table started afresh or was too small. */
   blocksRepeated = 0;
 
   constructor({ blockTokens, candidatesMax = CANDIDATES_MAX_DEFAULT, blocksMax = TABLE_BLOCKS_MAX }: EncoderOptions) {
     this.#blockTokens = blockTokens;
-    this.#candidatesMax = candidatesMax;
+    this.#beside = { ...NOTHING_BESIDE, candidatesMax };
     this.#table = new BlockTable(blocksMax);
   }
 
   /** First line of a segment; what follows refers to nothing before it. */
   header(header: TraceHeader): string {
     this.#table.clear();
-    return encodeHeader(header);
+    return encodeHeader(header, this.#beside);
   }
 
   record(input: Input, decision: Decision | RecordedDecision | undefined): string {
-    let line = `{${encodeInput(input)}`;
-    if (decision !== undefined) line += `,"decision":${encodeDecision(decision, this.#candidatesMax)}`;
+    let line = `{${encodeInput(input, this.#beside)}`;
+    if (decision !== undefined) line += `,"decision":${encodeDecision(decision, this.#beside)}`;
     if (input.kind === "request-arrived" || input.kind === "request-escalated") {
       const chain = this.#chain(input.request.blocks);
-      if (chain !== "") line += `,"chain":${chain}`;
+      if (chain !== "{}") line += `,"chain":${chain}`;
     } else if (input.kind === "peer-reported") {
-      const chains = chainsOf(input).map((chain) => this.#chain(chain));
+      const chains = chainsOf(input.news).map((chain) => this.#chain(chain));
       if (chains.length > 0) line += `,"chains":[${chains.join(",")}]`;
     }
     return `${line}}`;
@@ -59,25 +60,23 @@ export class TraceEncoder {
     return `{"kind":"gap","at":${at},"dropped":${dropped}}`;
   }
 
-  /**
-   * `{"parent":p,"first":f,"lanes":"…"}`: block number p of this segment, absent at a chain's head, then new
-   * blocks numbered from f. `fresh` means that numbering starts afresh at this record. A chain larger than the whole table
-   * is written without numbers.
-   */
+  /** A chain larger than the whole table is written without numbers. */
   #chain(chain: BlockChain): string {
-    const cut = chain.blockTokens === this.#blockTokens ? "" : `"blockTokens":${chain.blockTokens}`;
-    if (chain.length === 0) return cut === "" ? "" : `{${cut}}`;
-    let marks = cut === "" ? "" : `${cut},`;
+    return chainRow.write(this.#rowOf(chain), NOTHING_BESIDE)!;
+  }
+
+  #rowOf(chain: BlockChain): ChainRow {
+    const cut = chain.blockTokens === this.#blockTokens ? {} : { blockTokens: chain.blockTokens };
+    if (chain.length === 0) return cut;
+    let fresh = {};
     if (!this.#table.fits(chain)) {
       this.blocksRepeated += this.#table.size;
       this.#table.clear();
-      marks += `"fresh":true,`;
-      if (!this.#table.fits(chain))
-        return `{${marks}"lanes":"${encodeHashes(chain.hashes.subarray(0, 2 * chain.length))}"}`;
+      fresh = { fresh: true };
+      if (!this.#table.fits(chain)) return { ...cut, ...fresh, hashes: chain.hashes.subarray(0, 2 * chain.length) };
     }
     const { parent, first, known } = this.#table.add(chain);
-    const from = parent < 0 ? "" : `"parent":${parent},`;
-    const hashes = encodeHashes(chain.hashes.subarray(2 * known, 2 * chain.length));
-    return `{${marks}${from}"first":${first},"lanes":"${hashes}"}`;
+    const hashes = chain.hashes.subarray(2 * known, 2 * chain.length);
+    return { ...cut, ...fresh, ...(parent >= 0 && { parent }), first, hashes };
   }
 }

@@ -1,4 +1,4 @@
-import { expected } from "./fields.ts";
+import { expected } from "./format-error.ts";
 
 const BLOCK_BYTES = 8;
 /** Node 24 has no base64 of its own for bytes. */

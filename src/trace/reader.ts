@@ -1,6 +1,6 @@
 import type { Input } from "#core/input.ts";
 import type { TraceDecoder } from "./decoder.ts";
-import { type SkipReason, TraceFormatError } from "./fields.ts";
+import { type SkipReason, TraceFormatError } from "./format-error.ts";
 import type { TraceGap, TraceHeader, TraceItem } from "./record.ts";
 import { segmentFiles } from "./segment-name.ts";
 import { SegmentReading } from "./segment-reading.ts";

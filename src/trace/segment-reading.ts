@@ -1,6 +1,6 @@
 import { SegmentHoldback, type ReleasedLines } from "./segment-holdback.ts";
 import { TraceDecoder } from "./decoder.ts";
-import { type SkipReason, TraceFormatError, TraceVersionError } from "./fields.ts";
+import { type SkipReason, TraceFormatError, TraceVersionError } from "./format-error.ts";
 import { segmentFault, segmentLines } from "./segment-lines.ts";
 
 /** A line of a segment, with its number from 1. */

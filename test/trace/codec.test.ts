@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { Breakdown, Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
 import { TraceDecoder } from "#trace/decoder.ts";
 import { TraceEncoder } from "#trace/encoder.ts";
-import { TraceFormatError } from "#trace/fields.ts";
+import { TraceFormatError } from "#trace/format-error.ts";
 import { breakdownDigest, type TraceRecord } from "#trace/record.ts";
 import { HEADER, chainOf, decisions, inputs, peerNews } from "./trace-samples.ts";
 
@@ -50,6 +52,25 @@ test("every input and decision reads back as it was, to the last bit", () => {
     }),
     { numRuns: 300 },
   );
+});
+
+test("traces of every format that landed read back, and lose no field when they are written again", () => {
+  const folder = join(import.meta.dirname, "../golden/gnomon-traces");
+  for (const file of readdirSync(folder).filter((name) => name.endsWith(".jsonl"))) {
+    const [head, ...lines] = readFileSync(join(folder, file), "utf8").trimEnd().split("\n");
+    const decoder = new TraceDecoder(head!);
+    const encoder = new TraceEncoder({ blockTokens: decoder.header.hash.blockTokens, candidatesMax: CANDIDATES_MAX });
+    assert.deepEqual(JSON.parse(encoder.header(decoder.header)), JSON.parse(head!));
+    const kinds = new Set<string>();
+    for (const line of lines) {
+      const read = decoder.decode(line);
+      kinds.add(read.kind === "gap" ? "gap" : read.input.kind);
+      const again =
+        read.kind === "gap" ? encoder.gap(read.at, read.dropped) : encoder.record(read.input, read.decision);
+      assert.deepEqual(JSON.parse(again), JSON.parse(line));
+    }
+    assert.ok(kinds.size > 40, file);
+  }
 });
 
 test("all that a gateway may report to others reads back as it was", () => {

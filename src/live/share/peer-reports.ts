@@ -2,11 +2,11 @@ import type { PeerNews } from "#core/peer-news.ts";
 import { nowMicros } from "../clock.ts";
 import type { RouterTap } from "../router-tap.ts";
 import { Apart } from "./apart.ts";
-import { WireError } from "./byte-reader.ts";
+import { WireError } from "#trace/codec/byte-reader.ts";
 import { OtherVersionError, readHead, ReportDecoder, type ReportHead } from "./report-decoder.ts";
 import type { PeerRow, ShareCounts } from "./share-status.ts";
 import type { ShareEvent } from "./fleet-share.ts";
-import { WIRE_VERSION } from "./wire.ts";
+import { WIRE_VERSION } from "./report.ts";
 
 export interface PeerReportsOptions {
   readonly tap: RouterTap;

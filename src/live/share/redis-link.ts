@@ -1,5 +1,5 @@
 import { failureText, placeText, type RedisClient, type RedisPlace, redisClient } from "./redis-connection.ts";
-import { WIRE_VERSION } from "./wire.ts";
+import { WIRE_VERSION } from "./report.ts";
 import { StreamReader } from "./stream-reader.ts";
 import { SilenceWatch } from "./silence-watch.ts";
 import type { ShareLink, ShareListener } from "./share-link.ts";

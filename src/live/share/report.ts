@@ -1,4 +1,13 @@
 import type { PeerNews } from "#core/peer-news.ts";
+import { type FieldType, listOf } from "#trace/codec/field-type.ts";
+import { peerNews } from "#trace/codec/peer-table.ts";
+
+/** Reports of another version are not read but for their head, which stays as it is up to the replica's name. */
+export const WIRE_VERSION = 4;
+
+const NEWS_MAX = 1_000_000;
+
+export const newsRows: FieldType<readonly PeerNews[]> = listOf(peerNews, NEWS_MAX);
 
 /**
  * What one replica sends to the others at once.

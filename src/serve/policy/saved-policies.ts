@@ -3,11 +3,44 @@ import { configOver, type PolicyDocument } from "#config/policy-document.ts";
 import { resolveProfiles } from "#config/resolve-profiles.ts";
 import type { Config } from "#config/schema.ts";
 import { FIRST_POLICY_VERSION } from "#core/plugin/spec.ts";
-import { Fields } from "#trace/fields.ts";
+import { integer, listOf, NOTHING_BESIDE, text, unchecked } from "#trace/codec/field-type.ts";
+import { record } from "#trace/codec/record-type.ts";
 import { type Policy, policyOf, policyOver } from "./policy.ts";
 import type { PolicyPast } from "./policy-keeper.ts";
 
 const VERSION = 1;
+
+interface SavedVersion {
+  readonly version: number;
+  readonly at: string;
+  readonly source: string;
+  readonly by: string;
+  readonly note: string;
+  readonly document: object;
+}
+
+interface SavedPolicies {
+  readonly version: number;
+  readonly forgotten: number;
+  readonly configured: string;
+  readonly versions: readonly SavedVersion[];
+}
+
+const saved = record<SavedPolicies>({
+  version: integer(1),
+  forgotten: integer(0),
+  configured: text,
+  versions: listOf(
+    record<SavedVersion>({
+      version: integer(FIRST_POLICY_VERSION),
+      at: text,
+      source: text,
+      by: text,
+      note: text,
+      document: unchecked("an object"),
+    }),
+  ),
+});
 
 /** What a policy keeper remembers, as it is kept across restarts. */
 export function policiesText({
@@ -27,34 +60,24 @@ export function policiesText({
  */
 export function pastPolicies(value: unknown, start: Policy, running: Config, now: string): PolicyPast | undefined {
   if (value === undefined) return undefined;
-  const fields = new Fields(value, "");
-  const version = fields.integer("version", 1);
+  const { version, versions: heads, configured, forgotten } = saved.read(value, undefined, "", NOTHING_BESIDE);
   if (version !== VERSION) throw new Error(`version: expected ${VERSION}, got ${version}`);
-  const heads = fields.list("versions").map((entry, i) => new Fields(entry, `versions[${i}]`));
   const last = heads.at(-1);
   if (last === undefined) return undefined;
-  const versions = heads.flatMap((head) => {
-    const policy = policyFrom(head.raw("document"), start, running);
-    if (policy === undefined) return [];
-    const number = head.integer("version", FIRST_POLICY_VERSION);
-    const [at, source, by, note] = ["at", "source", "by", "note"].map((key) => head.string(key)) as [
-      string,
-      string,
-      string,
-      string,
-    ];
-    return [{ version: number, at, source, by, note, policy }];
+  const versions = heads.flatMap(({ document, ...head }) => {
+    const policy = policyFrom(document, start, running);
+    return policy === undefined ? [] : [{ ...head, policy }];
   });
-  const lastVersion = last.integer("version", FIRST_POLICY_VERSION);
+  const lastVersion = last.version;
   const inForce = versions.at(-1)?.version === lastVersion ? versions.at(-1)?.policy : undefined;
-  const policy = inForce && changedSince(inForce, fields.string("configured"), start, running);
+  const policy = inForce && changedSince(inForce, configured, start, running);
   const next = { version: lastVersion + 1, at: now, source: "start", by: "", note: "the configuration had changed" };
   return {
     versions:
       policy !== undefined && policy.text === inForce?.text
         ? versions
         : [...versions, { ...next, policy: policy ?? start }],
-    forgotten: fields.integer("forgotten", 0),
+    forgotten,
   };
 }
 

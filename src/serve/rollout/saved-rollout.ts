@@ -5,8 +5,10 @@ import type { RolloutSpec } from "#core/rollout/rollout-input.ts";
 import type { RolloutState } from "#core/rollout/rollout-state.ts";
 import type { Micros } from "#core/units.ts";
 import type { IntervalsView, StepView } from "#live/rollout/rollout-view.ts";
-import { Fields } from "#trace/fields.ts";
-import { decodeRolloutState, decodeSpec } from "#trace/rollout-codec.ts";
+import { bool, integer, listOf, NOTHING_BESIDE, optional, text, unchecked } from "#trace/codec/field-type.ts";
+import { profiles } from "#trace/codec/profile-table.ts";
+import { record } from "#trace/codec/record-type.ts";
+import { rolloutState, rules } from "#trace/codec/rollout-table.ts";
 
 /** Version of what is kept; another one is not read. */
 const VERSION = 1;
@@ -49,27 +51,33 @@ export function rolloutsText(rollouts: readonly SavedRollout[], ended: readonly 
 /** Reads what `rolloutsText` wrote; nothing where there is nothing. Throws an Error that names what is wrong, and where. */
 export function savedRollouts(value: unknown): { readonly rollouts: SavedRollout[]; readonly ended: string[] } {
   if (value === undefined) return { rollouts: [], ended: [] };
-  const fields = new Fields(value, "");
-  const version = fields.integer("version", 1);
+  const { version, rollouts, ended } = saved.read(value, undefined, "", NOTHING_BESIDE);
   if (version !== VERSION) throw new Error(`version: expected ${VERSION}, got ${version}`);
-  const rollouts = fields.list("rollouts").map((entry, i) => savedRollout(new Fields(entry, `rollouts[${i}]`)));
-  return { rollouts, ended: fields.strings("ended") };
+  rollouts.forEach((rollout, i) => checkProfiles(rollout, `rollouts[${i}]`));
+  return { rollouts: [...rollouts], ended: [...ended] };
 }
 
-function savedRollout(fields: Fields): SavedRollout {
-  const state = decodeRolloutState(fields.object("state"));
-  const { rules, profiles } = decodeSpec(fields, state.plan);
-  for (const [name, spec] of Object.entries(profiles)) {
+const saved = record<{ version: number; rollouts: readonly SavedRollout[]; ended: readonly string[] }>({
+  version: integer(1),
+  rollouts: listOf(
+    record<SavedRollout>({
+      state: rolloutState,
+      rules,
+      profiles,
+      steps: listOf(unchecked<StepView>("an object")),
+      startsAt: optional(integer(0)),
+      by: optional(text),
+      overtaken: optional(bool),
+    }),
+  ),
+  ended: listOf(text),
+});
+
+function checkProfiles(rollout: SavedRollout, path: string): void {
+  for (const [name, spec] of Object.entries(rollout.profiles)) {
     const [problem] = checkProfile(spec);
-    if (problem !== undefined)
-      throw new Error(`${fields.pathOf("profiles")}.${name}.${problem.path}: ${problem.message}`);
+    if (problem !== undefined) throw new Error(`${path}.profiles.${name}.${problem.path}: ${problem.message}`);
   }
-  const steps = fields.list("steps") as readonly StepView[];
-  const startsAt = fields.has("startsAt")
-    ? { startsAt: fields.integer("startsAt", 0), by: fields.string("by", "") }
-    : {};
-  const overtaken = fields.has("overtaken") && fields.boolean("overtaken", false) ? { overtaken: true } : {};
-  return { state, rules, profiles, steps, ...startsAt, ...overtaken };
 }
 
 /** A rollout's state on a clock that shows `byMicros` more at the same time. */

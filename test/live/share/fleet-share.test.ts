@@ -7,7 +7,7 @@ import type { Input } from "#core/input.ts";
 import type { PeerNews } from "#core/peer-news.ts";
 import { ReportDecoder, readHead } from "#live/share/report-decoder.ts";
 import { ReportEncoder } from "#live/share/report-encoder.ts";
-import { WireError } from "#live/share/byte-reader.ts";
+import { WireError } from "#trace/codec/byte-reader.ts";
 import { chain } from "../../core/state.ts";
 import { peerNews } from "../../trace/trace-samples.ts";
 import { MemoryStream, newRouter, replica, until } from "./memory-fleet.ts";
@@ -48,12 +48,8 @@ test("a report of a request 0, which no trace could hold, is refused", () => {
   assert.throws(() => asRead({ kind: "first-token", request: 0, ttftMicros: 5 }), WireError);
 });
 
-/** Counts of tokens are at least 1 on the way, and windows of those that are there have no age. */
+/** Counts of tokens are at least 1 on the way. */
 function asSent(news: PeerNews): PeerNews {
-  if (news.kind === "window") {
-    const { ageMicros: _, ...window } = news;
-    return window;
-  }
   return news.kind === "charged" ? { ...news, newTokens: Math.max(1, news.newTokens) } : news;
 }
 

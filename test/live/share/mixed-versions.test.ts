@@ -4,7 +4,7 @@ import { ADMIT_ALL, type AdmissionSpec } from "#core/admission/admission-spec.ts
 import { Apart } from "#live/share/apart.ts";
 import type { LimitsStore } from "#live/share/kept-limits.ts";
 import type { ShareLink } from "#live/share/share-link.ts";
-import { WIRE_VERSION } from "#live/share/wire.ts";
+import { WIRE_VERSION } from "#live/share/report.ts";
 import { MemoryStream, replica, type Replica, until } from "./memory-fleet.ts";
 
 const LIMIT = 10;

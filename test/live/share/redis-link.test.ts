@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { after, before, test, type TestContext } from "node:test";
 import { type RedisPlace, redisClient } from "#live/share/redis-connection.ts";
 import { RedisLink } from "#live/share/redis-link.ts";
-import { WIRE_VERSION } from "#live/share/wire.ts";
+import { WIRE_VERSION } from "#live/share/report.ts";
 import { chain } from "../../core/state.ts";
 import { type Replica, replica, until } from "./memory-fleet.ts";
 import { type OwnRedis, ownRedis } from "./redis-server.ts";

@@ -1,0 +1,32 @@
+import { decodeHashes, encodeHashes } from "../hash-text.ts";
+import { as, type FieldType, flag, integer, number, optional, pathOf, text } from "./field-type.ts";
+import { record } from "./record-type.ts";
+
+/** Base64 of chained hashes, 8 bytes a block. */
+export const hashes: FieldType<Int32Array> = {
+  write: (value) => `"${encodeHashes(value)}"`,
+  read: (value, parent, key, beside) => decodeHashes(text.read(value, parent, key, beside), pathOf(parent, key)),
+};
+
+/**
+ * A prompt's blocks as a line has them: new ones, numbered in this segment from `first`, behind block number `parent`,
+ * which is absent at a chain's head. Without `first` they have no numbers: the chain is larger than the whole table.
+ */
+export interface ChainRow {
+  /** Absent where they are cut as most are. */
+  readonly blockTokens?: number;
+  /** Numbering starts afresh at this line. */
+  readonly fresh?: true;
+  readonly parent?: number;
+  readonly first?: number;
+  /** Absent where there is none. */
+  readonly hashes?: Int32Array;
+}
+
+export const chainRow = record<ChainRow>({
+  blockTokens: optional(number),
+  fresh: flag,
+  parent: optional(integer(0)),
+  first: optional(integer(0)),
+  hashes: optional(as("lanes", hashes)),
+});

@@ -1,0 +1,305 @@
+import { REFUSAL_REASONS, WAIT_REASONS } from "#core/admission/held.ts";
+import { ColumnBreakdown } from "#core/breakdown.ts";
+import type {
+  Breakdown,
+  CandidateRow,
+  Decision,
+  PrefillStage,
+  Queued,
+  Rejected,
+  RejectReason,
+  Routed,
+} from "#core/decision.ts";
+import { COLOCATE_REASONS } from "#core/disaggregation/colocate.ts";
+import type { PrefixSource } from "#core/endpoint/knowledge.ts";
+import type { Freshness } from "#core/endpoint/snapshot.ts";
+import type { Forecast } from "#core/latency/forecast.ts";
+import { HANDOFFS } from "#core/plugin/spec.ts";
+import type { Micros } from "#core/units.ts";
+import { expected } from "../format-error.ts";
+import { breakdownDigest, NO_POLICY_VERSION, type RecordedBreakdown, type RecordedDecision } from "../record.ts";
+import {
+  as,
+  type Beside,
+  bool,
+  type FieldType,
+  integer,
+  type JsonObject,
+  number,
+  objectOf,
+  oneOf,
+  optional,
+  type Place,
+  pathOf,
+  text,
+  usually,
+} from "./field-type.ts";
+import { record } from "./record-type.ts";
+import { decisionRollout } from "./rollout-table.ts";
+
+const FRESHNESS: readonly Freshness[] = ["fresh", "stale", "unknown"];
+const REJECT_REASONS: readonly RejectReason[] = [
+  "no-endpoint",
+  "unknown-model",
+  "asleep",
+  "excluded",
+  "saturated",
+  ...REFUSAL_REASONS,
+];
+/** Columns of a row before the total and the scorers' values. */
+const ROW_COLUMNS = 9;
+
+/** `[TTFT, TPOT]` in microseconds. */
+const forecast: FieldType<Forecast> = {
+  write: ({ ttftMicros, tpotMicros }) => `[${ttftMicros},${tpotMicros}]`,
+  read(value, parent, key) {
+    const [ttftMicros, tpotMicros, ...more] = Array.isArray(value) ? (value as unknown[]) : [];
+    if (!isMicros(ttftMicros) || !isMicros(tpotMicros) || more.length > 0)
+      throw expected(pathOf(parent, key), "TTFT and TPOT in microseconds", value);
+    return { ttftMicros, tpotMicros };
+  },
+};
+
+const isMicros = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+const prefixSource = as<PrefixSource>("precise", {
+  write: (value) => (value === "precise" ? "true" : undefined),
+  read: (value, parent, key, beside) =>
+    value !== undefined && bool.read(value, parent, key, beside) ? "precise" : "approximate",
+});
+
+type Stage = Omit<PrefillStage, "breakdown" | "noted">;
+
+const stage = record<Stage>({
+  endpoint: text,
+  handoff: oneOf(HANDOFFS),
+  reason: text,
+  hitTokens: usually(0, number),
+  heldTokens: optional(number),
+  prefixSource,
+});
+
+const prefill: FieldType<PrefillStage> = {
+  write: (value, beside) =>
+    `{${stage.fields(value, beside).slice(1)},"breakdown":${breakdownText(value.breakdown, value.endpoint, beside.candidatesMax)}}`,
+  read(value, parent, key, beside) {
+    const given = objectOf(value, parent, key);
+    const place = { parent, key };
+    const breakdown = breakdownType.read(given["breakdown"], place, "breakdown", beside);
+    return { ...stage.readFields(given, place, beside), breakdown };
+  },
+};
+
+const head = {
+  sequence: integer(0),
+  profile: text,
+  policyVersion: usually(NO_POLICY_VERSION, integer(1)),
+  rollout: optional(decisionRollout),
+  attempt: usually(1, integer(1)),
+};
+const limit = optional(text);
+
+type Body<D extends Decision> = Omit<D, "kind" | "at" | "requestId" | "breakdown">;
+
+const routed = record<Omit<Body<Routed>, "noted">>({
+  ...head,
+  endpoint: text,
+  reason: text,
+  hitTokens: usually(0, number),
+  heldTokens: optional(number),
+  prefixSource,
+  usedLedger: usually(false, bool),
+  forecast: optional(forecast),
+  colocated: optional(oneOf(COLOCATE_REASONS)),
+  prefill: optional(prefill),
+  priority: optional(number),
+});
+const rejected = record<Body<Rejected>>({
+  ...head,
+  reason: as("rejected", oneOf(REJECT_REASONS)),
+  limit,
+  retryMicros: optional(integer(0)),
+});
+const queued = record<Body<Queued>>({ ...head, reason: as("queued", oneOf(WAIT_REASONS)), limit });
+
+/**
+ * A decision as a JSON object, with `candidatesMax` candidates at most: of a larger fleet the chosen one and those with
+ * the highest totals. Its time and request are its input's and are not written again; nor is what is as usual.
+ */
+export function encodeDecision(decision: Decision | RecordedDecision, beside: Beside): string {
+  const chosen = decision.kind === "routed" ? decision.endpoint : "";
+  const breakdown = breakdownText(decision.breakdown, chosen, beside.candidatesMax);
+  return `{${bodyText(decision, beside).slice(1)},"breakdown":${breakdown}}`;
+}
+
+function bodyText(decision: Decision | RecordedDecision, beside: Beside): string {
+  switch (decision.kind) {
+    case "routed":
+      return routed.fields(decision, beside);
+    case "rejected":
+      return rejected.fields(decision, beside);
+    case "queued":
+      return queued.fields(decision, beside);
+  }
+}
+
+/** Reads a decision back; `at` and `requestId` come from its input. */
+export function decodeDecision(given: unknown, at: Micros, requestId: string, beside: Beside): RecordedDecision {
+  const values = objectOf(given, undefined, "decision");
+  const place = { parent: undefined, key: "decision" };
+  const breakdown = breakdownType.read(values["breakdown"], place, "breakdown", beside);
+  if (values["rejected"] !== undefined)
+    return { kind: "rejected", at, requestId, ...rejected.readFields(values, place, beside), breakdown };
+  if (values["queued"] !== undefined)
+    return { kind: "queued", at, requestId, ...queued.readFields(values, place, beside), breakdown };
+  return { kind: "routed", at, requestId, ...routed.readFields(values, place, beside), breakdown };
+}
+
+/**
+ * `[endpoint, removedBy, freshness, loadAge, load, kv, inFlight, prefill, hit, total, one value per scorer]` a row. What
+ * comes from the engine's own events has a freshness that is higher by as many as there are.
+ */
+function breakdownText(breakdown: Breakdown, chosen: string, candidatesMax: number): string {
+  const { scorers, totals, values } = breakdown;
+  const count = totals.length;
+  let rows = "";
+  for (const i of keptCandidates(breakdown, chosen, candidatesMax)) {
+    rows += `${rows === "" ? "[" : ",["}${rowHead(rowOf(breakdown, i))},${finite(totals[i]!)}`;
+    for (let s = 0; s < scorers.length; s++) rows += `,${finite(values[s * count + i]!)}`;
+    rows += "]";
+  }
+  const clamped = breakdown.clamped === 0 ? "" : `"clamped":${breakdown.clamped},`;
+  const endpoints = isRecorded(breakdown) ? breakdown.endpointCount : count;
+  const digest = isRecorded(breakdown) ? breakdown.digest : breakdownDigest(breakdown);
+  return `{"endpoints":${endpoints},${clamped}"digest":${digest},"scorers":${scorersJson(scorers)},"rows":[${rows}]}`;
+}
+
+/** What was read from a trace may lack candidates, and keeps the digest of all. */
+function isRecorded(breakdown: Breakdown): breakdown is RecordedBreakdown {
+  return "digest" in breakdown;
+}
+
+function rowHead(row: CandidateRow): string {
+  const signals = `${row.loadAgeMicros},${finite(row.effectiveLoad)},${finite(row.kvUtilization)},${row.requestsInFlight},${row.prefillTokensQueued},${row.hitTokens}`;
+  return `${JSON.stringify(row.endpoint)},${JSON.stringify(row.removedBy)},${freshnessOf(row)},${signals}`;
+}
+
+function freshnessOf({ freshness, prefixSource }: CandidateRow): number {
+  return FRESHNESS.indexOf(freshness) + (prefixSource === "precise" ? FRESHNESS.length : 0);
+}
+
+/** Indexes of all candidates up to the bound; beyond it of the chosen one and the highest totals, in order of id. */
+function keptCandidates(breakdown: Breakdown, chosen: string, candidatesMax: number): number[] {
+  const { totals } = breakdown;
+  const kept: number[] = [];
+  if (totals.length <= candidatesMax) {
+    for (let i = 0; i < totals.length; i++) kept.push(i);
+    return kept;
+  }
+  if (candidatesMax === 0) return kept;
+  const rank = (i: number) =>
+    endpointOf(breakdown, i) === chosen ? Infinity : Number.isNaN(totals[i]!) ? -Infinity : totals[i]!;
+  const ranks: number[] = [];
+  for (let i = 0; i < totals.length; i++) {
+    const own = rank(i);
+    if (kept.length === candidatesMax && own <= ranks[candidatesMax - 1]!) continue;
+    let place = Math.min(kept.length, candidatesMax - 1);
+    for (; place > 0 && own > ranks[place - 1]!; place--) {
+      kept[place] = kept[place - 1]!;
+      ranks[place] = ranks[place - 1]!;
+    }
+    kept[place] = i;
+    ranks[place] = own;
+  }
+  return kept.sort((a, b) => a - b);
+}
+
+/** One candidate without making the rows of all, where the router's own breakdown can. */
+function rowOf(breakdown: Breakdown, index: number): CandidateRow {
+  return breakdown instanceof ColumnBreakdown ? breakdown.row(index) : breakdown.candidates[index]!;
+}
+
+function endpointOf(breakdown: Breakdown, index: number): string {
+  return breakdown instanceof ColumnBreakdown ? breakdown.endpoints[index]! : breakdown.candidates[index]!.endpoint;
+}
+
+/** Profiles hold one array of scorers for life, so its text is made once. */
+const SCORERS_JSON = new WeakMap<Breakdown["scorers"], string>();
+
+function scorersJson(scorers: Breakdown["scorers"]): string {
+  let text = SCORERS_JSON.get(scorers);
+  if (text === undefined) {
+    text = JSON.stringify(scorers.map(({ name, weight }) => [name, weight]));
+    SCORERS_JSON.set(scorers, text);
+  }
+  return text;
+}
+
+function finite(value: number): string {
+  return Number.isFinite(value) ? (Object.is(value, -0) ? "-0" : String(value)) : "null";
+}
+
+const breakdownType: Pick<FieldType<RecordedBreakdown>, "read"> = {
+  read(value, parent, key, beside) {
+    const given = objectOf(value, parent, key);
+    const place = { parent, key };
+    const scorers = listIn(given, "scorers", place).map((entry, i) => {
+      const [name, weight] = Array.isArray(entry) ? (entry as unknown[]) : [];
+      if (typeof name !== "string" || typeof weight !== "number")
+        throw expected(`${pathOf(place, "scorers")}[${i}]`, "a name and a weight", entry);
+      return { name, weight };
+    });
+    const rows = listIn(given, "rows", place);
+    const candidates: CandidateRow[] = [];
+    const totals = new Float64Array(rows.length);
+    const values = new Float64Array(rows.length * scorers.length);
+    rows.forEach((entry, i) => {
+      const row = decodeRow(entry, ROW_COLUMNS + 1 + scorers.length, `${pathOf(place, "rows")}[${i}]`);
+      candidates.push(row.candidate);
+      totals[i] = row.numbers[0]!;
+      for (let s = 0; s < scorers.length; s++) values[s * rows.length + i] = row.numbers[1 + s]!;
+    });
+    return {
+      candidates,
+      scorers,
+      totals,
+      values,
+      endpointCount: integer(candidates.length).read(given["endpoints"], place, "endpoints", beside),
+      clamped: usually(0, integer(0)).read(given["clamped"], place, "clamped", beside),
+      digest: integer(0).read(given["digest"], place, "digest", beside),
+    };
+  },
+};
+
+function listIn(given: JsonObject, key: string, place: Place): readonly unknown[] {
+  const value = given[key];
+  if (!Array.isArray(value)) throw expected(pathOf(place, key), "a list", value);
+  return value as unknown[];
+}
+
+function decodeRow(entry: unknown, columns: number, path: string): { candidate: CandidateRow; numbers: number[] } {
+  if (!Array.isArray(entry) || entry.length !== columns) throw expected(path, `a row of ${columns}`, entry);
+  const [endpoint, removedBy, freshness, ...rest] = entry as unknown[];
+  const name = typeof freshness === "number" ? FRESHNESS[freshness % FRESHNESS.length] : undefined;
+  if (typeof endpoint !== "string" || typeof removedBy !== "string" || name === undefined)
+    throw expected(path, "endpoint, removedBy and freshness first", entry);
+  const numbers = rest.map((value) => {
+    if (value !== null && typeof value !== "number") throw expected(path, "numbers", entry);
+    return value ?? NaN;
+  });
+  return {
+    candidate: {
+      endpoint,
+      removedBy,
+      freshness: name,
+      loadAgeMicros: numbers[0]!,
+      effectiveLoad: numbers[1]!,
+      kvUtilization: numbers[2]!,
+      requestsInFlight: numbers[3]!,
+      prefillTokensQueued: numbers[4]!,
+      hitTokens: numbers[5]!,
+      prefixSource: Number(freshness) < FRESHNESS.length ? "approximate" : "precise",
+    },
+    numbers: numbers.slice(6),
+  };
+}
