@@ -32,7 +32,6 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
 
 /** Folders without clock, entropy or input and output. */
 const PURE = ["core", "engine", "sim"];
-const LINES_MAX = 300;
 
 /** What no text of this project says, and why. */
 const BANNED: readonly { readonly pattern: RegExp; readonly why: string }[] = [
@@ -146,13 +145,6 @@ test("core and engine never wait", () => {
     offendingLines(withoutComments(textOf(file)), /\b(?:async|await|Promise)\b/).map((line) => `${file}: ${line}`),
   );
   assert.deepEqual(wrong, []);
-});
-
-test("no file of src is longer than it can be read", () => {
-  const long = SOURCES.map((file) => [file, textOf(file).split("\n").length - 1] as const).filter(
-    ([, lines]) => lines > LINES_MAX,
-  );
-  assert.deepEqual(long, []);
 });
 
 test("nothing that is banned is written", () => {
