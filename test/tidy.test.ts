@@ -119,20 +119,6 @@ test("core, engine and sim have no clock, no entropy, no input or output", () =>
   assert.deepEqual(wrong, []);
 });
 
-test("the state of a request is made of plain data: no socket, buffer or clock, and nothing of the gateway beside it", () => {
-  const impure =
-    /\b(?:Buffer|NodeJS|Date|performance|process|setTimeout|setImmediate|queueMicrotask|console|async|await)\b/;
-  const files = SOURCES.filter((file) => file.startsWith("src/live/request-state/"));
-  const wrong = files.flatMap((file) => [
-    ...offendingLines(withoutComments(textOf(file)), impure).map((line) => `${file}: ${line}`),
-    ...specifiersOf(file)
-      .filter((one) => !/^(?:#core\/|\.\/)/.test(one))
-      .map((one) => `${file} imports ${one}`),
-  ]);
-  assert.ok(files.length > 0);
-  assert.deepEqual(wrong, []);
-});
-
 test("a trace's content is made and read without files: only its segments, its reader and the importers touch them", () => {
   const wrong = inFolders(["trace"])
     .filter((file) => !/^src\/trace\/(?:segment-|reader\.ts|import\/|export\/)/.test(file))

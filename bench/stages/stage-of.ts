@@ -15,7 +15,7 @@ const STAGES: readonly (readonly [place: RegExp, stage: string])[] = [
   [/\/src\/live\/(answer\/client-writer)/, "answer: write"],
   [/\/src\/live\/(answer|continuation|upstream\/(answer-delivery|token-progress))/, "answer: read events"],
   [/\/src\/live\/upstream\/|\/undici\/|^wasm:/, "to and from the engine"],
-  [/\/src\/live\/request-state\//, "state of the request"],
+  [/\/src\/core\/path\//, "state of the request"],
   [/\/src\/live\/|\/src\/serve\/|\/hono\/|@hono/, "request: head, identity"],
 ];
 

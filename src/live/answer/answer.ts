@@ -6,8 +6,8 @@ import type { ClientWriter } from "./client-writer.ts";
 import type { GatewayCounters } from "../metrics/gateway-counters.ts";
 import type { AnswerHeaders } from "../request/headers.ts";
 import type { GatewayLimits } from "../request/limits.ts";
-import type { WholeOutcome } from "../request-state/request-event.ts";
-import type { Carriage } from "../request-state/request-state.ts";
+import type { WholeOutcome } from "#core/path/path-event.ts";
+import type { Carriage } from "#core/path/path-state.ts";
 import type { Dialect } from "../request/route.ts";
 import type { Usage } from "./usage.ts";
 

@@ -10,7 +10,7 @@ import type { Exchange } from "../request/exchange.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import { withFields } from "../request/request-body.ts";
 import type { CascadeReading } from "../answer/answer.ts";
-import { FIRST_BYTES } from "../request-state/request-event.ts";
+import { FIRST_BYTES } from "#core/path/path-event.ts";
 import type { Dialect } from "../request/route.ts";
 import { tokensOfAll, truncated } from "../request/truncation.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";

@@ -3,7 +3,7 @@ import type { Fault } from "#core/endpoint/fault.ts";
 import { continuedEvent } from "../log/attempt-events.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
 import type { Exchange } from "../request/exchange.ts";
-import { REROUTED, type RequestEvent } from "../request-state/request-event.ts";
+import { REROUTED, type PathEvent } from "#core/path/path-event.ts";
 import type { Forward } from "../upstream/forward.ts";
 import { continuedBody } from "./continued-body.ts";
 import { continuedText } from "./continued-text.ts";
@@ -13,7 +13,7 @@ import { settleSeam } from "./settle-seam.ts";
  * Asks policy and router for an endpoint where a stream goes on that broke by `fault`, and prepares what is sent there.
  * Undefined where that endpoint is asked first at which token it goes on: the event follows then.
  */
-export function askContinuation(exchange: Exchange, forward: Forward, fault: Fault): RequestEvent | undefined {
+export function askContinuation(exchange: Exchange, forward: Forward, fault: Fault): PathEvent | undefined {
   const { context, kept, model, routeId: requestId } = exchange;
   assert(kept !== undefined, "a stream that goes on was kept");
   if (kept.unfit !== undefined) return denied(exchange, "no-endpoint", kept.unfit);
@@ -40,7 +40,7 @@ export function askContinuation(exchange: Exchange, forward: Forward, fault: Fau
   return undefined;
 }
 
-function denied({ context }: Exchange, why: Extract<RequestEvent, { kind: "denied" }>["why"], counted: string = why) {
+function denied({ context }: Exchange, why: Extract<PathEvent, { kind: "denied" }>["why"], counted: string = why) {
   countUp(context.counters.continuationsDenied, counted);
   return { kind: "denied", why } as const;
 }

@@ -9,7 +9,7 @@ import type { Answer, AnswerHead, Delivery, KeptAnswer } from "../answer/answer.
 import type { Usage } from "../answer/usage.ts";
 import { nowMicros } from "../clock.ts";
 import type { Exchange } from "../request/exchange.ts";
-import { PREFILLED } from "../request-state/request-event.ts";
+import { PREFILLED } from "#core/path/path-event.ts";
 import { BesideAttempt } from "./beside-attempt.ts";
 import { bootstrapFields } from "./bootstrap.ts";
 import { PrefillAnswer } from "./prefill-answer.ts";

@@ -29,7 +29,7 @@ import type { KeptStream } from "../continuation/kept-stream.ts";
 import type { UnfitStream } from "../continuation/kept-stream-options.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
 import type { RequestTarget } from "./request-target.ts";
-import type { Finish, RequestEffect } from "../request-state/request-effect.ts";
+import type { Finish, PathEffect } from "#core/path/path-effect.ts";
 import {
   ARRIVED,
   CLIENT_LEFT,
@@ -37,10 +37,10 @@ import {
   DEFECT,
   ROUTED,
   ROUTED_APART,
-  type RequestEvent,
-} from "../request-state/request-event.ts";
-import type { RequestState } from "../request-state/request-state.ts";
-import { type EffectPerformer, StateRunner } from "../request-state/state-runner.ts";
+  type PathEvent,
+} from "#core/path/path-event.ts";
+import type { PathState } from "#core/path/path-state.ts";
+import { type PathHost, RequestPath } from "#core/path/request-path.ts";
 import type { Route } from "./route.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
 
@@ -48,7 +48,7 @@ import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
  * One inference request and its answer, from the request's head to the answer's last byte. `state` is where it stands; this
  * class carries out the effects on the client's side, and `Forward` those on the endpoint's.
  */
-export class Exchange implements Swept, Asker, EffectPerformer {
+export class Exchange implements Swept, Asker, PathHost {
   readonly context: GatewayParts;
   /** As they were when it came: a change of the configuration cuts nothing that is under way. */
   readonly limits: GatewayLimits;
@@ -82,7 +82,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   prompt: CountedPrompt = { promptTokens: 0, exact: true };
   rejected: Rejected | undefined;
   queuedMicros: Micros = 0;
-  readonly #run = new StateRunner(this);
+  readonly #run = new RequestPath(this);
   #forward: Forward | undefined;
   #bodyBytes = 0;
   #overAt: Micros = 0;
@@ -111,7 +111,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
     response.on("close", () => this.dispatch(CLIENT_LEFT));
   }
 
-  get state(): RequestState {
+  get state(): PathState {
     return this.#run.state;
   }
   /** The client left, or the answer is complete. */
@@ -120,7 +120,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
     return kind === "ended" || kind === "closed";
   }
 
-  dispatch(event: RequestEvent): void {
+  dispatch(event: PathEvent): void {
     this.#run.dispatch(event);
   }
 
@@ -155,7 +155,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
     this.dispatch({ kind: "refused", outcome: refused.reason === "deadline" ? "timeout" : "refused" });
   }
 
-  perform(effect: RequestEffect): RequestEvent | undefined {
+  perform(effect: PathEffect): PathEvent | undefined {
     switch (effect.kind) {
       case "write-refusal":
         this.#writeRefusal(this.#refusal ?? INTERNAL);

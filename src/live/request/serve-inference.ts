@@ -5,7 +5,7 @@ import { type OnRouted, askBody } from "./ask.ts";
 import { clientTimeout } from "./client-timeout.ts";
 import type { Exchange } from "./exchange.ts";
 import { readBody } from "./request-body.ts";
-import { BODY_READ } from "../request-state/request-event.ts";
+import { BODY_READ } from "#core/path/path-event.ts";
 
 /**
  * The path of one inference request: body → what it asks → who asks → its tokens and block hashes → the decision → the

@@ -2,7 +2,7 @@ import { FAULT_OF_TROUBLE } from "#core/retry/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { Delivery } from "../answer/answer.ts";
 import type { Exchange } from "../request/exchange.ts";
-import { CLIENT_STALLED, HOLD_OVER, TIMED_OUT } from "../request-state/request-event.ts";
+import { CLIENT_STALLED, HOLD_OVER, TIMED_OUT } from "#core/path/path-event.ts";
 import { attemptVerdict, type FoundAttempt } from "./attempt-verdict.ts";
 
 /** Does with an attempt what its limits of time, and what is known of its endpoint, ask for. */

@@ -14,7 +14,7 @@ import {
   HOLD_FULL,
   LET_THROUGH,
   type WholeOutcome,
-} from "../request-state/request-event.ts";
+} from "#core/path/path-event.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
 import type { Forward } from "./forward.ts";
 import type { EngineErrors } from "./write-error.ts";

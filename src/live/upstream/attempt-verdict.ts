@@ -2,7 +2,7 @@ import { FAULT_OF_TROUBLE, type Trouble, type WaitVerdict, waitVerdict } from "#
 import type { Micros } from "#core/units.ts";
 import type { Exchange } from "../request/exchange.ts";
 import type { Hedging } from "./hedging.ts";
-import type { RequestState } from "../request-state/request-state.ts";
+import type { PathState } from "#core/path/path-state.ts";
 
 /** An attempt as a sweep finds it. */
 export interface FoundAttempt {
@@ -41,6 +41,6 @@ export function attemptVerdict(
 }
 
 /** An attempt waits, or its answer is on the way. */
-export function isUnderWay({ kind }: RequestState): boolean {
+export function isUnderWay({ kind }: PathState): boolean {
   return kind === "prefilling" || kind === "waiting" || kind === "holding" || kind === "passing" || kind === "resuming";
 }

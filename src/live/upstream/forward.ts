@@ -23,8 +23,8 @@ import type { AnswerHeaders } from "../request/headers.ts";
 import { retriedEvent } from "../log/attempt-events.ts";
 import type { ForwardResult } from "./forward-result.ts";
 import { reportAttempt } from "./report-attempt.ts";
-import type { AttemptEffect, Finish } from "../request-state/request-effect.ts";
-import { REROUTED, REROUTED_APART, type RequestEvent, attemptFailed } from "../request-state/request-event.ts";
+import type { AttemptEffect, Finish } from "#core/path/path-effect.ts";
+import { REROUTED, REROUTED_APART, type PathEvent, attemptFailed } from "#core/path/path-event.ts";
 import { progressOf, type TokenProgress } from "./token-progress.ts";
 import { writeError } from "./write-error.ts";
 
@@ -93,7 +93,7 @@ export class Forward implements AttemptListener {
   }
 
   /** Carries out an effect; returns the event that answers one that asks. */
-  perform(effect: AttemptEffect): RequestEvent | undefined {
+  perform(effect: AttemptEffect): PathEvent | undefined {
     switch (effect.kind) {
       case "send":
         return this.#send();
@@ -137,7 +137,7 @@ export class Forward implements AttemptListener {
     return undefined;
   }
 
-  #send(): RequestEvent | undefined {
+  #send(): PathEvent | undefined {
     const { context, answerReader, cascade, kept, state } = this.#exchange;
     const { content } = this;
     this.#answer = undefined;
@@ -164,7 +164,7 @@ export class Forward implements AttemptListener {
     return undefined;
   }
 
-  #askRetry(fault: Fault): RequestEvent {
+  #askRetry(fault: Fault): PathEvent {
     const { context, routeId, cascade } = this.#exchange;
     countUp(context.counters.faults, fault);
     if (fault === "timeout") this.#hedging?.drop("dropped");

@@ -5,7 +5,7 @@ import type { Micros } from "#core/units.ts";
 import { nowMicros } from "../clock.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
 import type { Exchange } from "../request/exchange.ts";
-import { OVERTAKEN } from "../request-state/request-event.ts";
+import { OVERTAKEN } from "#core/path/path-event.ts";
 import { Hedge } from "./hedge.ts";
 import type { SentContent } from "./open-attempt.ts";
 

@@ -2,7 +2,7 @@ import { nowMicros } from "../clock.ts";
 import { cutEvent, givenUpEvent } from "../log/attempt-events.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
 import type { Exchange } from "../request/exchange.ts";
-import type { ReportEffect } from "../request-state/request-effect.ts";
+import type { ReportEffect } from "#core/path/path-effect.ts";
 import type { Forward } from "./forward.ts";
 
 /** Informs router, metrics and log of what became of an attempt. */

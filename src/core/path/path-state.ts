@@ -1,5 +1,5 @@
-import type { Fault } from "#core/endpoint/fault.ts";
-import type { Outcome } from "#core/endpoint/outcome.ts";
+import type { Fault } from "../endpoint/fault.ts";
+import type { Outcome } from "../endpoint/outcome.ts";
 
 /** How an endpoint's answer is carried: event by event, held until it is whole, or through unread. */
 export type Carriage = "stream" | "whole" | "through";
@@ -102,7 +102,7 @@ export interface Closed {
 }
 
 /** Where an inference request is between its head and its client's last byte. */
-export type RequestState =
+export type PathState =
   | Reading
   | Preparing
   | Deciding

@@ -4,11 +4,11 @@ import { describe, test } from "node:test";
 
 import fc from "fast-check";
 
-import type { RequestEffect } from "#live/request-state/request-effect.ts";
-import type { RequestEvent } from "#live/request-state/request-event.ts";
-import type { RequestState } from "#live/request-state/request-state.ts";
-import { type EffectPerformer, StateRunner } from "#live/request-state/state-runner.ts";
-import { transition } from "#live/request-state/transition.ts";
+import type { PathEffect } from "#core/path/path-effect.ts";
+import type { PathEvent } from "#core/path/path-event.ts";
+import type { PathState } from "#core/path/path-state.ts";
+import { type PathHost, RequestPath } from "#core/path/request-path.ts";
+import { transition } from "#core/path/transition.ts";
 
 import { EVENTS, SEQUENCES, STATES } from "./drawn-events.ts";
 
@@ -21,17 +21,17 @@ const CLIENT: ReadonlySet<string> = new Set([
   "report-client-stalled",
   "forget",
 ]);
-const ALIVE: ReadonlySet<RequestState["kind"]> = new Set(["prefilling", "waiting", "holding", "passing", "resuming"]);
+const ALIVE: ReadonlySet<PathState["kind"]> = new Set(["prefilling", "waiting", "holding", "passing", "resuming"]);
 
 const ASKS: ReadonlySet<string> = new Set(["send", "ask-retry", "ask-continuation"]);
 const ATTEMPTS_MAX = 4;
 
 /** One request whose effects are written down; what asks is answered by draws. */
-class Recorded implements EffectPerformer {
-  readonly run = new StateRunner(this);
+class Recorded implements PathHost {
+  readonly run = new RequestPath(this);
   /** Effects, "bytes" that passed and the "mark" of completion that did, in order. */
-  readonly log: (RequestEffect | { readonly kind: "bytes" | "mark" | "arrived" })[] = [];
-  readonly states: RequestState["kind"][] = ["reading"];
+  readonly log: (PathEffect | { readonly kind: "bytes" | "mark" | "arrived" })[] = [];
+  readonly states: PathState["kind"][] = ["reading"];
   defects = 0;
   readonly #draws: readonly number[];
   readonly #throws: boolean;
@@ -42,7 +42,7 @@ class Recorded implements EffectPerformer {
     this.#throws = throws;
   }
 
-  perform(effect: RequestEffect): RequestEvent | undefined {
+  perform(effect: PathEffect): PathEvent | undefined {
     this.log.push(effect);
     const draw = this.#draws[this.#drawn++ % this.#draws.length]!;
     if (this.#throws && draw % 5 === 0) throw new Error(effect.kind);
@@ -59,7 +59,7 @@ class Recorded implements EffectPerformer {
     this.defects++;
   }
 
-  dispatch(event: RequestEvent): void {
+  dispatch(event: PathEvent): void {
     const { state } = this.run;
     if (event.kind === "arrived" && state.kind === "preparing") this.log.push({ kind: "arrived" });
     this.run.dispatch(event);
@@ -165,7 +165,7 @@ function assertAnswered(request: Recorded): void {
 }
 
 const DRAWS = fc.array(fc.nat({ max: 59 }), { minLength: 1, maxLength: 40 });
-const played = (events: readonly RequestEvent[], draws: readonly number[], throws = false): Recorded => {
+const played = (events: readonly PathEvent[], draws: readonly number[], throws = false): Recorded => {
   const request = new Recorded(draws, throws);
   for (const event of events) request.dispatch(event);
   return request;
@@ -302,20 +302,20 @@ describe("an event without a meaning in a state", () => {
   });
 });
 
-const READ: readonly RequestEvent[] = [{ kind: "body-read" }, { kind: "arrived" }, { kind: "routed" }];
-const began = (carriage: "stream" | "whole" | "through"): readonly RequestEvent[] => [
+const READ: readonly PathEvent[] = [{ kind: "body-read" }, { kind: "arrived" }, { kind: "routed" }];
+const began = (carriage: "stream" | "whole" | "through"): readonly PathEvent[] => [
   ...READ,
   { kind: "answer-began", carriage },
 ];
-const streams: readonly RequestEvent[] = [...began("stream"), { kind: "first-token" }, { kind: "first-bytes" }];
-const through: readonly RequestEvent[] = [...began("through"), { kind: "first-bytes" }];
-const marked: RequestEvent = { kind: "marked", outcome: "ok" };
-const ends: RequestEvent = { kind: "answer-ended", outcome: "ok", promisesMark: true };
-const breaks: RequestEvent = { kind: "upstream-broke", fault: "cut", continues: false };
-const severs: RequestEvent = { ...breaks, continues: true };
+const streams: readonly PathEvent[] = [...began("stream"), { kind: "first-token" }, { kind: "first-bytes" }];
+const through: readonly PathEvent[] = [...began("through"), { kind: "first-bytes" }];
+const marked: PathEvent = { kind: "marked", outcome: "ok" };
+const ends: PathEvent = { kind: "answer-ended", outcome: "ok", promisesMark: true };
+const breaks: PathEvent = { kind: "upstream-broke", fault: "cut", continues: false };
+const severs: PathEvent = { ...breaks, continues: true };
 
 test("the table of states is as the code has it", () => {
-  const text = readFileSync(new URL("../../../src/live/request-state/README.md", import.meta.url), "utf8");
+  const text = readFileSync(new URL("../../../src/core/path/README.md", import.meta.url), "utf8");
   const written = [...text.matchAll(/^\| `(\w+)` \| .* \| (.*) \|$/gm)].map(([, state, cells]) => [
     state,
     cells!.split("; ").sort(),
@@ -328,7 +328,7 @@ test("the table of states is as the code has it", () => {
 });
 
 /** As the table has them: each event that has a meaning in some state of a kind, and the kinds that may follow. */
-function cellsOf(kind: RequestState["kind"]): string[] {
+function cellsOf(kind: PathState["kind"]): string[] {
   const nexts = new Map<string, Set<string>>();
   for (const state of STATES.filter((one) => one.kind === kind)) {
     for (const event of EVENTS) {
@@ -347,87 +347,81 @@ function cellsOf(kind: RequestState["kind"]): string[] {
 }
 
 describe("what becomes of an answer", () => {
-  const cases: readonly (readonly [name: string, events: readonly RequestEvent[], effects: string, outcome: string])[] =
+  const cases: readonly (readonly [name: string, events: readonly PathEvent[], effects: string, outcome: string])[] = [
+    ["a stream that ends behind its mark is whole", [...streams, marked, ends], "end-client", "ok"],
+    ["a stream that breaks behind its mark is whole", [...streams, marked, breaks], "end-client", "ok"],
     [
-      ["a stream that ends behind its mark is whole", [...streams, marked, ends], "end-client", "ok"],
-      ["a stream that breaks behind its mark is whole", [...streams, marked, breaks], "end-client", "ok"],
-      [
-        "a refusal behind whose mark the stream breaks is a refusal",
-        [...began("stream"), { kind: "hold-full" }, { kind: "first-bytes" }, { ...marked, outcome: "refused" }, breaks],
-        "end-client",
-        "refused",
-      ],
-      ["a stream that ends without its mark is cut", [...streams, ends], "write-error-event end-client", "failed"],
-      [
-        "a stream that promises no mark is whole at its end",
-        [...streams, { ...ends, promisesMark: false }],
-        "end-client",
-        "ok",
-      ],
-      ["a stream that breaks is cut", [...streams, breaks], "write-error-event end-client", "failed"],
-      [
-        "a stream whose time is over is cut",
-        [...streams, { kind: "timed-out" }],
-        "write-error-event end-client",
-        "timeout",
-      ],
-      ["an engine's own error ends a stream as it is", [...streams, { kind: "engine-error" }], "end-client", "failed"],
-      [
-        "a stream that breaks and does not go on is cut",
-        [...streams, severs],
-        "write-error-event end-client",
-        "failed",
-      ],
-      ["a stream that breaks behind its mark does not go on", [...streams, marked, severs], "end-client", "ok"],
-      ["an unread answer that breaks takes the connection with it", [...through, breaks], "destroy-client", "failed"],
-      [
-        "a stream that broke whole before it was passed on is whole",
-        [...began("stream"), marked, breaks],
-        "write-held end-client",
-        "ok",
-      ],
-      [
-        "a long answer is let through",
-        [...began("whole"), { kind: "let-through" }, { kind: "first-bytes" }, { ...ends, promisesMark: false }],
-        "end-client",
-        "ok",
-      ],
-      [
-        "a head without a body is an answer",
-        [...began("through"), { ...ends, promisesMark: false }],
-        "write-held end-client",
-        "ok",
-      ],
-      ["a whole answer goes out at once", [...began("whole"), { ...ends, promisesMark: false }], "write-whole", "ok"],
-      ["an engine without an answer is given up on", [...READ, { kind: "timed-out" }], "write-error", "timeout"],
-      [
-        "its own error is passed on",
-        [...READ, { kind: "attempt-failed", fault: "status", kept: true }],
-        "write-kept",
-        "failed",
-      ],
-      [
-        "behind a head that was shown the error is an event",
-        [...began("stream"), { kind: "hold-over" }, breaks],
-        "show-head write-error-event end-client",
-        "failed",
-      ],
-      ["a defect before the head is answered", [...began("stream"), { kind: "defect" }], "write-refusal", "refused"],
-      [
-        "a client that stalls is cut off",
-        [...streams, { kind: "client-stalled" }, { kind: "client-left" }],
-        "report-client-stalled destroy-client forget report-client-left",
-        "aborted",
-      ],
-      [
-        "a defect behind it breaks the connection",
-        [...streams, { kind: "defect" }, { kind: "client-left" }],
-        "destroy-client forget report-client-left",
-        "aborted",
-      ],
-    ];
+      "a refusal behind whose mark the stream breaks is a refusal",
+      [...began("stream"), { kind: "hold-full" }, { kind: "first-bytes" }, { ...marked, outcome: "refused" }, breaks],
+      "end-client",
+      "refused",
+    ],
+    ["a stream that ends without its mark is cut", [...streams, ends], "write-error-event end-client", "failed"],
+    [
+      "a stream that promises no mark is whole at its end",
+      [...streams, { ...ends, promisesMark: false }],
+      "end-client",
+      "ok",
+    ],
+    ["a stream that breaks is cut", [...streams, breaks], "write-error-event end-client", "failed"],
+    [
+      "a stream whose time is over is cut",
+      [...streams, { kind: "timed-out" }],
+      "write-error-event end-client",
+      "timeout",
+    ],
+    ["an engine's own error ends a stream as it is", [...streams, { kind: "engine-error" }], "end-client", "failed"],
+    ["a stream that breaks and does not go on is cut", [...streams, severs], "write-error-event end-client", "failed"],
+    ["a stream that breaks behind its mark does not go on", [...streams, marked, severs], "end-client", "ok"],
+    ["an unread answer that breaks takes the connection with it", [...through, breaks], "destroy-client", "failed"],
+    [
+      "a stream that broke whole before it was passed on is whole",
+      [...began("stream"), marked, breaks],
+      "write-held end-client",
+      "ok",
+    ],
+    [
+      "a long answer is let through",
+      [...began("whole"), { kind: "let-through" }, { kind: "first-bytes" }, { ...ends, promisesMark: false }],
+      "end-client",
+      "ok",
+    ],
+    [
+      "a head without a body is an answer",
+      [...began("through"), { ...ends, promisesMark: false }],
+      "write-held end-client",
+      "ok",
+    ],
+    ["a whole answer goes out at once", [...began("whole"), { ...ends, promisesMark: false }], "write-whole", "ok"],
+    ["an engine without an answer is given up on", [...READ, { kind: "timed-out" }], "write-error", "timeout"],
+    [
+      "its own error is passed on",
+      [...READ, { kind: "attempt-failed", fault: "status", kept: true }],
+      "write-kept",
+      "failed",
+    ],
+    [
+      "behind a head that was shown the error is an event",
+      [...began("stream"), { kind: "hold-over" }, breaks],
+      "show-head write-error-event end-client",
+      "failed",
+    ],
+    ["a defect before the head is answered", [...began("stream"), { kind: "defect" }], "write-refusal", "refused"],
+    [
+      "a client that stalls is cut off",
+      [...streams, { kind: "client-stalled" }, { kind: "client-left" }],
+      "report-client-stalled destroy-client forget report-client-left",
+      "aborted",
+    ],
+    [
+      "a defect behind it breaks the connection",
+      [...streams, { kind: "defect" }, { kind: "client-left" }],
+      "destroy-client forget report-client-left",
+      "aborted",
+    ],
+  ];
   test("a stream that breaks goes on elsewhere, and again", () => {
-    const goOn: readonly RequestEvent[] = [severs, { kind: "first-token" }, { kind: "first-bytes" }];
+    const goOn: readonly PathEvent[] = [severs, { kind: "first-token" }, { kind: "first-bytes" }];
     const request = played([...streams, ...goOn, ...goOn, marked, ends], [2]);
     const asked = request.log.map(({ kind }) => kind).filter((kind) => kind.includes("contin"));
     assert.deepEqual(asked, ["ask-continuation", "report-continued", "ask-continuation", "report-continued"]);

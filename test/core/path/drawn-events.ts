@@ -1,8 +1,8 @@
 import fc from "fast-check";
 
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { RequestEvent } from "#live/request-state/request-event.ts";
-import type { Carriage, Content, RequestState } from "#live/request-state/request-state.ts";
+import type { PathEvent } from "#core/path/path-event.ts";
+import type { Carriage, Content, PathState } from "#core/path/path-state.ts";
 
 const FAULTS: readonly Fault[] = ["connect", "status", "saturated", "draining", "cut", "timeout", "garbage", "hung"];
 const CARRIAGES: readonly Carriage[] = ["stream", "whole", "through"];
@@ -10,7 +10,7 @@ const CONTENTS: readonly Content[] = ["silent", "due", "token", "complete", "tur
 const BOTH = [false, true] as const;
 
 /** Every event there is, with everything that it may carry. */
-export const EVENTS: readonly RequestEvent[] = [
+export const EVENTS: readonly PathEvent[] = [
   ...(
     [
       "body-read",
@@ -46,7 +46,7 @@ export const EVENTS: readonly RequestEvent[] = [
 ];
 
 /** Every state there is, at its second attempt where it has one. */
-export const STATES: readonly RequestState[] = [
+export const STATES: readonly PathState[] = [
   { kind: "reading", attempts: 0 },
   { kind: "preparing", attempts: 0 },
   { kind: "deciding", attempts: 0 },
@@ -73,7 +73,7 @@ export const STATES: readonly RequestState[] = [
 ];
 
 /** The way that most requests go, of which drawn sequences follow a part, so that they come to every state. */
-const BEATEN: readonly RequestEvent["kind"][] = [
+const BEATEN: readonly PathEvent["kind"][] = [
   "body-read",
   "arrived",
   "routed-apart",
@@ -86,11 +86,11 @@ const BEATEN: readonly RequestEvent["kind"][] = [
   "answer-ended",
 ];
 
-const eventOf = (kinds: readonly RequestEvent["kind"][]) =>
+const eventOf = (kinds: readonly PathEvent["kind"][]) =>
   fc.constantFrom(...EVENTS.filter(({ kind }) => kinds.includes(kind)));
 
 /** Steps of the beaten way, each with whatever else may come between. */
-export const SEQUENCES: fc.Arbitrary<readonly RequestEvent[]> = fc
+export const SEQUENCES: fc.Arbitrary<readonly PathEvent[]> = fc
   .tuple(
     ...BEATEN.map((kind) =>
       fc.tuple(

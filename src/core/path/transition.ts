@@ -1,65 +1,96 @@
-import type { Fault } from "#core/endpoint/fault.ts";
-import type { Outcome } from "#core/endpoint/outcome.ts";
-
-import {
-  END_CLIENT,
-  FORGET,
-  RELEASE,
-  REPORT_FIRST_TOKEN,
-  REPORT_PREFILLED,
-  REPORT_TIMEOUT,
-  SEND,
-  WRITE_HELD,
-  WRITE_REFUSAL,
-  plain,
-  faulty,
-  outcomeOf,
-} from "./plain-effect.ts";
-import type { RequestEffect } from "./request-effect.ts";
+import type { Fault } from "../endpoint/fault.ts";
+import type { Outcome } from "../endpoint/outcome.ts";
+import type { AskContinuation, AskRetry, ErrorEffect, FaultReport, PathEffect } from "./path-effect.ts";
 import type {
   AnswerBegan,
   AnswerEnded,
   AttemptFailed,
+  EventKind,
   Marked,
   Refused,
-  RequestEvent,
+  PathEvent,
   UpstreamBroke,
   WholeOutcome,
-} from "./request-event.ts";
-import { left, leftBefore, leftBetween } from "./left-step.ts";
-import { DESTROYED, destroyed, illegal, late, NOTHING, stalled } from "./plain-step.ts";
-import { cutShort, severed } from "./severed-step.ts";
-import type { Row, StateKind } from "./row.ts";
-import type { Step } from "./step.ts";
-import type { Failed, Holding, Passing, Prefilling, RequestState, Resuming, Waiting } from "./request-state.ts";
+} from "./path-event.ts";
+import type { Failed, Holding, Passing, Prefilling, PathState, Resuming, Severed, Waiting } from "./path-state.ts";
+
+/** What an event does to a request: its next state, and what is to be done, in order. */
+export interface Step {
+  readonly state: PathState;
+  readonly effects: readonly PathEffect[];
+}
 
 /**
  * What an event does to a request. An event without a meaning in a state changes nothing: one that may come late is
  * passed over, any other is reported as a defect.
  */
-export function transition(state: RequestState, event: RequestEvent): Step {
-  const row = TABLE[state.kind] as Readonly<
-    Record<string, ((state: RequestState, event: RequestEvent) => Step) | undefined>
-  >;
+export function transition(state: PathState, event: PathEvent): Step {
+  const row = TABLE[state.kind] as Readonly<Record<string, ((state: PathState, event: PathEvent) => Step) | undefined>>;
   return row[event.kind]?.(state, event) ?? illegal(state, event);
 }
 
-type State = RequestState;
+export type StateKind = PathState["kind"];
+type StateOf<S extends StateKind> = Extract<PathState, { kind: S }>;
+/** The event of a kind; those without more than their name share a type. */
+type EventOf<E extends EventKind> = PathEvent extends infer One
+  ? One extends { kind: infer K }
+    ? E extends K
+      ? One
+      : never
+    : never
+  : never;
+/** What the events that have a meaning in a state do. */
+export type Row<S extends StateKind> = { readonly [E in EventKind]?: (state: StateOf<S>, event: EventOf<E>) => Step };
 
-const SENT: readonly RequestEffect[] = [SEND];
-const FIRST_TOKEN: readonly RequestEffect[] = [REPORT_FIRST_TOKEN];
-const HELD: readonly RequestEffect[] = [WRITE_HELD];
-const HEAD_SHOWN: readonly RequestEffect[] = [plain("show-head")];
-const FORGOTTEN: readonly RequestEffect[] = [FORGET];
+type State = PathState;
 
-function ended({ attempts }: State, outcome: Outcome, effects: readonly RequestEffect[]): Step {
+/** An effect without more than its name; those below are made once. */
+const plain = <K extends PathEffect["kind"]>(kind: K): { readonly kind: K } => ({ kind });
+const SEND = plain("send");
+const RELEASE = plain("release-attempt");
+const REPORT_PREFILLED = plain("report-prefilled");
+const REPORT_FIRST_TOKEN = plain("report-first-token");
+const WRITE_HELD = plain("write-held");
+const END_CLIENT = plain("end-client");
+const DESTROY_CLIENT = plain("destroy-client");
+const WRITE_REFUSAL = plain("write-refusal");
+const REPORT_CLIENT_LEFT = plain("report-client-left");
+const FORGET = plain("forget");
+const REPORT_TIMEOUT = plain("report-timeout");
+
+const faulty = (kind: (ErrorEffect | FaultReport | AskRetry | AskContinuation)["kind"], fault: Fault): PathEffect => ({
+  kind,
+  fault,
+});
+const outcomeOf = (fault: Fault): Outcome => (fault === "timeout" ? "timeout" : "failed");
+
+const NOTHING: readonly PathEffect[] = [];
+const DESTROYED: readonly PathEffect[] = [DESTROY_CLIENT];
+const STALLED: readonly PathEffect[] = [plain("report-client-stalled"), DESTROY_CLIENT];
+
+/** Steps that leave the state as it is. */
+const late = (state: PathState): Step => ({ state, effects: NOTHING });
+const stalled = (state: PathState): Step => ({ state, effects: STALLED });
+const destroyed = (state: PathState): Step => ({ state, effects: DESTROYED });
+
+function illegal(state: PathState, event: PathEvent): Step {
+  return { state, effects: [{ kind: "report-illegal", state: state.kind, event: event.kind }] };
+}
+
+const SENT: readonly PathEffect[] = [SEND];
+const FIRST_TOKEN: readonly PathEffect[] = [REPORT_FIRST_TOKEN];
+const HELD: readonly PathEffect[] = [WRITE_HELD];
+const HEAD_SHOWN: readonly PathEffect[] = [plain("show-head")];
+const FORGOTTEN: readonly PathEffect[] = [FORGET];
+
+function ended({ attempts }: State, outcome: Outcome, effects: readonly PathEffect[]): Step {
   return { state: { kind: "ended", attempts, outcome }, effects };
 }
 
 /** The gateway answers the request itself, which it can while the client has no head. */
 function refused(state: State, outcome: Outcome): Step {
   const known = state.kind !== "reading" && state.kind !== "preparing";
-  const finish: RequestEffect = { kind: "finish", outcome, known, counts: "none" };
+  const finish: PathEffect = { kind: "finish", outcome, known, counts: "none" };
   const live = state.kind === "prefilling" || state.kind === "waiting" || state.kind === "holding";
   return ended(state, outcome, live ? [RELEASE, WRITE_REFUSAL, finish] : [WRITE_REFUSAL, finish]);
 }
@@ -80,10 +111,10 @@ function failed({ attempts, shown }: Prefilling | Waiting | Holding, fault: Faul
 const attemptFailed = (state: Prefilling | Waiting | Holding, { fault, kept }: AttemptFailed): Step =>
   failed(state, fault, kept);
 
-function gaveUp(state: Failed, why: Extract<RequestEvent, { kind: "denied" }>["why"]): Step {
+function gaveUp(state: Failed, why: Extract<PathEvent, { kind: "denied" }>["why"]): Step {
   const { fault, kept, shown } = state;
   const outcome = outcomeOf(fault);
-  const effects: RequestEffect[] = fault === "timeout" ? [REPORT_TIMEOUT] : [];
+  const effects: PathEffect[] = fault === "timeout" ? [REPORT_TIMEOUT] : [];
   if (shown) effects.push(faulty("write-error-event", fault), END_CLIENT);
   else effects.push(faulty(kept ? "write-kept" : "write-error", fault));
   effects.push({ kind: "report-given-up", fault, why }, { kind: "finish", outcome, known: true, counts: "none" });
@@ -92,7 +123,7 @@ function gaveUp(state: Failed, why: Extract<RequestEvent, { kind: "denied" }>["w
 
 /** The answer is whole. */
 function complete(state: Holding | Passing, outcome: WholeOutcome): Step {
-  const finish: RequestEffect = { kind: "finish", outcome, known: true, counts: "answer" };
+  const finish: PathEffect = { kind: "finish", outcome, known: true, counts: "answer" };
   if (state.kind === "passing") return ended(state, outcome, [END_CLIENT, RELEASE, finish]);
   if (state.carriage === "whole") return ended(state, outcome, [plain("write-whole"), RELEASE, finish]);
   return ended(state, outcome, [WRITE_HELD, END_CLIENT, RELEASE, finish]);
@@ -127,9 +158,9 @@ function passingBroke(state: Passing, { fault, continues }: UpstreamBroke): Step
   return goesOn ? severed(state, fault) : broke(state, fault);
 }
 
-function cut(state: Passing, fault: Fault, last: readonly RequestEffect[]): Step {
+function cut(state: Passing, fault: Fault, last: readonly PathEffect[]): Step {
   const outcome = outcomeOf(fault);
-  const finish: RequestEffect = { kind: "finish", outcome, known: true, counts: "answer" };
+  const finish: PathEffect = { kind: "finish", outcome, known: true, counts: "answer" };
   return ended(state, outcome, [...last, RELEASE, faulty("report-cut", fault), finish]);
 }
 
@@ -143,10 +174,53 @@ function firstToken(state: Holding | Passing | Resuming): Step {
 }
 
 /** The attempt is left for one that a second endpoint has begun to answer. */
-function overtaken(state: Waiting | Holding, event: RequestEvent): Step {
+function overtaken(state: Waiting | Holding, event: PathEvent): Step {
   if (state.kind === "holding" && state.content !== "silent") return illegal(state, event);
   const { attempts, shown } = state;
   return { state: { kind: "waiting", attempts: attempts + 1, shown }, effects: [RELEASE, SEND] };
+}
+
+/** The client left: before anything was sent, or between two attempts of which it has no byte. */
+function leftBefore(state: PathState): Step {
+  return closed(state, [
+    FORGET,
+    REPORT_CLIENT_LEFT,
+    abortion(state.kind !== "reading" && state.kind !== "preparing", "none"),
+  ]);
+}
+
+/** No attempt is under way, and the client has a part of the answer. */
+function leftBetween(state: Severed): Step {
+  return closed(state, [FORGET, REPORT_CLIENT_LEFT, abortion(true, "seen")]);
+}
+
+function left(state: Prefilling | Waiting | Holding | Passing | Resuming): Step {
+  return closed(state, [FORGET, RELEASE, REPORT_CLIENT_LEFT, abortion(true, "seen")]);
+}
+
+function abortion(known: boolean, counts: "seen" | "none"): PathEffect {
+  return { kind: "finish", outcome: "aborted", known, counts };
+}
+
+function closed({ attempts }: PathState, effects: readonly PathEffect[]): Step {
+  return { state: { kind: "closed", attempts, outcome: "aborted" }, effects };
+}
+
+/** The client has a part of a stream, and policy and router are asked where it goes on. */
+function severed({ attempts }: Passing | Resuming, fault: Fault): Step {
+  return { state: { kind: "severed", attempts, fault }, effects: [RELEASE, faulty("ask-continuation", fault)] };
+}
+
+/** It did not go on: the client gets an error event behind what it has. */
+function cutShort({ attempts, kind }: Severed | Resuming, fault: Fault): Step {
+  const outcome = outcomeOf(fault);
+  const finish: PathEffect = { kind: "finish", outcome, known: true, counts: "answer" };
+  const live = kind === "resuming" ? [RELEASE] : [];
+  const written = [faulty("write-error-event", fault), END_CLIENT];
+  return {
+    state: { kind: "ended", attempts, outcome },
+    effects: [...written, ...live, faulty("report-cut", fault), finish],
+  };
 }
 
 const BEFORE = {

@@ -1,8 +1,8 @@
-import type { Fault } from "#core/endpoint/fault.ts";
-import type { Outcome } from "#core/endpoint/outcome.ts";
+import type { Fault } from "../endpoint/fault.ts";
+import type { Outcome } from "../endpoint/outcome.ts";
 
-import type { Denied, EventKind } from "./request-event.ts";
-import type { RequestState } from "./request-state.ts";
+import type { Denied, EventKind } from "./path-event.ts";
+import type { PathState } from "./path-state.ts";
 
 /** What is done with the endpoint. */
 export interface UpstreamEffect {
@@ -106,11 +106,11 @@ export interface Finish {
 /** An event came that has no meaning in this state: a defect. */
 export interface ReportIllegal {
   readonly kind: "report-illegal";
-  readonly state: RequestState["kind"];
+  readonly state: PathState["kind"];
   readonly event: EventKind;
 }
 
 export type ClientEffect = PlainClientEffect | Finish | ReportIllegal;
 
 /** What a transition has done; carried out in order. Effects that ask stand last, and an event answers them. */
-export type RequestEffect = AttemptEffect | ClientEffect;
+export type PathEffect = AttemptEffect | ClientEffect;

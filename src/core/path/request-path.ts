@@ -1,35 +1,35 @@
-import type { RequestEffect } from "./request-effect.ts";
-import { DEFECT, type RequestEvent } from "./request-event.ts";
-import { READING, type RequestState } from "./request-state.ts";
+import type { PathEffect } from "./path-effect.ts";
+import { DEFECT, type PathEvent } from "./path-event.ts";
+import { READING, type PathState } from "./path-state.ts";
 import { transition } from "./transition.ts";
 
 /** Carries out what transitions have done. */
-export interface EffectPerformer {
+export interface PathHost {
   /** Carries out an effect. One that asks returns the event that answers it, or undefined where that comes later. */
-  perform(effect: RequestEffect): RequestEvent | undefined;
+  perform(effect: PathEffect): PathEvent | undefined;
   /** An effect threw; the others of its step are carried out all the same, and the request ends as after a defect. */
   threw(error: unknown): void;
 }
 
 /** Holds the state of one request and puts it through its transitions. */
-export class StateRunner {
-  readonly #performer: EffectPerformer;
-  state: RequestState = READING;
+export class RequestPath {
+  readonly #performer: PathHost;
+  state: PathState = READING;
 
-  constructor(performer: EffectPerformer) {
+  constructor(performer: PathHost) {
     this.#performer = performer;
   }
 
-  dispatch(event: RequestEvent): void {
-    for (let next: RequestEvent | undefined = event; next !== undefined;) next = this.#step(next);
+  dispatch(event: PathEvent): void {
+    for (let next: PathEvent | undefined = event; next !== undefined;) next = this.#step(next);
   }
 
   /** Effects that ask stand last in a step, so that whatever they bring about meets the step's own state. */
-  #step(event: RequestEvent): RequestEvent | undefined {
+  #step(event: PathEvent): PathEvent | undefined {
     const before = this.state;
     const { state, effects } = transition(before, event);
     this.state = state;
-    let next: RequestEvent | undefined;
+    let next: PathEvent | undefined;
     for (const effect of effects) {
       try {
         const answer = this.#performer.perform(effect);

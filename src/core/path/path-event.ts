@@ -1,7 +1,7 @@
-import type { Fault } from "#core/endpoint/fault.ts";
-import type { GiveUpReason } from "#core/retry/after-fault.ts";
+import type { Fault } from "../endpoint/fault.ts";
+import type { GiveUpReason } from "../retry/after-fault.ts";
 
-import type { Carriage } from "./request-state.ts";
+import type { Carriage } from "./path-state.ts";
 
 /** How an answer ends that is whole: served, or turned down as the client's own mistake. */
 export type WholeOutcome = "ok" | "refused";
@@ -96,7 +96,7 @@ export interface Denied {
 }
 
 /** What happens to a request. */
-export type RequestEvent =
+export type PathEvent =
   | PlainEvent
   | Refused
   | AnswerBegan
@@ -106,7 +106,7 @@ export type RequestEvent =
   | UpstreamBroke
   | Denied;
 
-export type EventKind = RequestEvent["kind"];
+export type EventKind = PathEvent["kind"];
 
 const plain = (kind: PlainEvent["kind"]): PlainEvent => ({ kind });
 
