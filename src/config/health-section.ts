@@ -83,7 +83,7 @@ export const health = z.strictObject({
     .max(10_000)
     .default(8)
     .describe(
-      "Requests that a readmitted endpoint must serve, starting with one at a time, until it gets any number at once.",
+      "Requests that a readmitted endpoint must serve until it gets any number at once: one, then twice as many with each that it answers.",
     ),
   check: check.prefault({}).describe("Active health checks."),
 });

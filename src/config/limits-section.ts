@@ -113,6 +113,11 @@ export const limits = z.strictObject({
   continueMillisMax: millis(1, MILLIS_PER_DAY)
     .default(1000)
     .describe("The same for a stream that can continue at another engine, which it then does."),
+  moveAgainMillis: millis(1, MILLIS_PER_DAY)
+    .default(5000)
+    .describe(
+      "Time without a token at a busy engine to which a fault elsewhere moved a request, after which it moves again to one that stands idle; twice as long each time.",
+    ),
   writeStallMillisMax: millis(1, MILLIS_PER_DAY)
     .default(120_000)
     .describe("Time after which a client that reads nothing while bytes wait for it is disconnected."),

@@ -163,7 +163,8 @@ export class Fleet {
   }
 
   resume(id: EndpointId, servedUntilWell: number): void {
-    this.#byId.get(id)?.slowReturn.resume(servedUntilWell);
+    const state = this.#byId.get(id);
+    state?.slowReturn.resume(servedUntilWell, state.requestsInFlight);
   }
 
   /**
@@ -229,9 +230,24 @@ export class Fleet {
     return count === 0 ? undefined : sum / count;
   }
 
-  /** Whether some endpoint that is well may take such a request. */
-  hasTaker(at: Micros, request: RouteRequest, tried: readonly EndpointId[], may: MayServe = ANY_ROLE): boolean {
-    return this.states.some((state) => eligibility(state, at, request, tried, may) === 0);
+  /**
+   * Whether some endpoint that is well may take such a request; with `idlerThan`, one where nobody waits and that
+   * is less busy than that one even with the request.
+   */
+  hasTaker(
+    at: Micros,
+    request: RouteRequest,
+    tried: readonly EndpointId[],
+    may: MayServe = ANY_ROLE,
+    idlerThan?: EndpointState,
+  ): boolean {
+    idlerThan?.refresh(at, this.#options.staleAfterMicros);
+    return this.states.some((state) => {
+      if (eligibility(state, at, request, tried, may) !== 0) return false;
+      if (idlerThan === undefined) return true;
+      state.refresh(at, this.#options.staleAfterMicros);
+      return !state.isAwaited && state.effectiveLoad + 1 < idlerThan.effectiveLoad;
+    });
   }
 
   rows(at: Micros): EndpointRow[] {

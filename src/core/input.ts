@@ -57,7 +57,7 @@ export type ExogenousInput =
       readonly endpoint: EndpointId;
       readonly reason: HangReason;
     }
-  /** It is let back slowly: one request in flight, one more with each served, no bound after `servedUntilWell`. */
+  /** It is let back slowly: one request in flight, twice as many more with each served, no bound after `servedUntilWell`. */
   | {
       readonly kind: "endpoint-resumed";
       readonly at: Micros;

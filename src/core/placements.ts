@@ -1,6 +1,7 @@
 import type { AdmissionDesk } from "./admission-desk.ts";
 import { AwaitedAnswers } from "./awaited-answers.ts";
 import type { RequestEscalated } from "./cascade/cascade-input.ts";
+import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import { Ledger } from "./endpoint/ledger.ts";
 import type { Fleet } from "./fleet.ts";
@@ -206,12 +207,22 @@ export class Placements {
     const pending = this.pending.get(requestId);
     assert(pending?.state !== undefined, "a request that goes on was under way");
     const begun = pending.firstTokenAt !== undefined;
-    if (begun) pending.tried = [pending.state.id];
+    // Where its endpoint left, who has that name now is another one.
+    if (begun) pending.tried = this.#fleet.get(pending.state.id) === pending.state ? [pending.state.id] : [];
     pending.state.attemptFailed(at, fault, pending.sentAt);
     this.#release(pending, at, !begun);
     pending.continuedTokens = outputTokens;
     pending.request = continuedRequest(pending.asked, input);
     return pending;
+  }
+
+  /** An endpoint that was lost or hung is back: whoever left it, or is still with the one that was lost, may go there. */
+  returned(endpoint: EndpointId): void {
+    const state = this.#fleet.get(endpoint);
+    for (const pending of this.pending.values()) {
+      const isThere = pending.state === state || pending.prefill?.state === state || pending.hedge?.state === state;
+      if (!isThere && pending.tried.includes(endpoint)) pending.tried = pending.tried.filter((id) => id !== endpoint);
+    }
   }
 
   /** The answer is given up, and another model is asked; the engine did its work. */

@@ -22,6 +22,7 @@ import { applyRolloutInput } from "./rollout-input.ts";
 import { decisionRollout, leavesPool, mayAnswer, profileNameOf } from "./rollout-decision.ts";
 import { Rollouts } from "./rollouts.ts";
 import type { RouteRequest } from "./request.ts";
+import type { TakerKind } from "./retry/wait-verdict.ts";
 import type { Times } from "./rollout/judge/outcome.ts";
 import { SessionInference } from "./session/session-inference.ts";
 import { routedDecision } from "./routed-decision.ts";
@@ -145,12 +146,21 @@ export class Router {
     return this.#fleet.rows(at);
   }
 
-  /** Whether an endpoint that is well, and was not tried for it yet, may take a request that is in flight. */
-  hasTaker(at: Micros, requestId: string): boolean {
+  /**
+   * Whether an endpoint that is well, and was not tried for it yet, may take a request that is in flight; `idle`: one that
+   * would answer it at once, unlike the busier one that has it.
+   */
+  hasTaker(at: Micros, requestId: string, which: TakerKind = "any"): boolean {
     const pending = this.#placements.pending.get(requestId);
-    if (pending === undefined) return false;
+    if (pending === undefined || (which === "idle" && pending.state === undefined)) return false;
     const profile = this.#profiles.choose(profileNameOf(pending.request, pending.membership?.assignment.profile));
-    return this.#fleet.hasTaker(at, pending.request, triedIfItFails(pending), mayAnswer(profile));
+    return this.#fleet.hasTaker(
+      at,
+      pending.request,
+      triedIfItFails(pending),
+      mayAnswer(profile),
+      which === "idle" ? pending.state : undefined,
+    );
   }
 
   #decision(input: Exclude<Input, RequestHedged>, forced: EndpointId | undefined): Decision | undefined {
@@ -205,6 +215,8 @@ export class Router {
         break;
       default:
         applyEndpointInput(this.#fleet, this.#index, input);
+        if (input.kind === "endpoint-joined") this.#placements.returned(input.endpoint.id);
+        else if (input.kind === "endpoint-resumed") this.#placements.returned(input.endpoint);
     }
   }
 

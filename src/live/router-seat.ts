@@ -6,7 +6,7 @@ import type { AfterFault, FailedStage } from "#core/retry/after-fault.ts";
 import type { BrokenAnswer } from "#core/retry/after-break.ts";
 import type { HedgeOptions } from "#core/retry/hedge-budget.ts";
 import type { RetryOptions } from "#core/retry/retry-policy.ts";
-import type { Taker } from "#core/retry/wait-verdict.ts";
+import type { Taker, TakerKind } from "#core/retry/wait-verdict.ts";
 import type { Micros } from "#core/units.ts";
 import type { CountedPrompt } from "./status/decisive.ts";
 
@@ -16,7 +16,8 @@ export type OnDecided = (decision: Placed, queuedMicros: Micros) => void;
 /** An attempt that may have to go elsewhere. */
 export interface LeavingAttempt {
   readonly requestId: string;
-  readonly fault: Fault;
+  /** Who is asked for. */
+  readonly kind: TakerKind;
   /** Attempts so far; where an answer goes on that broke, the times that it did. */
   readonly times: number;
   readonly continues: boolean;

@@ -80,9 +80,9 @@ export class TapSeat implements RouterSeat {
     return askHedge(this.#host, requestId);
   }
 
-  takerOf({ requestId, fault, times, continues }: LeavingAttempt): Taker {
-    const denied = continues ? this.#retries.continuationDenial(fault, times) : this.#retries.denial(fault, times);
-    return takerOf(denied, () => this.#host.hasTaker(requestId));
+  takerOf({ requestId, kind, times, continues }: LeavingAttempt): Taker {
+    const denied = continues ? this.#retries.continuationDenial("hung", times) : this.#retries.denial("hung", times);
+    return takerOf(denied, () => this.#tap.router.hasTaker(nowMicros(), requestId, kind));
   }
 
   earnRetry(): void {

@@ -9,6 +9,7 @@ import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
 import { nameHash, randomFor } from "#core/random.ts";
 import type { RouteRequest } from "#core/request.ts";
 import { RequestTable } from "#core/request-table.ts";
+import type { TakerKind } from "#core/retry/wait-verdict.ts";
 import { Router, type RouterOptions } from "#core/router.ts";
 import type { Micros } from "#core/units.ts";
 import type { SimulationOptions } from "./simulation-options.ts";
@@ -82,8 +83,8 @@ export class RouterGroup {
     return this.#sum(({ strayInputs, peers }) => strayInputs + peers.counts.strayNews);
   }
 
-  hasTaker(at: Micros, requestId: string): boolean {
-    return this.routers[this.#takers.get(requestId) ?? 0]!.hasTaker(at, requestId);
+  hasTaker(at: Micros, requestId: string, kind?: TakerKind): boolean {
+    return this.routers[this.#takers.get(requestId) ?? 0]!.hasTaker(at, requestId, kind);
   }
 
   /** Whose turn it is among the requests that wait at any router. */

@@ -268,6 +268,49 @@ test("a suspended endpoint takes nothing while another may serve, comes back one
   for (let i = 0; i < 9; i++) assert.equal(endpointOf(ask(made, `c${i}`, 62)), "b", "one at a time");
 });
 
+test("who left an endpoint that hung or was lost may go back there once it is back; who is still with it may not", () => {
+  for (const back of ["resumed", "joined"]) {
+    const made = router(["a"]);
+    for (const id of ["left", "stays"]) assert.equal(endpointOf(ask(made, id)), "a");
+    made.accept({ kind: "first-token", at: 12, requestId: "stays" });
+    fail(made, "left", 20, "hung");
+    const again = (at: number) => made.accept({ kind: "request-retried", at, requestId: "left" });
+    assert.equal(again(21).kind, "rejected", "it was tried");
+    const endpoint = { id: "a", models: [], labels: {}, kvCapacityTokens: 16_000, concurrencyMax: 8 };
+    if (back === "joined") {
+      made.accept({ kind: "endpoint-left", at: 30, endpoint: "a", lost: true });
+      assert.equal(made.hasTaker(30, "stays"), false);
+      made.accept({ kind: "endpoint-joined", at: 40, endpoint });
+      assert.equal(made.hasTaker(40, "stays"), true, "the process is another one");
+    } else {
+      made.accept({ kind: "endpoint-suspended", at: 30, endpoint: "a", reason: "silent" });
+      made.accept({ kind: "endpoint-resumed", at: 40, endpoint: "a", servedUntilWell: 0 });
+      assert.equal(made.hasTaker(40, "stays"), false, "it is there");
+    }
+    assert.equal(endpointOf(again(41)), "a");
+    for (const id of ["left", "stays"]) finish(made, id, 50);
+    assert.equal(made.openCharges, 0);
+  }
+});
+
+test("an idle taker has nobody that waits and is less busy even with the request; any other one is not asked to relieve", () => {
+  const made = router(["a", "b"]);
+  made.accept({ kind: "endpoint-cordoned", at: 1, endpoint: "b" });
+  for (let i = 0; i < 4; i++) ask(made, `a${i}`);
+  made.accept({ kind: "endpoint-uncordoned", at: 11, endpoint: "b" });
+  const idle = (at: number) => made.hasTaker(at, "a0", "idle");
+  assert.deepEqual([idle(12), made.hasTaker(12, "gone", "idle")], [true, false]);
+  assert.equal(endpointOf(ask(made, "b0", 13, { subset: ["b"] })), "b");
+  assert.equal(idle(14), false, "somebody waits for a first token there");
+  made.accept({ kind: "first-token", at: 15, requestId: "b0" });
+  assert.equal(idle(15), true, "two, of four there");
+  made.accept({ kind: "load-observed", at: 16, endpoint: "b", load: load({ running: 1, waiting: 1 }) });
+  assert.equal(idle(16), false, "somebody else's request waits there");
+  made.accept({ kind: "load-observed", at: 17, endpoint: "b", load: load({ running: 1, waiting: 0 }) });
+  for (const id of ["a2", "a3"]) finish(made, id, 18);
+  assert.deepEqual([idle(19), made.hasTaker(19, "a0")], [false, true], "as busy as the other one with it");
+});
+
 test("a hung endpoint is taken after one whose breaker is open, where no other is left", () => {
   const made = router(["a", "b"]);
   made.accept({ kind: "endpoint-suspended", at: 1, endpoint: "a", reason: "stalled" });

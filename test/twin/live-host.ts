@@ -22,7 +22,7 @@ import { IDENTITY, WORD_TOKENIZER } from "../live/gateway/rig.ts";
 import { listed } from "../sim/cluster.ts";
 import { SocketEngine, type SocketRequest } from "./socket-engine.ts";
 import { ENGINE, ROUTER, RULES, SCRAPE_MICROS, SHARING_ROUTER } from "./twin-rules.ts";
-import { endpointId, labelsOf, type ScriptedEvent, type TwinScript } from "./twin-script.ts";
+import { endpointId, engineOf, labelsOf, type ScriptedEvent, type TwinScript } from "./twin-script.ts";
 import { Words } from "./word.ts";
 
 const MODELS = [{ id: "tiny", object: "model" as const, owned_by: "vllm" }];
@@ -133,7 +133,7 @@ export class LiveHost implements HandoffHost {
   /** Plays the script; `expected` says how many inputs there are to be by a time, which is what each step waits for. */
   async play(script: TwinScript, expected: (at: Micros) => number): Promise<void> {
     const { endpoints, requests, events } = script;
-    for (let i = 0; i < endpoints; i++) await this.#start(i, labelsOf(script, i));
+    for (let i = 0; i < endpoints; i++) await this.#start(i, script);
     const { url } = await this.gateway.listen("127.0.0.1", 0);
     for (const one of requests) this.#later(one.at, 2, () => this.#ask(url, one.promptTokens, one.outputTokens));
     for (const event of events) this.#later(event.at, 1, () => this.#happens(event));
@@ -213,7 +213,8 @@ export class LiveHost implements HandoffHost {
     sent.end(JSON.stringify({ model: "tiny", stream: true, max_tokens: outputTokens, messages }));
   }
 
-  async #start(i: number, labels: Readonly<Record<string, string>>): Promise<void> {
+  async #start(i: number, script: TwinScript): Promise<void> {
+    const labels = labelsOf(script, i);
     const engine = new SocketEngine(
       (request) => this.#came(i, request),
       (request) => this.#left(i, request),
@@ -230,7 +231,7 @@ export class LiveHost implements HandoffHost {
     this.#held.push([]);
     this.#steps.push(0);
     const endpoint = { id, models: ["tiny"], labels, kvCapacityTokens: undefined, concurrencyMax: undefined };
-    this.#fleet.add({ config: ENGINE, endpoint }, () => this.#sinkOf(i));
+    this.#fleet.add({ config: engineOf(script), endpoint }, () => this.#sinkOf(i));
     this.#members[i]!.join(this.#at, MODELS, undefined);
   }
 

@@ -3,8 +3,8 @@ import type { PathRules } from "#core/retry/path-rules.ts";
 import { NO_LATENCY } from "#sim/simulation-options.ts";
 import { ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { listed } from "../sim/cluster.ts";
-import { ENGINE, ROUTER, RULES, SCRAPE_MICROS, SHARING_ROUTER } from "./twin-rules.ts";
-import { endpointId, labelsOf, type TwinScript } from "./twin-script.ts";
+import { ROUTER, RULES, SCRAPE_MICROS, SHARING_ROUTER } from "./twin-rules.ts";
+import { endpointId, engineOf, labelsOf, type TwinScript } from "./twin-script.ts";
 import { Words } from "./word.ts";
 
 /** Puts the simulator through a script; inputs and decisions with their times. */
@@ -15,7 +15,7 @@ export function simulated(script: TwinScript, rules: PathRules = RULES) {
   const { path, requests: ends } = simulate({
     router: { ...(roles ? SHARING_ROUTER : ROUTER), ...(admission && { admission }) },
     engines: Array.from({ length: endpoints }, (_, i) => ({
-      config: ENGINE,
+      config: engineOf(script),
       endpoint: {
         id: endpointId(i),
         models: ["tiny"],

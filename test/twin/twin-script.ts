@@ -1,8 +1,10 @@
 import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
+import type { EngineConfig } from "#engine/config.ts";
 import type { EngineEvent } from "#sim/fault/engine-event.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
 import type { Micros } from "#core/units.ts";
+import { ENGINE } from "./twin-rules.ts";
 
 /** A request that streams; it shares nothing with others. */
 export interface ScriptedRequest {
@@ -20,10 +22,17 @@ export interface TwinScript {
   readonly endpoints: number;
   /** Of each of them, where some compute prompts for others; all do both where it is left out. */
   readonly roles?: readonly ("prefill" | "decode")[];
+  /** Requests that an endpoint serves at once; the rest wait there. */
+  readonly sequencesMax?: number;
   /** Everybody is let in where it is left out. */
   readonly admission?: AdmissionSpec;
   readonly requests: readonly ScriptedRequest[];
   readonly events: readonly ScriptedEvent[];
+}
+
+/** Every endpoint is such an engine. */
+export function engineOf({ sequencesMax }: Pick<TwinScript, "sequencesMax">): EngineConfig {
+  return sequencesMax === undefined ? ENGINE : { ...ENGINE, sequencesMax };
 }
 
 export function labelsOf({ roles }: Pick<TwinScript, "roles">, number: number): Readonly<Record<string, string>> {

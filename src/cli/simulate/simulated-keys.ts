@@ -26,6 +26,7 @@ export const SIMULATED_KEYS = [
   "limits.lostMillisMax",
   "limits.cutMillisMax",
   "limits.continueMillisMax",
+  "limits.moveAgainMillis",
   "limits.writeStallMillisMax",
   "limits.sweepMillis",
   "scrape.timeoutMillis",

@@ -1,8 +1,9 @@
 import type { Fault } from "./fault.ts";
 import { mix32 } from "../random.ts";
 import type { Micros } from "../units.ts";
+import { widened } from "./slow-return.ts";
 
-/** closed: serves. open: left alone until its pause is over. half-open: one request at a time may try it. */
+/** closed: serves. open: left alone until its pause is over. half-open: one request may try it, more as it answers. */
 export type BreakerState = "closed" | "open" | "half-open";
 
 export interface BreakerOptions {
@@ -53,8 +54,10 @@ export class Breaker {
   #pauseMicros: number;
   #tripped = false;
   #trippedAt: Micros = 0;
-  /** When the probe was sent that is under way; -1 without one. */
-  #probeSentAt: Micros = -1;
+  /** Since its pause was over: requests under way that were sent there, and how many there may be. */
+  #probes = 0;
+  #room = 1;
+  #probesFrom: Micros = 0;
   /** Another router's breaker is open. */
   #suspectedAt: Micros = 0;
   #suspectedUntil: Micros = 0;
@@ -80,12 +83,17 @@ export class Breaker {
   /** Whether a request may be sent there now. */
   allows(at: Micros): boolean {
     const state = this.state(at);
-    return state === "closed" || (state === "half-open" && this.#probeSentAt < 0);
+    return state === "closed" || (state === "half-open" && this.#probes < this.#room);
   }
 
-  /** A request was sent; in the half-open state it is the probe. */
+  /** A request was sent; in the half-open state it is a probe. */
   sent(at: Micros): void {
-    if (this.state(at) === "half-open" && this.#probeSentAt < 0) this.#probeSentAt = at;
+    if (this.state(at) === "half-open") this.#probes++;
+  }
+
+  /** The request sent at `sentAt` has its first token. A long answer that goes well must not keep all others waiting. */
+  answered(sentAt: Micros): void {
+    if (this.#isProbe(sentAt)) this.#room = widened(this.#room);
   }
 
   /** Another router's breaker opened: the endpoint is left alone for that pause, and nothing else is concluded. */
@@ -106,7 +114,6 @@ export class Breaker {
     const closes = this.#tripped;
     this.#failures = 0;
     this.#tripped = false;
-    this.#probeSentAt = -1;
     this.#openUntil = 0;
     this.#pauseMicros = this.#options.pauseMicros;
     if (closes) this.#changed({ state: "closed" });
@@ -114,13 +121,13 @@ export class Breaker {
 
   /** It ended without saying anything about the endpoint, for example because the client left. */
   undecided(sentAt: Micros): void {
-    if (this.#isProbe(sentAt)) this.#probeSentAt = -1;
+    if (this.#isProbe(sentAt)) this.#probes--;
   }
 
   /** It failed at `at`. */
   failed(at: Micros, fault: Fault, sentAt: Micros): void {
     const isProbe = this.#isProbe(sentAt);
-    if (isProbe) this.#probeSentAt = -1;
+    if (isProbe) this.#probes--;
     if (fault === "saturated") {
       this.#openUntil = Math.max(this.#openUntil, at + this.#options.saturatedPauseMicros);
       return;
@@ -134,6 +141,9 @@ export class Breaker {
     const shortest = fault === "draining" ? this.#options.drainingPauseMicros : 0;
     const pauseMicros = Math.max(this.#jittered(at), shortest);
     this.#openUntil = at + pauseMicros;
+    this.#probesFrom = this.#openUntil;
+    this.#probes = 0;
+    this.#room = 1;
     this.#changed({ state: "open", fault, pauseMicros });
   }
 
@@ -143,6 +153,6 @@ export class Breaker {
   }
 
   #isProbe(sentAt: Micros): boolean {
-    return this.#probeSentAt >= 0 && sentAt === this.#probeSentAt;
+    return this.#tripped && this.#probes > 0 && sentAt >= this.#probesFrom;
   }
 }

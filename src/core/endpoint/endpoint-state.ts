@@ -113,6 +113,7 @@ export class EndpointState implements Snapshot, Account {
   firstToken(at: Micros, ttftMicros: number): void {
     this.#ttft.add(at, ttftMicros);
     this.slowReturn.served();
+    this.breaker.answered(at - ttftMicros);
   }
 
   /**
@@ -160,6 +161,11 @@ export class EndpointState implements Snapshot, Account {
     this.effectiveLoad = this.requestsInFlight + (fresh ? this.#foreignRequests : 0);
     if (fresh && this.#kvIsScraped) this.kvUtilization = this.#kvScraped;
     else this.kvUtilization = Math.min(1, this.tokensInFlight / this.kvCapacityTokens);
+  }
+
+  /** Some request waits for its first token there, as far as is known. */
+  get isAwaited(): boolean {
+    return this.prefillTokensQueued > 0 || (this.freshness === "fresh" && (this.load?.waiting ?? 0) > 0);
   }
 
   /** Tokens whose keys and values our requests occupy there, as far as we can know. */

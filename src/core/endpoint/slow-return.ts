@@ -2,12 +2,21 @@
 export type Standing = "well" | "hung" | "returning";
 
 /**
- * How an endpoint is used that was judged hung: not at all, and once it is let back one request at a time, then one more
- * with each that it serves, until it has served enough to be taken for well.
+ * Requests that an endpoint may have at once of which little is known, after it answered one of the `room` that it could
+ * have: those, and twice as many that have yet to be answered.
+ */
+export function widened(room: number): number {
+  return 2 * room + 1;
+}
+
+/**
+ * How an endpoint is used that was judged hung: not at all, and once it is let back by one request, then by twice as many
+ * more with each that it answers, until it has answered enough to be taken for well.
  */
 export class SlowReturn {
-  /** Requests that it may have in flight. */
+  /** Requests that it may have in flight beside those that it had as it was let back. */
   #room = Infinity;
+  #carried = 0;
   #servedUntilWell = 0;
 
   get standing(): Standing {
@@ -19,19 +28,23 @@ export class SlowReturn {
   }
 
   /** Lets it back; after `servedUntilWell` served requests (at least 0) there is no bound any more. */
-  resume(servedUntilWell: number): void {
+  resume(servedUntilWell: number, requestsInFlight = 0): void {
     if (this.#room !== 0) return;
     this.#room = servedUntilWell > 0 ? 1 : Infinity;
     this.#servedUntilWell = servedUntilWell;
+    this.#carried = requestsInFlight;
   }
 
   allows(requestsInFlight: number): boolean {
-    return requestsInFlight < this.#room;
+    if (this.#room === Infinity) return true;
+    this.#carried = Math.min(this.#carried, requestsInFlight);
+    return requestsInFlight - this.#carried < this.#room;
   }
 
   /** It sent a first token or a whole answer. */
   served(): void {
-    if (this.#room === 0) return;
-    this.#room = this.#room < this.#servedUntilWell ? this.#room + 1 : Infinity;
+    if (this.#room === 0 || this.#room === Infinity) return;
+    this.#servedUntilWell--;
+    this.#room = this.#servedUntilWell > 0 ? widened(this.#room) : Infinity;
   }
 }

@@ -40,6 +40,7 @@ export const PATH_RULES: PathRules = {
     lostMicrosMax: 5 * MICROS_PER_SECOND,
     cutMicrosMax: 30 * MICROS_PER_SECOND,
     continueMicrosMax: MICROS_PER_SECOND,
+    moveAgainMicros: 5 * MICROS_PER_SECOND,
     hedgeMicros: Infinity,
     writeStallMicrosMax: 2 * MINUTE,
   },

@@ -19,6 +19,11 @@ export interface WaitLimits {
   readonly cutMicrosMax: Micros;
   /** The same where the answer goes on at another endpoint. */
   readonly continueMicrosMax: Micros;
+  /**
+   * Without a token at a busy endpoint to which a fault elsewhere moved a request, while another one stands idle, until it
+   * moves again; twice as long each time.
+   */
+  readonly moveAgainMicros: Micros;
   /** Without a token at an endpoint that is well, until a second one is asked beside it; Infinity for never. */
   readonly hedgeMicros: Micros;
   /** A client that does not read. */
@@ -51,6 +56,9 @@ export interface Trouble {
  */
 export type Taker = "nobody" | "barred" | "free";
 
+/** Who is asked for: whoever may serve, or only one that stands idle. */
+export type TakerKind = "any" | "idle";
+
 /** `denied`: why the policy lets it go nowhere else; undefined where it does. */
 export function takerOf(denied: RetryDenial | undefined, hasTaker: () => boolean): Taker {
   if (!hasTaker()) return "nobody";
@@ -69,6 +77,11 @@ export interface Waiting {
   readonly begun: boolean;
   /** The answer began and could go on at another endpoint. */
   readonly continues: boolean;
+  /** The client has part of the answer, which is to go on here, and nothing of that came. */
+  readonly resuming: boolean;
+  /** How often faults moved the request until it was sent here; 0 once a token came. */
+  readonly movedTimes: number;
+  readonly sentMicros: Micros;
   /** An answer that comes in one piece is on its way. */
   readonly held: boolean;
   readonly streams: boolean;
@@ -81,7 +94,7 @@ export interface Waiting {
 
 /**
  * - wait: nothing is to be done
- * - move: to another endpoint, which there is; the client has seen nothing
+ * - move: to another endpoint, which there is; the client has seen nothing of this one's answer
  * - give-up: there is none, and this one is lost
  * - cut: an answer that began goes on at another endpoint, or ends here where its client does better to ask again
  * - time-out: a limit is reached
@@ -94,34 +107,54 @@ export type WaitVerdict = "hedge" | "wait" | "move" | "give-up" | "cut" | "time-
  * What is to be done with an attempt that waits. An endpoint that is lost or hangs is left for one that may serve the
  * request (`taker`, asked only then): a process that hangs as it ends, or a machine that vanished, keeps its connections
  * open. Where there is none, an answer is waited for as long as its client waits, since the endpoint may go on: a pause
- * is no loss. One that is drained or sleeps is left by what can go on elsewhere.
+ * is no loss. One that is drained or sleeps is left by what can go on elsewhere. What a fault brought to an endpoint that
+ * is busy with what it brought moves on to one that is idle: to the endpoints that come back.
  */
-export function waitVerdict(waiting: Waiting, limits: WaitLimits, taker: () => Taker): WaitVerdict {
+export function waitVerdict(waiting: Waiting, limits: WaitLimits, taker: (kind: TakerKind) => Taker): WaitVerdict {
   const { at, arrivedAt, quietMicros, begun, continues, held, streams, blocked, trouble } = waiting;
   const waited = at - arrivedAt;
   if (waited > limits.totalMicrosMax || at > waiting.deadlineAt) return "time-out";
   if (trouble?.kind === "evicted" || trouble?.kind === "asleep") {
     // It is well: what cannot go on elsewhere ends where it is, or once it is woken.
-    if ((!begun || continues) && taker() === "free") return begun ? "cut" : "move";
+    if ((!begun || continues) && taker("any") === "free") return begun ? "cut" : "move";
   } else if (trouble !== undefined && begun) {
     if (!blocked && isBetterElsewhere(waiting, limits, taker)) return "cut";
   } else if (trouble !== undefined) {
-    if (taker() === "free") return "move";
+    if (taker("any") === "free") return "move";
     if (trouble.kind === "lost" && at - trouble.since > limits.lostMicrosMax) return "give-up";
   }
   if (blocked) return quietMicros > limits.writeStallMicrosMax ? "stalled" : "wait";
-  if (begun || held) return quietMicros > limits.idleMicrosMax ? "time-out" : "wait";
+  if (begun || held) {
+    if (quietMicros <= limits.idleMicrosMax) return "wait";
+    return begun && continues && taker("any") === "free" ? "cut" : "time-out";
+  }
+  if (trouble === undefined && isDueToMove(waiting, limits) && taker("idle") === "free") return "move";
+  if (waiting.resuming) return quietMicros > limits.firstByteMicrosMax ? "time-out" : "wait";
   if (streams && waited > limits.firstByteMicrosMax) return "time-out";
   return trouble === undefined && waiting.lateMicros > limits.hedgeMicros ? "hedge" : "wait";
 }
 
 /** An answer that began, at an endpoint that is lost or hangs. */
-function isBetterElsewhere({ quietMicros, continues }: Waiting, limits: WaitLimits, taker: () => Taker): boolean {
+function isBetterElsewhere(
+  { quietMicros, continues }: Waiting,
+  limits: WaitLimits,
+  taker: (kind: TakerKind) => Taker,
+): boolean {
   const goesOn = continues && quietMicros > limits.continueMicrosMax;
   const endsHere = quietMicros > limits.cutMicrosMax;
   if (!goesOn && !endsHere) return false;
-  const found = taker();
+  const found = taker("any");
   return (goesOn && found === "free") || (endsHere && found !== "nobody");
+}
+
+function isDueToMove({ movedTimes, sentMicros }: Waiting, { moveAgainMicros }: WaitLimits): boolean {
+  return movedTimes > 0 && sentMicros > moveAgainMicros * 2 ** (movedTimes - 1);
+}
+
+/** What an attempt fails by that is left by such a verdict. */
+export function faultOfLeaving(verdict: WaitVerdict, trouble: Trouble | undefined): Fault {
+  if (trouble !== undefined) return FAULT_OF_TROUBLE[trouble.kind];
+  return verdict === "move" ? "saturated" : "hung";
 }
 
 /** The trouble of one attempt's endpoint, as it is found now; since when it is known stays while it is the same. */

@@ -73,6 +73,11 @@ export interface GatewayLimits extends JsonLimits {
   readonly cutMillisMax: number;
   /** The same of a stream that can go on at another engine; it is sent there then. */
   readonly continueMillisMax: number;
+  /**
+   * Without a token at a busy engine to which a fault elsewhere moved a request, while another one stands idle, until it
+   * moves again; twice as long each time.
+   */
+  readonly moveAgainMillis: number;
   /** Time after which a client that reads nothing while bytes wait for it is disconnected. */
   readonly writeStallMillisMax: number;
   /** Head of a request. */
@@ -150,6 +155,7 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   lostMillisMax: millis(waits.lostMicrosMax),
   cutMillisMax: millis(waits.cutMicrosMax),
   continueMillisMax: millis(waits.continueMicrosMax),
+  moveAgainMillis: millis(waits.moveAgainMicros),
   writeStallMillisMax: millis(waits.writeStallMicrosMax),
   headersMillisMax: MINUTE,
   requestReadMillisMax: 5 * MINUTE,
@@ -177,6 +183,7 @@ export function waitLimits(limits: GatewayLimits): WaitLimits {
     lostMicrosMax: limits.lostMillisMax * MICROS_PER_MILLI,
     cutMicrosMax: limits.cutMillisMax * MICROS_PER_MILLI,
     continueMicrosMax: limits.continueMillisMax * MICROS_PER_MILLI,
+    moveAgainMicros: limits.moveAgainMillis * MICROS_PER_MILLI,
     hedgeMicros: (limits.hedgeMillis ?? Infinity) * MICROS_PER_MILLI,
     writeStallMicrosMax: limits.writeStallMillisMax * MICROS_PER_MILLI,
   };

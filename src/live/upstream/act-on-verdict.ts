@@ -1,5 +1,6 @@
-import { FAULT_OF_TROUBLE } from "#core/retry/wait-verdict.ts";
+import { faultOfLeaving } from "#core/retry/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { countUp } from "../metrics/gateway-counters.ts";
 import type { Delivery } from "../answer/answer.ts";
 import type { Exchange } from "../request/exchange.ts";
 import { CLIENT_STALLED, HOLD_OVER, TIMED_OUT } from "#core/path/path-event.ts";
@@ -8,8 +9,9 @@ import { attemptVerdict, type FoundAttempt } from "./attempt-verdict.ts";
 /** Does with an attempt what its limits of time, and what is known of its endpoint, ask for. */
 export function actOnVerdict(exchange: Exchange, delivery: Delivery, found: FoundAttempt): void {
   const { at, trouble } = found;
-  const fault = FAULT_OF_TROUBLE[trouble?.kind ?? "hung"];
-  switch (attemptVerdict(exchange, found)) {
+  const verdict = attemptVerdict(exchange, found);
+  const fault = faultOfLeaving(verdict, trouble);
+  switch (verdict) {
     case "time-out":
       return exchange.dispatch(TIMED_OUT);
     case "stalled":
@@ -18,7 +20,7 @@ export function actOnVerdict(exchange: Exchange, delivery: Delivery, found: Foun
       return delivery.broke(fault);
     case "move": {
       const { moved } = exchange.context.counters;
-      if (trouble !== undefined) moved[trouble.kind] = (moved[trouble.kind] ?? 0) + 1;
+      countUp(moved, trouble?.kind ?? "late");
       return delivery.attemptFailed(fault);
     }
     case "give-up":

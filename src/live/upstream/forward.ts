@@ -282,7 +282,8 @@ export class Forward implements AttemptListener {
     const quietMicros = this.#signs.sweep(at, !writer.blocked);
     const trouble = this.#signs.trouble(at) ?? this.#stages?.trouble(at, !writer.blocked);
     const found = { at, sentAt: this.#signs.sentAt, quietMicros, trouble, continues: this.#delivery.continues };
-    actOnVerdict(this.#exchange, this.#delivery, { ...found, hedging: this.#hedging });
+    const isStaged = this.#stages !== undefined;
+    actOnVerdict(this.#exchange, this.#delivery, { ...found, hedging: this.#hedging, isStaged });
   }
 
   /** How it went, for the router and the observer. */

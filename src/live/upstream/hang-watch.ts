@@ -121,7 +121,7 @@ function returningEvent(endpoint: EndpointId, suspendedMicros: Micros): FaultEve
     kind: "endpoint-returning",
     endpoint,
     detail: "it answers again, or may try a request",
-    done: "it gets one request at a time, and one more with each that it serves",
+    done: "it gets one request, then twice as many with each that it answers",
     figures: { hungMillis: Math.round(suspendedMicros / MICROS_PER_MILLI) },
   };
 }

@@ -10,7 +10,15 @@ import type { HedgeHost } from "#core/retry/ask-hedge.ts";
 import { HedgeBudget } from "#core/retry/hedge-budget.ts";
 import type { PathRules } from "#core/retry/path-rules.ts";
 import { RetryPolicy } from "#core/retry/retry-policy.ts";
-import { FAULT_OF_TROUBLE, type Taker, takerOf, troubleSince, waitVerdict } from "#core/retry/wait-verdict.ts";
+import {
+  FAULT_OF_TROUBLE,
+  faultOfLeaving,
+  type Taker,
+  type TakerKind,
+  takerOf,
+  troubleSince,
+  waitVerdict,
+} from "#core/retry/wait-verdict.ts";
 import { SlotList } from "#core/slot-list.ts";
 import type { Micros } from "#core/units.ts";
 import type { Flight } from "../flight.ts";
@@ -239,7 +247,7 @@ export class FaultDesk implements AttemptHost, HedgeHost {
     flight.tokensSeen = seen;
     const found = this.probes.troubleOf(endpoint);
     flight.trouble = troubleSince(flight.trouble, found, at);
-    const fault = FAULT_OF_TROUBLE[found ?? "hung"];
+    const times = flight.begun ? flight.continuations : outcomes.attempts[flight.row]!;
     const waiting = {
       at,
       // Engines know their requests' deadlines here, and drop them in time.
@@ -248,18 +256,19 @@ export class FaultDesk implements AttemptHost, HedgeHost {
       quietMicros: at - flight.quietSince,
       begun: flight.begun && !flight.resuming,
       continues: this.#continues(flight),
-      held: flight.resuming,
+      held: false,
+      resuming: flight.resuming,
+      movedTimes: mayMoveAgain(flight) ? times - (flight.begun ? 0 : 1) : 0,
+      sentMicros: at - flight.sentAt,
       streams: true,
       blocked: false,
       trouble: flight.trouble,
       lateMicros: mayHedge(flight) ? at - flight.sentAt : 0,
     };
-    const taker = (): Taker => {
+    const taker = (kind: TakerKind): Taker => {
       if (flight.hedge !== undefined) return "free";
-      const denied = flight.begun
-        ? this.retries.continuationDenial(fault, flight.continuations)
-        : this.retries.denial(fault, outcomes.attempts[flight.row]!);
-      return takerOf(denied, () => router.hasTaker(at, flight.id));
+      const denied = flight.begun ? this.retries.continuationDenial("hung", times) : this.retries.denial("hung", times);
+      return takerOf(denied, () => router.hasTaker(at, flight.id, kind));
     };
     const verdict = waitVerdict(waiting, this.#rules.waits, taker);
     if (verdict === "wait" || verdict === "stalled") return;
@@ -267,9 +276,9 @@ export class FaultDesk implements AttemptHost, HedgeHost {
       this.#retried = flight;
       return this.hedging.begin(flight, this);
     }
-    if (verdict === "move" && found !== undefined) this.counts.moved[found]++;
+    if (verdict === "move") this.counts.moved[found ?? "late"]++;
     fleet.abort(at, flight);
-    this.#broke(flight, verdict === "time-out" ? "timeout" : fault);
+    this.#broke(flight, verdict === "time-out" ? "timeout" : faultOfLeaving(verdict, flight.trouble));
   }
 
   /** What has no token yet there goes to another engine, as if that one had turned it down as it leaves. */
@@ -292,6 +301,12 @@ export class FaultDesk implements AttemptHost, HedgeHost {
 /** As in the gateway: nothing came, and one engine does all of it. */
 function mayHedge({ hedgeAsked, begun, resuming, leg, fetch, judged }: Flight): boolean {
   return !hedgeAsked && !begun && !resuming && leg === undefined && fetch === undefined && judged === undefined;
+}
+
+/** As in the gateway: no token came, one engine does all of it, and nobody judges it. */
+function mayMoveAgain({ begun, resuming, hedge, leg, fetch, judged, escalated }: Flight): boolean {
+  const isOne = hedge === undefined && leg === undefined && fetch === undefined;
+  return isOne && (resuming || (!begun && judged === undefined && !escalated));
 }
 
 function isUnderWay({ flight, engine }: { readonly flight: Flight; readonly engine: number }): boolean {

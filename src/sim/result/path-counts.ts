@@ -13,8 +13,8 @@ export interface PathCounts {
   retries: number;
   /** Retries that the budget did not allow. */
   retriesDenied: number;
-  /** Requests without a byte that left an endpoint, by what it was. */
-  readonly moved: Record<EngineTrouble, number>;
+  /** Requests without a byte that left an endpoint, by what it was; late: a busy one, for one that was idle. */
+  readonly moved: Record<EngineTrouble | "late", number>;
   /**
    * Requests that a second endpoint had too, by how that ended; and those that were late and were given none, by
    * reason.
@@ -35,7 +35,7 @@ export function newPathCounts(): PathCounts {
     faults: {},
     retries: 0,
     retriesDenied: 0,
-    moved: { lost: 0, hung: 0, asleep: 0 },
+    moved: { lost: 0, hung: 0, asleep: 0, late: 0 },
     hedges: {},
     hedgesDenied: {},
     continuations: 0,

@@ -43,6 +43,34 @@ test("after its pause one request may try; its success closes, its failure doubl
   assert.equal(breaker.state(at), "closed");
 });
 
+test("half-open, its room follows the answers: twice as many more requests with each first token, long before one is whole", () => {
+  const breaker = opened();
+  const at = pauseMicros;
+  const room = (): number => {
+    let sent = 0;
+    for (; sent < 100 && breaker.allows(at + sent); sent++) breaker.sent(at + sent);
+    return sent;
+  };
+  assert.equal(room(), 1);
+  breaker.answered(0);
+  assert.equal(room(), 0, "a request sent before it opened says nothing");
+  breaker.answered(at);
+  assert.equal(room(), 2);
+  breaker.answered(at + 1);
+  assert.equal(room(), 4);
+  breaker.undecided(at);
+  assert.equal(room(), 1, "one left");
+  breaker.failed(at + 9, "cut", at + 1);
+  assert.equal(breaker.state(at + 9), "open");
+  breaker.answered(at);
+  breaker.failed(at + 10, "cut", at);
+  const again = at + 9 + 2 * pauseMicros;
+  assert.equal(breaker.state(again - 1), "open", "one failure of them, however many were under way, doubles it once");
+  assert.equal(breaker.state(again), "half-open");
+  breaker.sent(again);
+  assert.equal(breaker.allows(again), false, "and it begins with one again");
+});
+
 test("draining opens at once; saturated pauses briefly and never counts as failure", () => {
   const draining = new Breaker(EXACT);
   draining.failed(5, "draining", 0);

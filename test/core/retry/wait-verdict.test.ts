@@ -3,7 +3,9 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { PATH_RULES } from "#core/retry/path-rules.ts";
 import {
+  faultOfLeaving,
   type Taker,
+  type TakerKind,
   takerOf,
   type Trouble,
   troubleSince,
@@ -24,6 +26,9 @@ const waiting = (of: Partial<Waiting>): Waiting => ({
   quietMicros: 20 * SECOND,
   begun: false,
   continues: false,
+  resuming: false,
+  movedTimes: 0,
+  sentMicros: 20 * SECOND,
   held: false,
   streams: true,
   blocked: false,
@@ -72,6 +77,16 @@ test("limits hold to the microsecond, each for what it is about", () => {
     assert.equal(verdict({ begun, quietMicros: 0, deadlineAt: 20 * SECOND }), "wait");
     assert.equal(verdict({ begun, quietMicros: 0, deadlineAt: 20 * SECOND - 1 }), "time-out");
   }
+  const resuming = { resuming: true, at: 3 * firstByteMicrosMax };
+  assert.equal(
+    verdict({ ...resuming, quietMicros: firstByteMicrosMax }),
+    "wait",
+    "it waits as a first byte is waited for",
+  );
+  assert.equal(verdict({ ...resuming, quietMicros: firstByteMicrosMax + 1 }), "time-out");
+  const goesOn = { begun: true, continues: true, quietMicros: idleMicrosMax + 1 };
+  assert.equal(verdict(goesOn), "cut", "another endpoint takes it over");
+  assert.equal(verdict(goesOn, "barred"), "time-out");
   for (const one of [{ begun: true }, { held: true }]) {
     assert.equal(verdict({ ...one, quietMicros: idleMicrosMax }), "wait");
     assert.equal(verdict({ ...one, quietMicros: idleMicrosMax + 1 }), "time-out");
@@ -90,6 +105,9 @@ const DRAWN = fc.record({
   ),
   begun: fc.boolean(),
   continues: fc.boolean(),
+  resuming: fc.constant(false),
+  movedTimes: fc.integer({ min: 0, max: 8 }),
+  sentMicros: fc.integer({ min: 0, max: 2 * LIMITS.idleMicrosMax }),
   held: fc.boolean(),
   streams: fc.boolean(),
   blocked: fc.boolean(),
@@ -102,9 +120,11 @@ test("whatever the state, a begun answer never moves, and nobody moves where the
   fc.assert(
     fc.property(DRAWN, TAKER, (one, taker) => {
       const said = waitVerdict(one, LIMITS, () => taker);
-      if (one.begun || taker !== "free" || one.trouble === undefined) assert.notEqual(said, "move");
+      if (one.begun || taker !== "free") assert.notEqual(said, "move");
+      if (one.trouble === undefined && one.movedTimes === 0) assert.notEqual(said, "move");
       if (one.begun) assert.notEqual(said, "give-up");
-      if (said === "cut") assert.ok(one.begun && one.trouble !== undefined && !one.blocked);
+      if (said === "cut") assert.ok(one.begun && !one.blocked);
+      if (said === "cut" && one.trouble === undefined) assert.ok(one.continues && taker === "free");
     }),
   );
 });
@@ -123,6 +143,23 @@ test("an answer that began ends before its limits only for an endpoint that may 
       if (taker !== "nobody" && one.quietMicros > bound) assert.equal(said, "cut");
     }),
   );
+});
+
+test("what a fault brought to a busy endpoint moves again to an idle one, each time later, and what came by itself stays", () => {
+  const { moveAgainMicros } = LIMITS;
+  for (const resuming of [false, true])
+    for (const movedTimes of [1, 2, 5]) {
+      const one = { resuming, movedTimes, quietMicros: 0 };
+      const due = moveAgainMicros * 2 ** (movedTimes - 1);
+      assert.equal(verdict({ ...one, sentMicros: due }), "wait");
+      assert.equal(verdict({ ...one, sentMicros: due + 1 }), "move");
+      const asked: TakerKind[] = [];
+      waitVerdict(waiting({ ...one, sentMicros: due + 1 }), LIMITS, (kind) => (asked.push(kind), "nobody"));
+      assert.deepEqual(asked, ["idle"]);
+    }
+  assert.equal(verdict({ movedTimes: 0, sentMicros: 3_600 * SECOND, at: 400 * SECOND }), "wait");
+  assert.equal(faultOfLeaving("move", undefined), "saturated", "it speaks for a full endpoint, not against it");
+  assert.equal(faultOfLeaving("move", LOST), "connect");
 });
 
 test("who could serve a request, and whether it may go there", () => {
