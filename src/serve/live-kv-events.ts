@@ -1,3 +1,4 @@
+import { CacheWatch } from "#live/cache-watch.ts";
 import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
 import { KvEvents } from "#live/kv-events/kv-events.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
@@ -33,9 +34,10 @@ export interface LiveKvEvents {
 export function liveKvEvents(surroundings: Surroundings): LiveKvEvents {
   const events = kvEvents(surroundings);
   const hitAccuracy = new HitAccuracy(surroundings.config.metrics.endpointsMax);
-  surroundings.tap.listen(hitAccuracy);
+  const { tap, directory, faults } = surroundings;
+  for (const listener of [hitAccuracy, new CacheWatch({ tap, directory, report: faults.report })]) tap.listen(listener);
   if (events === undefined) return { metrics: { hitAccuracy }, status: {}, stop: async () => {} };
-  surroundings.tap.listen(events);
+  tap.listen(events);
   return {
     metrics: { hitAccuracy, kvEvents: () => events.rows() },
     status: { kvEvents: events },

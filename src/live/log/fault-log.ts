@@ -49,6 +49,8 @@ export const FAULT_KINDS = {
     level: "warn",
     message: "an endpoint that joined would not load an adapter that others were given",
   },
+  "cache-emptied": { level: "info", message: "an engine's prefix cache was found empty" },
+  "hits-never-come": { level: "warn", message: "prefix hits are expected of an engine, and none ever comes" },
   "source-failed": { level: "warn", message: "a source of endpoints failed" },
   "source-missing": { level: "warn", message: "what endpoints are taken from is not there" },
   "source-recovered": { level: "info", message: "a source of endpoints recovered" },
