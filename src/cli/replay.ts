@@ -16,8 +16,9 @@ export function replayCommand(): Command {
     .description("Feed a recorded trace to a fresh router and compare every decision, bit for bit.")
     .argument("<trace>", "folder that --record wrote, or one of its segments")
     .option("--strict", "refuse a trace that is damaged or incomplete", false)
+    .option("--allow-gaps", "end with 0 though parts of the trace are missing or damaged and cannot be compared", false)
     .option("--json", "print JSON", false)
-    .action(async (trace: string, { strict, json }: { strict: boolean; json: boolean }) => {
+    .action(async (trace: string, { strict, allowGaps, json }: ReplayFlags) => {
       if (!existsSync(trace)) throw new ConfigError([`replay: expected a trace, got ${trace}, which is not there`]);
       const reader = new TraceReader(trace, { strict });
       const replay = new Replay();
@@ -28,22 +29,37 @@ export function replayCommand(): Command {
       }
       const result = replay.result();
       const { first, ...counts } = result;
+      const complete = isComplete(result, reader.report);
       if (json)
-        process.stdout.write(`${JSON.stringify({ ...counts, first: firstView(first), trace: reader.report })}\n`);
+        process.stdout.write(
+          `${JSON.stringify({ complete, ...counts, first: firstView(first), trace: reader.report })}\n`,
+        );
       else process.stdout.write(words(result, reader.report));
       if (strict && result.breaks > 0)
         throw new CommandFailure(`${trace}: ${result.reasons[0] ?? "records are missing or moved"}`);
       if (result.differences > 0) throw new CommandFailure(`${result.differences} decisions differ`);
       if (result.decisions === 0) throw new CommandFailure(`${trace} has no decision that can be compared`);
+      if (!complete && !allowGaps)
+        throw new CommandFailure(`${trace}: not all of it was compared; --allow-gaps ends with 0 all the same`);
     });
 }
 
-function words(
-  { runs, inputs, decisions, differences, unverifiable, reasons, first }: ReplayResult,
-  report: TraceReport,
-): string {
-  const verdict = differences > 0 ? `: ${differences} differ` : decisions > 0 ? ": all identical" : "";
-  const lines = [`${runs} ${runs === 1 ? "run" : "runs"}, ${inputs} inputs, ${decisions} decisions compared${verdict}`];
+interface ReplayFlags {
+  readonly strict: boolean;
+  readonly allowGaps: boolean;
+  readonly json: boolean;
+}
+
+/** Whether nothing shows that a decision was left out of the comparison. A run without an end may still be recorded. */
+function isComplete({ unverifiable, breaks, reasons }: ReplayResult, report: TraceReport): boolean {
+  const { dropped, segmentsMissing, skipped } = report;
+  return unverifiable + breaks + reasons.length + dropped + segmentsMissing + Object.keys(skipped).length === 0;
+}
+
+function words(result: ReplayResult, report: TraceReport): string {
+  const { runs, inputs, decisions, unverifiable, reasons, first } = result;
+  const compared = `${runs} ${runs === 1 ? "run" : "runs"}, ${inputs} inputs, ${decisions} decisions compared`;
+  const lines = [compared + verdict(result, report)];
   if (unverifiable > 0) lines.push(`${unverifiable} decisions not compared, from these places on:`);
   else if (reasons.length > 0) lines.push("beyond these, nothing could be compared:");
   lines.push(...reasons.map((reason) => `  ${reason}`), ...reportNotes(report));
@@ -52,6 +68,17 @@ function words(
     lines.push("recorded:", side(first.recorded), "replayed:", side(first.replayed));
   }
   return `${lines.join("\n")}\n`;
+}
+
+function verdict(result: ReplayResult, report: TraceReport): string {
+  const { decisions, differences, unverifiable } = result;
+  const isWhole = isComplete(result, report);
+  const left = unverifiable > 0 ? `${unverifiable} NOT compared` : "the rest NOT compared";
+  const gaps = isWhole ? "" : `${decisions > 0 ? "; " : ", "}the trace is damaged or incomplete: ${left}`;
+  if (differences > 0) return `: ${differences} differ${gaps}`;
+  if (decisions === 0) return gaps;
+  if (!isWhole) return `, and these identical${gaps}`;
+  return report.unended > 0 ? ": all identical up to where the trace stops, without an end" : ": all identical";
 }
 
 function side(decision: Decision | RecordedDecision | undefined): string {

@@ -25,6 +25,7 @@ export class TraceVersionError extends Error {
  * - duplicate-id: a request arrived whose id is in flight.
  * - torn: the file ends inside the line.
  * - too-long: longer than any record can be.
+ * - too-large: small compressed data that becomes larger than any trace; the rest of the file is left out.
  * - corrupt: the compressed data is damaged, and the rest of the file is lost; or lines are not as they were written.
  */
 export type SkipReason =
@@ -35,6 +36,7 @@ export type SkipReason =
   | "duplicate-id"
   | "torn"
   | "too-long"
+  | "too-large"
   | "corrupt";
 
 /** `path`: where the value stands. */

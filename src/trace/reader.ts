@@ -24,6 +24,8 @@ export interface TraceReport {
 }
 
 const EXAMPLES_MAX = 10;
+/** Lines of one file that are no JSON; behind so many, the rest of it is left out. */
+const NO_JSON_LINES_MAX = 10_000;
 /** Ids remembered as in flight, oldest forgotten first; only a recorder that dropped many ends can reach it. */
 const IN_FLIGHT_MAX = 1_000_000;
 
@@ -85,6 +87,7 @@ export class TraceReader {
     const reading = new SegmentReading(file);
     let decoder: TraceDecoder | undefined;
     let linesOpen = 0;
+    const noJsonBefore = this.#noJson;
     for await (const { state, lines, faults } of reading.groups()) {
       if (decoder === undefined && reading.decoder !== undefined) {
         decoder = reading.decoder;
@@ -103,6 +106,14 @@ export class TraceReader {
       for (const { text, number } of lines) {
         const item = decoder && this.#decode(decoder, text, `${file}:${number}`);
         if (item !== undefined) yield item;
+        if (this.#noJson - noJsonBefore > NO_JSON_LINES_MAX) break;
+      }
+      if (this.#noJson - noJsonBefore > NO_JSON_LINES_MAX) {
+        const gap = this.#skip("corrupt", `${file}: ${NO_TRACE}`);
+        // The first lines of the kind fill the examples.
+        if (gap.damage !== undefined) this.report.examples.splice(0, this.report.examples.length, gap.damage);
+        yield gap;
+        break;
       }
     }
     if (decoder === undefined) return;
@@ -170,6 +181,11 @@ export class TraceReader {
     this.#lastAt = input.at;
   }
 
+  /** Lines that were left out because they are no JSON. */
+  get #noJson(): number {
+    return this.report.skipped["not-json"] ?? 0;
+  }
+
   #skip(reason: SkipReason, message: string): TraceGap {
     if (this.#strict) throw new Error(message);
     this.report.skipped[reason] = (this.report.skipped[reason] ?? 0) + 1;
@@ -178,5 +194,6 @@ export class TraceReader {
   }
 }
 
+const NO_TRACE = `expected records, got more than ${NO_JSON_LINES_MAX} lines that are no JSON; the rest of the file is left out`;
 const DAMAGED = "expected the lines up to here as they were written, got others: altered, lost, repeated or moved";
 const OPEN = "expected a checksum after the last lines, got the end of the file";

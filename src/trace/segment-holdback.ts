@@ -16,6 +16,8 @@ export interface ReleasedLines {
 
 /** Characters held back at most. A recorder's groups have half a million and a line more. */
 const HELD_CHARS_MAX = 33_554_432;
+/** What a line takes beside its characters, so that empty ones count too. */
+const LINE_CHARS = 64;
 /** Without a checksum by then, there are none. */
 const UNCHECKED_CHARS = 4_194_304;
 
@@ -53,7 +55,7 @@ export class SegmentHoldback {
     if (isCheck(line)) return this.#check(line);
     if (this.#isChecked === false) return { state: "unchecked", lines: [line] };
     this.#held.push(line);
-    this.#heldChars += line.length;
+    this.#heldChars += line.length + LINE_CHARS;
     if (this.#heldChars > HELD_CHARS_MAX) return this.#release("damaged");
     if (this.#isChecked === true || this.#heldChars <= UNCHECKED_CHARS) return undefined;
     this.#isChecked = false;

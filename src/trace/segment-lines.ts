@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { constants, createZstdDecompress } from "node:zlib";
+import { decompressed, DecompressionLimitError } from "./segment-decompressed.ts";
 
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 const NEWLINE = 10;
@@ -11,7 +12,7 @@ export const LINE_BYTES_MAX = 16_777_216;
 /** Lines of a file, in batches as they are read. `fault` ends the file early, or names a line that was left out. */
 export interface LineBatch {
   readonly lines: readonly string[];
-  readonly fault: "torn" | "too-long" | "corrupt" | undefined;
+  readonly fault: "torn" | "too-long" | "too-large" | "corrupt" | undefined;
   /** The end of compressed data that its writer closed. */
   readonly isClosed?: boolean;
 }
@@ -20,15 +21,14 @@ export interface LineBatch {
 export async function* segmentLines(path: string): AsyncGenerator<LineBatch> {
   const source = createReadStream(path, { highWaterMark: 262_144 });
   const isCompressed = await isZstd(path);
-  const stream = isCompressed
-    ? source.pipe(createZstdDecompress({ chunkSize: 262_144, finishFlush: constants.ZSTD_e_end }))
+  const stream: AsyncIterable<Buffer> = isCompressed
+    ? decompressed(source, createZstdDecompress({ chunkSize: 262_144, finishFlush: constants.ZSTD_e_end }))
     : source;
-  source.once("error", (error) => stream.destroy(error));
   // What was read since the last newline; undefined while a line that is too long goes by.
   let rest: Buffer[] | undefined = [];
   let restBytes = 0;
   try {
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
+    for await (const chunk of stream) {
       const end = chunk.lastIndexOf(NEWLINE);
       if (end < 0) {
         rest?.push(chunk);
@@ -74,7 +74,8 @@ async function isZstd(path: string): Promise<boolean> {
 }
 
 /** Compressed data that ends early was being written; anything else that zstd refuses is damage. */
-function faultOf(error: unknown): "torn" | "corrupt" {
+function faultOf(error: unknown): LineBatch["fault"] {
+  if (error instanceof DecompressionLimitError) return "too-large";
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (code === "Z_BUF_ERROR") return "torn";
   if (code.startsWith("ZSTD_") || code.startsWith("Z_")) return "corrupt";

@@ -1,4 +1,5 @@
 import { SegmentHoldback, type ReleasedLines } from "./segment-holdback.ts";
+import { DecompressionLimitError } from "./segment-decompressed.ts";
 import { TraceDecoder } from "./decoder.ts";
 import { type SkipReason, TraceFormatError, TraceVersionError } from "./format-error.ts";
 import { segmentFault, segmentLines } from "./segment-lines.ts";
@@ -127,5 +128,6 @@ export class SegmentReading {
 const FAULT_WORDS = {
   torn: "expected a complete line, got the end of the file",
   "too-long": "expected a record, got a line that is too long",
+  "too-large": `${new DecompressionLimitError().message}; the rest of the file is left out`,
   corrupt: "expected zstd data, got damage; the rest of the file is lost",
 };

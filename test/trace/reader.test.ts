@@ -180,6 +180,33 @@ test("a line longer than any record is left out, and the next one is read", asyn
   assert.deepEqual(report.skipped, { "too-long": 1 });
 });
 
+test("a small compressed file that becomes large takes bounded memory: blank lines, one line, lines that are no record", async (t) => {
+  const good = arrival("a", 1);
+  const plain = Buffer.from(segment([good]));
+  const grown: readonly (readonly [string, Buffer, Partial<TraceReport["skipped"]>])[] = [
+    ["blank lines", Buffer.alloc(100_000_000, "\n"), { "not-json": 10_001, corrupt: 1 }],
+    ["one line", Buffer.alloc(200_000_000, "x"), { "too-long": 1, "too-large": 1 }],
+    ["short lines", Buffer.alloc(50_000_000, "[]\n"), { invalid: 1 }],
+  ];
+  for (const [name, rest, skipped] of grown) {
+    for (const checked of [false, true]) {
+      const head = checked ? Buffer.from(segment([], { checked: true })) : plain;
+      const directory = folder(t, { "x.ndjson.zst": zstdCompressSync(Buffer.concat([head, rest])) });
+      let least = 0;
+      let most = 0;
+      const reader = new TraceReader(directory);
+      for await (const item of reader.items()) {
+        if (item.kind === "run") least = process.memoryUsage.rss();
+        most = Math.max(most, process.memoryUsage.rss());
+        if ((reader.report.skipped.invalid ?? 0) > 1) break;
+      }
+      assert.ok(most - least < 400_000_000, `${name}: ${(most - least) / 1e6} MB`);
+      for (const reason of Object.keys(skipped) as (keyof typeof skipped)[])
+        assert.ok((reader.report.skipped[reason] ?? 0) >= (checked ? 1 : skipped[reason]!), `${name}: ${reason}`);
+    }
+  }
+});
+
 test("what is no trace is refused with the file, the line and what was expected", async (t) => {
   const directory = folder(t, {
     "foreign.ndjson": `{"timestamp":0,"input_length":3,"hash_ids":[1]}\n`,

@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
-import type { Readable } from "node:stream";
 import { createGunzip, createZstdDecompress } from "node:zlib";
+import { decompressed } from "../segment-decompressed.ts";
 import { ImportError } from "./import-report.ts";
 import { unreadable } from "./unreadable.ts";
 
@@ -26,8 +26,7 @@ export async function* readLines(path: string, lineBytesMax: number = LINE_BYTES
   let number = 0;
   let tooLong = false;
   try {
-    const chunks: AsyncIterable<Buffer> = openBytes(path);
-    for await (const bytes of chunks) {
+    for await (const bytes of openBytes(path)) {
       let start = 0;
       for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
         hold(bytes.subarray(start, end));
@@ -58,11 +57,8 @@ export async function* readLines(path: string, lineBytesMax: number = LINE_BYTES
   }
 }
 
-function openBytes(path: string): Readable {
+function openBytes(path: string): AsyncIterable<Buffer> {
   const file = createReadStream(path, { highWaterMark: 262_144 });
-  if (!path.endsWith(".gz") && !path.endsWith(".zst")) return file;
-  const plain = path.endsWith(".gz") ? createGunzip() : createZstdDecompress();
-  file.on("error", (error) => plain.destroy(error));
-  plain.on("close", () => file.destroy());
-  return file.pipe(plain);
+  if (path.endsWith(".gz")) return decompressed(file, createGunzip());
+  return path.endsWith(".zst") ? decompressed(file, createZstdDecompress()) : file;
 }

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import * as z from "zod";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { contentBlockIds } from "./block-id.ts";
@@ -67,11 +67,12 @@ export async function* readShareGpt(
 async function readList(path: string): Promise<unknown[]> {
   let text: string;
   try {
+    const { size } = await stat(path);
+    if (size > BYTES_MAX) throw new ImportError(`${path}: expected at most ${BYTES_MAX} bytes, got ${size}`);
     text = await readFile(path, "utf8");
   } catch (error) {
-    throw new ImportError(`${path}: ${unreadable(error)}`);
+    throw error instanceof ImportError ? error : new ImportError(`${path}: ${unreadable(error)}`);
   }
-  if (text.length > BYTES_MAX) throw new ImportError(`${path}: expected at most ${BYTES_MAX} bytes`);
   const list = parseList(text);
   if (list === undefined) throw new ImportError(`${path}: expected a JSON list of conversations`);
   return list;

@@ -51,12 +51,43 @@ test("info, slice and replay: a trace's beginning is a trace that replays", asyn
   assert.equal(all.recorded.replayable, true);
   const head = fresh();
   assert.equal((await gnomon(t, "trace", "slice", trace, "--requests", ":30", "-o", head)).code, 0);
-  assert.match((await gnomon(t, "replay", head)).out, /all identical/);
+  const replayed = await gnomon(t, "replay", head, "--allow-gaps");
+  assert.match(replayed.out, /decisions compared, and these identical/);
+  assert.equal(replayed.code, 0);
   const capped = fresh();
   assert.equal((await gnomon(t, "trace", "cap", head, "--max-turns", "2", "-o", capped)).code, 0);
   const { out } = await gnomon(t, "trace", "info", capped);
   assert.match(out, /made by +slice.*; cap --max-turns 2/);
   assert.match(out, /does not replay/);
+});
+
+test("replay of a trace of which a part is missing states so first, and fails unless that is allowed", async (t) => {
+  const lines = recordedLines(3);
+  const half = Math.floor(lines.length / 2);
+  const lost = (from: number) => [...lines.slice(0, from), ...lines.slice(from + 5)];
+  const broken = [...lines.slice(0, half), "not a record", ...lines.slice(half)];
+  const gap = [...lines.slice(0, half), '{"kind":"gap","at":0,"dropped":3}', ...lines.slice(half)];
+  const damaged = { lost: lost(half), broken, gap };
+  const whole = await gnomon(t, "replay", segment(compressed(lines)));
+  assert.match(whole.out, /^1 run, \d+ inputs, \d+ decisions compared: all identical\n/);
+  assert.equal(whole.code, 0);
+  for (const [name, kept] of Object.entries(damaged)) {
+    const path = segment(compressed(kept));
+    const { code, out, said } = await gnomon(t, "replay", path);
+    assert.match(
+      out,
+      /^[^\n]* decisions compared, and these identical; the trace is damaged or incomplete: [^\n]*NOT/,
+      name,
+    );
+    assert.equal(code, 1, name);
+    assert.match(said, /not all of it was compared; --allow-gaps/, name);
+    assert.equal((await gnomon(t, "replay", path, "--allow-gaps")).code, 0, name);
+    const report = JSON.parse((await gnomon(t, "replay", path, "--json")).out) as { complete: boolean };
+    assert.equal(report.complete, false, name);
+  }
+  const nothing = await gnomon(t, "replay", segment(compressed([lines[0]!, "not a record", ...lines.slice(1)])));
+  assert.match(nothing.out, /^[^\n]* 0 decisions compared, the trace is damaged or incomplete: \d+ NOT compared/);
+  assert.equal((await gnomon(t, "replay", segment(compressed(lost(half))), "--strict")).code, 1);
 });
 
 test("a slice of the whole keeps every record as it was written, decisions with fewer candidates than endpoints included", async (t) => {

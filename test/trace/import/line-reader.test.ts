@@ -63,6 +63,19 @@ describe("lines of a file", () => {
     assert.deepEqual(lines, expected);
   });
 
+  it("of a small compressed file that becomes large without end are an error that names it", async () => {
+    await using folder = await temporaryFolder();
+    const rest = Buffer.alloc(100_000_000, "\n");
+    for (const [name, bytes] of Object.entries({ "a.gz": gzipSync(rest), "a.zst": zstdCompressSync(rest) })) {
+      const path = join(folder.path, name);
+      // gzip comes to a thousandth at best.
+      const isRefused = bytes.length < 30_000;
+      await writeFile(path, bytes);
+      if (isRefused) await assert.rejects(linesOf(path), new RegExp(`${name}: .*at most 1000 times as large`));
+      else assert.deepEqual(await linesOf(path), []);
+    }
+  });
+
   it("of what is no file, or broken, are an error that names it", async () => {
     await using folder = await temporaryFolder();
     const broken = join(folder.path, "broken.jsonl.gz");
