@@ -25,7 +25,23 @@ export const limits = z.strictObject({
   promptsMax: count(1, 1_000_000).default(4096).describe("Prompts of a completion, or inputs of an embedding."),
   bodyBytesInFlightMax: bytes()
     .default(1024 * MIB)
-    .describe("Bytes of request bodies held at once or still arriving; more gets 429."),
+    .describe(
+      "Bytes of request bodies held at once or still arriving; where they are spent, a body that comes slowly is cut, else a new one gets 429.",
+    ),
+  bodyShareMax: z
+    .number()
+    .gt(0)
+    .max(1)
+    .default(0.5)
+    .describe(
+      "Share of them that bodies from one client address (IPv6: network of 64 bits) may hold while they arrive.",
+    ),
+  bodyBytesPerSecondMin: z
+    .int()
+    .min(0)
+    .max(1e9)
+    .default(1000)
+    .describe("Bytes per second below which, for ten seconds, a body is cut with 408; 0 cuts none."),
   requestsInFlightMax: z
     .int()
     .min(1)

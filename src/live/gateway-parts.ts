@@ -1,3 +1,4 @@
+import type { BodyRoom } from "./request/body-room.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 
 import type { WaitLimits } from "#core/retry/wait-verdict.ts";
@@ -91,7 +92,7 @@ export interface GatewayParts {
   readonly cors: Cors | undefined;
   /** Requests between their head and their last byte. */
   readonly inFlight: InFlight;
-  bodyBytesInFlight: number;
+  readonly bodies: BodyRoom;
   /** Counts the requests that brought an id, which alone need not be unique. */
   sequence: number;
   /** leaving: it will end soon, so every answer ends its connection. draining: also no new requests; those in flight finish. */

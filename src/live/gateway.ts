@@ -23,7 +23,8 @@ import { InferenceDoor } from "./request/inference-door.ts";
 import type { RouterTap } from "./router-tap.ts";
 import { TapSeat } from "./tap-seat.ts";
 import { hedgeOptions, retryOptions } from "./request/attempt-options.ts";
-import { DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "./request/limits.ts";
+import { BodyRoom } from "./request/body-room.ts";
+import { bodyRules, DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "./request/limits.ts";
 import { type AdministrationOptions, addRoutes } from "./gateway-routes.ts";
 import { OpenFiles, type OpenFilesOptions } from "./open-files.ts";
 import { listen } from "./listen.ts";
@@ -158,6 +159,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     changeLimits: (changed) => {
       context.limits = { ...DEFAULT_LIMITS, ...changed };
       context.waits = waitLimits(context.limits);
+      context.bodies.rules = bodyRules(context.limits);
       seat.changeRetries(retryOptions(context.limits), hedgeOptions(context.limits));
       limitServer(server, context.limits);
     },
@@ -210,7 +212,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     sendsOwnHeaders: options.sendsOwnHeaders ?? true,
     cors: (options.corsOrigins ?? []).length === 0 ? undefined : new Cors(options.corsOrigins ?? []),
     inFlight: new InFlight(limits.sweepMillis, hangs),
-    bodyBytesInFlight: 0,
+    bodies: new BodyRoom(bodyRules(limits)),
     sequence: 0,
     phase: "serving",
   };

@@ -95,15 +95,13 @@ export class PickRequest implements AskingRequest, Swept {
 
   /** Counts bytes of the body among those held, until `releaseBody`; false where there is no room for them. */
   holdBody(bytes: number): boolean {
-    const { context, limits } = this;
-    if (context.bodyBytesInFlight + bytes > limits.bodyBytesInFlightMax) return false;
+    if (!this.context.bodies.take(bytes, PROXY)) return false;
     this.#bodyBytes += bytes;
-    context.bodyBytesInFlight += bytes;
     return true;
   }
 
   releaseBody(): void {
-    this.context.bodyBytesInFlight -= this.#bodyBytes;
+    this.context.bodies.give(this.#bodyBytes);
     this.#bodyBytes = 0;
   }
 
@@ -217,3 +215,6 @@ export class PickRequest implements AskingRequest, Swept {
     this.tokens = new TokenProgress({ seat, limits: this.limits, counters, requestId: this.routeId });
   }
 }
+
+/** Whose bodies come through a proxy is not known here. */
+const PROXY = { network: "" };

@@ -4,6 +4,8 @@ import type { Duplex } from "node:stream";
 
 import type { GatewayParts } from "../gateway-parts.ts";
 import type { Refusal } from "../answer/errors.ts";
+import { STAYS } from "../loop-turn.ts";
+import { clientNetwork } from "../request/client-network.ts";
 import { givenRequestId } from "../request/identity.ts";
 import type { Swept } from "../request/in-flight.ts";
 import { readBody } from "../request/request-body.ts";
@@ -19,6 +21,7 @@ export class BesideRequest implements Swept {
   readonly #aborted = new AbortController();
   readonly #abort = (): void => this.#aborted.abort();
   readonly #timer: NodeJS.Timeout;
+  #bodyBytes = 0;
 
   /** `millisMax` bounds the whole. */
   constructor(context: GatewayParts, incoming: IncomingMessage, millisMax: number) {
@@ -46,14 +49,28 @@ export class BesideRequest implements Swept {
   body(bytesMax: number): Promise<Buffer | Refusal> {
     return new Promise((resolve) => {
       const declaredLength = this.headers.get("content-length");
-      readBody(this.incoming, { declaredLength, bytesMax, hold: () => true, done: resolve });
+      readBody(this.incoming, {
+        asker: STAYS,
+        declaredLength,
+        bytesMax,
+        hold: (bytes) => this.#holdBody(bytes),
+        done: resolve,
+      });
     });
+  }
+
+  #holdBody(bytes: number): boolean {
+    if (!this.#context.bodies.take(bytes, { network: clientNetwork(this.incoming.socket.remoteAddress) })) return false;
+    this.#bodyBytes += bytes;
+    return true;
   }
 
   end(): void {
     clearTimeout(this.#timer);
     this.incoming.socket.removeListener("close", this.#abort);
     this.#context.inFlight.remove(this);
+    this.#context.bodies.give(this.#bodyBytes);
+    this.#bodyBytes = 0;
   }
 
   sweep(): void {}

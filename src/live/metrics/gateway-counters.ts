@@ -51,6 +51,8 @@ export interface GatewayCounters {
   connectionsDropped: number;
   /** Connections that were refused or not made since no file was left for them, by whom they were of: client or engine. */
   readonly outOfFiles: Record<string, number>;
+  /** Requests ended since their bodies came slowly, by reason: slow or gave-way. */
+  readonly bodiesCut: Record<string, number>;
   /** Connections cut since too many requests waited on them. */
   pipelinesCut: number;
   /** Connections of clients on which TLS came to nothing. */
@@ -109,6 +111,7 @@ export function newCounters(): GatewayCounters {
     responsePlacesForgotten: 0,
     connectionsDropped: 0,
     outOfFiles: {},
+    bodiesCut: {},
     pipelinesCut: 0,
     handshakesFailed: 0,
     malformedHttp: 0,

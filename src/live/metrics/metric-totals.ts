@@ -61,6 +61,12 @@ const BY_LABEL: readonly (readonly [counter: Labelled, label: string, name: stri
     "out_of_files_total",
     "Connections refused or not opened because no file descriptor was left, by whose they were.",
   ],
+  [
+    "bodiesCut",
+    "reason",
+    "bodies_cut_total",
+    "Requests whose body came too slowly: below the least rate (slow), or until its room was needed (gave-way).",
+  ],
   ["deadlines", "state", "deadlines_passed_total", "Requests whose client's deadline passed."],
   ["continuations", "fault", "streams_continued_total", "Streams continued at another endpoint, by fault."],
   [

@@ -17,6 +17,9 @@ import type { ForwardResult } from "../upstream/forward-result.ts";
 import { type OwnHeaders, pushOwn } from "./headers.ts";
 import { profileText } from "./profile-text.ts";
 import { givenRequestId } from "./identity.ts";
+import type { ArrivingBody } from "./body-room.ts";
+import { clientNetwork } from "./client-network.ts";
+import { countUp } from "../metrics/gateway-counters.ts";
 import type { Swept } from "./in-flight.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { RequestHeaders } from "./request-headers.ts";
@@ -85,6 +88,7 @@ export class Exchange implements Swept, Asker, PathHost {
   readonly #run = new RequestPath(this);
   #forward: Forward | undefined;
   #bodyBytes = 0;
+  #arriving: ArrivingBody | undefined;
   #overAt: Micros = 0;
   /** Reason of the gateway's own error; "" where it sent none. */
   refusedFor: ErrorReason | "" = "";
@@ -126,11 +130,31 @@ export class Exchange implements Swept, Asker, PathHost {
 
   /** Counts bytes of the body among those held, until the exchange is over; false where there is no room for them. */
   holdBody(bytes: number): boolean {
-    const { context } = this;
-    if (this.over || context.bodyBytesInFlight + bytes > this.limits.bodyBytesInFlightMax) return false;
+    if (this.over) return false;
+    // Most bodies come in one piece, and are not looked after.
+    if (this.#bodyBytes > 0) this.#watchBody(nowMicros());
+    if (!this.context.bodies.take(bytes, this, this.#arriving)) return false;
     this.#bodyBytes += bytes;
-    context.bodyBytesInFlight += bytes;
     return true;
+  }
+
+  /** All of the body came, or no more of it is wanted. */
+  bodyCame(): void {
+    if (this.#arriving !== undefined) this.context.bodies.leave(this.#arriving);
+    this.#arriving = undefined;
+  }
+
+  /** Whose request it is, by its connection. */
+  get network(): string {
+    return clientNetwork(this.incoming.socket.remoteAddress);
+  }
+
+  #watchBody(at: Micros): ArrivingBody {
+    this.#arriving ??= this.context.bodies.watch(this.network, this.#bodyBytes, at, (why) => {
+      countUp(this.context.counters.bodiesCut, why);
+      this.refuse(SLOW_BODY);
+    });
+    return this.#arriving;
   }
 
   /** Once the engine has reported its own count of the prompt, the tokenizer gets it. */
@@ -246,7 +270,8 @@ export class Exchange implements Swept, Asker, PathHost {
     if (result.responseId !== undefined) context.responses.made(result.responseId, this.#forward?.endpoint ?? "");
     this.kept?.close();
     this.cascade?.close();
-    context.bodyBytesInFlight -= this.#bodyBytes;
+    this.bodyCame();
+    context.bodies.give(this.#bodyBytes);
     const counted = result.usage?.promptTokens;
     if (counted !== undefined && this.#tokenized) this.#tokenizer?.learn(this.model, this.#tokenized, counted);
     context.observe.finished(summarize(this, this.#forward, at, result));
@@ -263,6 +288,7 @@ export class Exchange implements Swept, Asker, PathHost {
   }
 
   sweep(at: Micros): void {
+    if (this.state.kind === "reading") this.context.bodies.look(this.#watchBody(at), at);
     if (!this.over && this.#forward === undefined) waitOut(this, at);
     else if (!this.over) this.#sweepForward(at);
     else if (at - this.#overAt > this.limits.writeStallMillisMax * MICROS_PER_MILLI) this.dispatch(CLIENT_STALLED);
@@ -284,4 +310,5 @@ export class Exchange implements Swept, Asker, PathHost {
 }
 
 const INTERNAL = refusal("internal", "The gateway failed on this request.");
+const SLOW_BODY = refusal("slow-request", "The request's body came too slowly.");
 const UNSENT = { usage: undefined, outputTokens: undefined, firstTokenAt: undefined };

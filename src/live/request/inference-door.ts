@@ -73,13 +73,13 @@ export class InferenceDoor {
   }
 
   #refusal({ headers, incoming }: Exchange): Refusal | undefined {
-    const { phase, inFlight, limits } = this.#context;
+    const { phase, inFlight, limits, bodies } = this.#context;
     const client = this.#allowed(headers.get("authorization"), headers.get("x-api-key"));
     if (client === undefined) return UNAUTHORIZED;
     headers.client = client;
     headers.trusted = this.#trusts?.(incoming.socket.remoteAddress) === true;
     if (phase === "draining") return refusal("draining", "The gateway is shutting down.");
-    if (inFlight.size > limits.requestsInFlightMax) return FULL;
+    if (inFlight.size > limits.requestsInFlightMax && !bodies.makeWay()) return FULL;
     return refusalOfEncoding(headers.get("content-encoding"));
   }
 

@@ -1,6 +1,7 @@
 import { PATH_RULES } from "#core/retry/path-rules.ts";
 import type { WaitLimits } from "#core/retry/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import type { BodyRules } from "./body-room.ts";
 import type { JsonLimits } from "../json-scan.ts";
 
 /**
@@ -19,6 +20,10 @@ export interface GatewayLimits extends JsonLimits {
   readonly promptsMax: number;
   /** Request bodies held at once, in bytes, those that are still arriving among them; more is 429. */
   readonly bodyBytesInFlightMax: number;
+  /** What bodies from one client address may hold of that while they arrive, as a share. */
+  readonly bodyShareMax: number;
+  /** Bytes a second; a body that comes slower for ten seconds is cut, 0 for none. */
+  readonly bodyBytesPerSecondMin: number;
   /** Requests between their head and their last byte; more is 503. */
   readonly requestsInFlightMax: number;
   /** Requests of one connection that wait for the answers before theirs; a connection with more is cut. */
@@ -119,6 +124,7 @@ export interface GatewayLimits extends JsonLimits {
 
 const MIB = 1024 * 1024;
 const MINUTE = 60_000;
+const MILLIS_PER_SECOND = 1_000;
 const { retry, hedge, waits, sweepMicros } = PATH_RULES;
 const millis = (micros: Micros): number => micros / MICROS_PER_MILLI;
 
@@ -134,6 +140,8 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   toolsMax: 2_048,
   promptsMax: 4_096,
   bodyBytesInFlightMax: 1024 * MIB,
+  bodyShareMax: 0.5,
+  bodyBytesPerSecondMin: 1_000,
   requestsInFlightMax: 16_384,
   pipelinedRequestsMax: 64,
   clientConnectionsMax: 32_768,
@@ -173,6 +181,16 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   progressMillis: 1_000,
   sweepMillis: millis(sweepMicros),
 };
+
+/** The room for bodies. One gives way that would not be whole in time at its rate, were it as long as may be. */
+export function bodyRules(limits: GatewayLimits): BodyRules {
+  return {
+    bytesMax: limits.bodyBytesInFlightMax,
+    shareMax: limits.bodyShareMax,
+    bytesPerSecondMin: limits.bodyBytesPerSecondMin,
+    bytesPerSecondKept: (limits.bodyBytesMax / limits.requestReadMillisMax) * MILLIS_PER_SECOND,
+  };
+}
 
 /** How long requests are waited for, as the core counts. */
 export function waitLimits(limits: GatewayLimits): WaitLimits {

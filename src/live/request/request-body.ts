@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 
 import { type Refusal, refusal } from "../answer/errors.ts";
+import { type Asker, AskerLeft, loopTurn } from "../loop-turn.ts";
 import type { Fields } from "../fields.ts";
 import { type BodyTaker, GatewayMessage } from "./gateway-message.ts";
 
@@ -11,6 +12,8 @@ export interface BodyReader {
   /** Asked before so many bytes more are kept; false where there is no room for them. */
   hold(bytes: number): boolean;
   done(body: Buffer | Refusal): void;
+  /** Whose body it is. */
+  readonly asker: Asker;
 }
 
 /**
@@ -20,7 +23,7 @@ export interface BodyReader {
  */
 export function readBody(incoming: IncomingMessage, reader: BodyReader): void {
   if (Number(reader.declaredLength) > reader.bytesMax) return reader.done(tooLarge(reader.bytesMax));
-  const body = new CollectedBody(reader);
+  const body = new CollectedBody(reader, incoming);
   if (incoming instanceof GatewayMessage && incoming.takeBody(body)) return;
   incoming.on("data", (chunk: Buffer) => {
     if (body.piece(chunk)) return;
@@ -32,6 +35,8 @@ export function readBody(incoming: IncomingMessage, reader: BodyReader): void {
 
 class CollectedBody implements BodyTaker {
   readonly #reader: BodyReader;
+  readonly #incoming: IncomingMessage;
+  #pieces = 0;
   #first: Buffer | undefined = undefined;
   #chunks: Buffer[] | undefined = undefined;
   /** Pieces at the end of the list that were not joined yet. */
@@ -39,8 +44,9 @@ class CollectedBody implements BodyTaker {
   #bytes = 0;
   #refused = false;
 
-  constructor(reader: BodyReader) {
+  constructor(reader: BodyReader, incoming: IncomingMessage) {
     this.#reader = reader;
+    this.#incoming = incoming;
   }
 
   /** What comes once the body is refused is passed over. */
@@ -48,6 +54,7 @@ class CollectedBody implements BodyTaker {
     if (this.#refused) return false;
     this.#bytes += chunk.length;
     if (this.#bytes > this.#reader.bytesMax) return this.#refuse(tooLarge(this.#reader.bytesMax));
+    if (this.#pieces >= PIECES_MAX) return this.#refuse(TOO_MANY_PIECES);
     if (!this.#reader.hold(chunk.length)) return this.#refuse(TOO_MANY_BYTES);
     if (this.#first === undefined) this.#first = chunk;
     else this.#add(chunk);
@@ -61,6 +68,7 @@ class CollectedBody implements BodyTaker {
 
   /** A body in pieces of a byte would take a hundred times its length. */
   #add(chunk: Buffer): void {
+    if (++this.#pieces % PIECES_AT_ONCE === 0) void this.#waitForTurn();
     const chunks = (this.#chunks ??= [this.#first!]);
     chunks.push(chunk);
     if (++this.#loose < LOOSE_PIECES_MAX) return;
@@ -68,14 +76,34 @@ class CollectedBody implements BodyTaker {
     this.#loose = 0;
   }
 
+  /** What is read already still comes. Reading goes on in turn with all other long work of the process. */
+  async #waitForTurn(): Promise<void> {
+    const { socket } = this.#incoming;
+    socket.pause();
+    try {
+      await loopTurn(this.#reader.asker);
+      socket.resume();
+    } catch (error) {
+      // Nobody reads the rest.
+      if (!(error instanceof AskerLeft)) throw error;
+    }
+  }
+
   #refuse(refused: Refusal): false {
     this.#refused = true;
+    this.#first = undefined;
+    this.#chunks = undefined;
     this.#reader.done(refused);
     return false;
   }
 }
 
 const LOOSE_PIECES_MAX = 256;
+/** A piece takes a microsecond, be it a byte: 65,536 bytes are read at once, and of many connections one after the other. */
+const PIECES_AT_ONCE = 1_024;
+/** A body of `bodyBytesMax` has 12,000 where packets are small; one in chunks of a byte costs 500 times what it should. */
+export const PIECES_MAX = 65_536;
+const TOO_MANY_PIECES = refusal("bad-request", `The request body comes in more than ${PIECES_MAX} pieces.`);
 const TOO_MANY_BYTES = refusal(
   "saturated",
   "The gateway's limit of request bytes held at once is reached; try again later.",

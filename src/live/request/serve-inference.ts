@@ -21,10 +21,12 @@ export function serveInference(exchange: Exchange): void {
   if (timeout !== undefined) exchange.deadlineAt = exchange.openedAt + timeout;
   context.spans?.opened(exchange);
   readBody(incoming, {
+    asker: exchange,
     declaredLength: headers.get("content-length"),
     bytesMax: limits.bodyBytesMax,
     hold: (bytes) => exchange.holdBody(bytes),
     done: (body) => {
+      exchange.bodyCame();
       exchange.dispatch(BODY_READ);
       if (exchange.over) return;
       if (!Buffer.isBuffer(body)) return exchange.refuse(body);

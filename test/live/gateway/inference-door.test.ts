@@ -4,6 +4,8 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 
 import type { GatewayParts } from "#live/gateway-parts.ts";
+import { BodyRoom } from "#live/request/body-room.ts";
+import { bodyRules, DEFAULT_LIMITS } from "#live/request/limits.ts";
 import { newCounters } from "#live/metrics/gateway-counters.ts";
 import { InFlight } from "#live/request/in-flight.ts";
 import { Routes } from "#live/request/route.ts";
@@ -17,7 +19,13 @@ test("a defect at the door is answered, counted, and reported to the observer", 
   const counters = newCounters();
   const observe = { finished: () => {}, bug: (error: unknown) => void bugs.push(error) };
   const inFlight = new InFlight(10);
-  const context = { counters, observe, inFlight, sequence: 0, bodyBytesInFlight: 0 } as unknown as GatewayParts;
+  const context = {
+    counters,
+    observe,
+    inFlight,
+    sequence: 0,
+    bodies: new BodyRoom(bodyRules(DEFAULT_LIMITS)),
+  } as unknown as GatewayParts;
   const door = new InferenceDoor(
     context,
     () => {
