@@ -84,7 +84,7 @@ function evaluateCommand(
     .description(description)
     .argument(
       "[trace]",
-      "folder that --record wrote, a recorded workload (Mooncake, Azure, WEKA, LMCache, token ids) or a specification of one",
+      "folder that --record wrote, a recorded workload (Mooncake, Bailian, Azure, WEKA, LMCache, token ids) or a specification of one",
     )
     .option("--workload <file>", "the trace or workload, in place of the argument")
     .option("--config <file>", "YAML file with any of these options by name, for example objective: goodput")

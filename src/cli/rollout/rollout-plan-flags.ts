@@ -42,7 +42,7 @@ export function rolloutPlanOptions(): Command {
     )
     .argument(
       "<trace>",
-      "folder that --record wrote, or a recorded workload (Mooncake, Azure, WEKA, LMCache, token ids)",
+      "folder that --record wrote, or a recorded workload (Mooncake, Bailian, Azure, WEKA, LMCache, token ids)",
     )
     .addOption(
       new Option("--arm <name>", `profile by name or the path of ${PROFILE_FILES}; given twice, the control first`)

@@ -23,12 +23,15 @@ interface OutputFlags extends SourceFlags {
 const OUTPUT = "-o, --output <path>";
 const OUTPUT_MEANING = "a folder for a recorded trace; for a workload a file named .jsonl, .jsonl.zst or .jsonl.gz";
 
+/** As the `capped` control has it. */
+const TURNS_DEFAULT = 8;
+
 /** Requirements: the `capped` control. */
 export function capCommand(): Command {
   const command = new Command("cap")
     .description("Keep the first turns of each conversation.")
     .argument("<trace>", "recorded trace or workload")
-    .requiredOption("--max-turns <n>", "turns to keep", atLeastOne)
+    .option("--max-turns <n>", "turns to keep", atLeastOne, TURNS_DEFAULT)
     .requiredOption(OUTPUT, OUTPUT_MEANING)
     .action((path: string, flags: OutputFlags & { readonly maxTurns: number }) => withPlainErrors(cap(path, flags)));
   return addSourceFlags(command);

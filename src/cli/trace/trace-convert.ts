@@ -53,7 +53,7 @@ export function importCommand(): Command {
     )
     .argument(
       "<workload>",
-      "run of vLLM, Mooncake, Azure, WEKA, LMCache, ShareGPT, token ids, BLIS TraceV2 or SimResults, or a specification",
+      "run of vLLM, Mooncake, Bailian, Azure, WEKA, LMCache, ShareGPT, token ids, BLIS TraceV2 or SimResults, or a specification",
     )
     .requiredOption("-o, --output <path>", "a file named .jsonl, .jsonl.zst or .jsonl.gz; or a folder")
     .option("--endpoints <n>", "for a recorded trace: number of endpoints that served it", atLeastOne, 1)

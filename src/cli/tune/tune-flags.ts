@@ -42,7 +42,7 @@ export function tuneOptions(): Command {
     )
     .argument(
       "<trace>",
-      "folder that --record wrote, or a recorded workload (Mooncake, Azure, WEKA, LMCache, token ids)",
+      "folder that --record wrote, or a recorded workload (Mooncake, Bailian, Azure, WEKA, LMCache, token ids)",
     )
     .addOption(
       new Option("--objective <name>", "what to improve; goodput and cost need targets")

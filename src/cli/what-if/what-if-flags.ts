@@ -97,7 +97,7 @@ export function whatIfOptions(): Command {
     )
     .argument(
       "<trace>",
-      "folder that --record wrote, or a recorded workload (Mooncake, Azure, WEKA, LMCache, token ids)",
+      "folder that --record wrote, or a recorded workload (Mooncake, Bailian, Azure, WEKA, LMCache, token ids)",
     )
     .option(
       "--profile <name>",

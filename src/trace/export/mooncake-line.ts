@@ -12,12 +12,13 @@ const HASH_TOKENS = 512;
 export function mooncakeLine(request: WorkloadRequest): string | { readonly refused: string } {
   if (request.thinkMicros !== undefined && request.arrivalMicros === 0)
     return { refused: "follow-up turn without an arrival time" };
-  const { arrivalMicros, promptTokens, outputTokens } = request;
+  const { arrivalMicros, promptTokens, outputTokens, session, turn } = request;
   return `${JSON.stringify({
     timestamp: arrivalMicros / MICROS_PER_MILLI,
     input_length: promptTokens,
     output_length: outputTokens,
     hash_ids: hashIds(request),
+    ...(session !== "" && { session_id: session, turn_id: turn }),
   })}\n`;
 }
 

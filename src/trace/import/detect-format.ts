@@ -21,6 +21,7 @@ export interface DetectedFormat {
 
 const ACCEPTED = `accepted formats:
   mooncake   .jsonl, lines with timestamp (ms), input_length, output_length, hash_ids
+  bailian    .jsonl, lines with chat_id, parent_chat_id, timestamp (s), input_length, output_length, turn, hash_ids
   lmcache    .jsonl, lines with timestamp (us), input, output, session_id; or a folder of such files
   token-ids  .jsonl, lines with arrival_time_ns, input_tok_ids, output_toks
   vllm-run   a folder with meta.json and requests.jsonl of a measured vLLM, and workload.jsonl if it holds the prompts
@@ -103,7 +104,7 @@ async function lineFormat(path: string): Promise<WorkloadFormat | undefined> {
       if (record["format"] === WORKLOAD_FILE_FORMAT) return "workload";
       if (record["schema"] === DYNAMO_SCHEMA) return "dynamo";
       if (OTEL_SPANS_KEY in record) return "otel-spans";
-      if ("hash_ids" in record && "input_length" in record) return "mooncake";
+      if ("hash_ids" in record && "input_length" in record) return "chat_id" in record ? "bailian" : "mooncake";
       if ("input_tok_ids" in record) return "token-ids";
       if ("input" in record && "output" in record && "session_id" in record) return "lmcache";
     }

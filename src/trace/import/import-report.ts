@@ -1,6 +1,7 @@
 /** The formats that can be read, by the name used in options and reports. */
 export const WORKLOAD_FORMATS = [
   "mooncake",
+  "bailian",
   "azure",
   "weka",
   "lmcache",

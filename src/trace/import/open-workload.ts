@@ -8,7 +8,7 @@ import type { ImportOptions } from "./import-options.ts";
 import { ImportError, ImportReport } from "./import-report.ts";
 import { readDynamo } from "./dynamo.ts";
 import { readLmcache } from "./lmcache.ts";
-import { readMooncake } from "./mooncake.ts";
+import { readBailian, readMooncake } from "./mooncake.ts";
 import { readBlisSpec } from "./read-blis-spec.ts";
 import { readOtelSpans } from "./otel-spans.ts";
 import { readShareGpt } from "./sharegpt.ts";
@@ -34,6 +34,8 @@ export async function openWorkload(path: string, options: ImportOptions): Promis
   switch (format) {
     case "mooncake":
       return { report, requests: readMooncake(first, options, report) };
+    case "bailian":
+      return { report, requests: readBailian(first, options, report) };
     case "azure":
       return { report, requests: readAzure(first, report) };
     case "weka":
