@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { INFERENCE_PERF, inferencePerfClients } from "./inference-perf.ts";
 import { strict } from "./strict-object.ts";
 
 /**
@@ -74,7 +75,7 @@ const CLASSES_OF_1: Readonly<Record<string, string>> = { realtime: "critical", i
 
 const millis = z.number().positive().max(1e9).optional();
 
-export const BLIS_SPEC = strict({
+const SPEC = strict({
   version: z
     .unknown()
     .refine((version) => VERSIONS.has(version), { error: 'expected version: "1" or "2"' })
@@ -86,7 +87,34 @@ export const BLIS_SPEC = strict({
   horizon: nonnegative.default(0),
   clients: z.array(CLIENT).min(1).max(100_000),
   goodput_slo_targets: z.record(z.string(), strict({ ttft_ms: millis, itl_ms: millis, e2e_ms: millis })).default({}),
-})
+});
+
+/** With `inference_perf` in place of clients and their rate; what it stands for is checked as if it had been written. */
+const EXPANDED = z
+  .looseObject({ clients: z.unknown().optional(), inference_perf: INFERENCE_PERF })
+  .refine(({ clients }) => clients === undefined, {
+    path: ["clients"],
+    error: "expected no clients beside inference_perf, which stands for them",
+  })
+  .transform(({ inference_perf, ...rest }) => ({
+    aggregate_rate: 0,
+    ...rest,
+    ...inferencePerfClients(inference_perf),
+  }));
+
+const hasInferencePerf = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && "inference_perf" in value;
+
+export const BLIS_SPEC = z
+  .unknown()
+  .transform((value, context) => {
+    if (!hasInferencePerf(value)) return value;
+    const expanded = EXPANDED.safeParse(value);
+    if (expanded.success) return expanded.data as unknown;
+    context.issues.push(...expanded.error.issues.map((issue) => ({ ...issue, input: value }) as never));
+    return z.NEVER;
+  })
+  .pipe(SPEC)
   .refine((spec) => spec.num_requests > 0 || spec.horizon > 0, {
     path: ["num_requests"],
     error: "expected num_requests or horizon above 0, or the workload would never end",

@@ -46,7 +46,8 @@ export function* blisRequests(spec: BlisSpec, optionSeed: number, report: Import
     yield* conversation(next, Math.min(rounds, room), conversations, groups, report);
     conversations++;
     next.usersLeft--;
-    next.at = users ? (next.usersLeft > 0 ? next.at : Infinity) : next.nextAt();
+    if (users) next.at = next.usersLeft > 0 ? next.at : Infinity;
+    else next.at = next.client.reasoning?.multi_turn?.single_session === true ? Infinity : next.nextAt();
   }
 }
 

@@ -104,3 +104,35 @@ test("what is wrong or unknown is refused with its path", () => {
       (error) => error instanceof ImportError && message.test(error.message),
     );
 });
+
+test("inference_perf stands for a client a stage and user, who share system prompts at the stages' rates", () => {
+  const shared_prefix = {
+    num_unique_system_prompts: 3,
+    num_users_per_system_prompt: 5,
+    system_prompt_len: 96,
+    question_len: 40,
+    output_len: 9,
+  };
+  const stages = [
+    { rate: 8, duration: 100 },
+    { rate: 20, duration: 50 },
+  ];
+  const spec = { version: "1", seed: 42, inference_perf: { stages, shared_prefix } };
+  const requests = generate(spec);
+  const inFirst = requests.filter(({ arrivalMicros }) => arrivalMicros < 100e6).length;
+  // 800 and 1,000 expected; six standard deviations.
+  assert.ok(Math.abs(inFirst - 800) < 170 && Math.abs(requests.length - inFirst - 1_000) < 190, `${inFirst}`);
+  assert.ok(requests.every(({ promptTokens, outputTokens }) => promptTokens === 136 && outputTokens === 9));
+  assert.equal(new Set(requests.map(({ blockIds }) => blockIds![5])).size, 3, "system prompts");
+  assert.equal(new Set(requests.map(({ tenant }) => tenant)).size, 3);
+  assert.ok(requests.at(-1)!.arrivalMicros < 150e6);
+  const chats = { ...shared_prefix, enable_multi_turn_chat: true };
+  const turns = generate({ ...spec, inference_perf: { stages, shared_prefix: chats } });
+  assert.equal(turns.length, 1_800, "exactly the stages' requests");
+  assert.equal(new Set(turns.map(({ session }) => session)).size, 30, "one conversation a stage and user");
+  assert.deepEqual([...new Set(turns.map(({ thinkMicros }) => thinkMicros))], [undefined, 1_875_000, 750_000]);
+  const wrong = { ...spec, clients: [CLIENT] };
+  assert.throws(() => generate(wrong), /clients: expected no clients beside inference_perf/);
+  const unknown = { ...spec, inference_perf: { stages, shared_prefix: { ...shared_prefix, question: 1 } } };
+  assert.throws(() => generate(unknown), /inference_perf\.shared_prefix: unknown key question; accepted: num_unique/);
+});
