@@ -9,8 +9,10 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   replay: async () => (await import("./replay.ts")).replayCommand(),
   "what-if": async () => (await import("./what-if/what-if.ts")).whatIfCommand(),
   tune: async () => (await import("./tune/tune.ts")).tuneCommand(),
-  "gepa-evaluate": async () => (await import("./evaluate/evaluate.ts")).gepaEvaluateCommand(),
-  "openevolve-evaluate": async () => (await import("./evaluate/evaluate.ts")).openevolveEvaluateCommand(),
+  evaluate: async () => (await import("./evaluate/evaluate.ts")).evaluateCommand(),
+  "gepa-evaluate": async () => (await import("./evaluate/evaluate.ts")).evaluateCommand("gepa-evaluate", "gepa"),
+  "openevolve-evaluate": async () =>
+    (await import("./evaluate/evaluate.ts")).evaluateCommand("openevolve-evaluate", "openevolve"),
   sweep: async () => (await import("./sweep/sweep.ts")).sweepCommand(),
   trace: async () => (await import("./trace/trace.ts")).traceCommand(),
   calibrate: async () => (await import("./calibrate/calibrate.ts")).calibrateCommand(),

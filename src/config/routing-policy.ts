@@ -8,12 +8,13 @@ export const ROUTING_SCHEMA = z.discriminatedUnion("type", [
     type: z.literal("weighted-scoring"),
     params: z
       .strictObject({
-        cache_affinity_weight: weight.default(3),
-        queue_depth_weight: weight.default(2),
-        kv_utilization_weight: weight.default(0),
-        load_balance_weight: weight.default(0),
-        prefix_match_bonus: weight.default(0),
+        cache_affinity_weight: weight,
+        queue_depth_weight: weight,
+        kv_utilization_weight: weight,
+        load_balance_weight: weight,
+        prefix_match_bonus: weight,
       })
+      .partial()
       .prefault({}),
   }),
   z.strictObject({ type: z.literal("profile"), params: z.strictObject({ name: z.string().min(1) }) }),
@@ -22,19 +23,27 @@ export const ROUTING_SCHEMA = z.discriminatedUnion("type", [
   ),
 ]);
 
+/** Names of weights in a policies file, and the scorers that they are. */
+export const WEIGHT_SCORERS = {
+  cache_affinity_weight: "prefix-affinity",
+  queue_depth_weight: "queue-depth",
+  kv_utilization_weight: "kv-utilization",
+  load_balance_weight: "load-balance",
+  prefix_match_bonus: "prefix-held",
+} as const;
+
+/** Where no weight is given; one that is given is not joined by others that were not. */
+const WEIGHTS_DEFAULT = { cache_affinity_weight: 3, queue_depth_weight: 2 };
+
 export function routingOf(given: z.output<typeof ROUTING_SCHEMA>): Policy {
   switch (given.type) {
     case "profile":
       return { policy: given.params.name, scorers: undefined };
     case "weighted-scoring": {
-      const { params } = given;
-      const weights = [
-        { name: "prefix-affinity", weight: params.cache_affinity_weight },
-        { name: "queue-depth", weight: params.queue_depth_weight },
-        { name: "kv-utilization", weight: params.kv_utilization_weight },
-        { name: "load-balance", weight: params.load_balance_weight },
-        { name: "prefix-held", weight: params.prefix_match_bonus },
-      ];
+      const params = Object.keys(given.params).length === 0 ? WEIGHTS_DEFAULT : given.params;
+      const weights = Object.entries(WEIGHT_SCORERS).map(([key, name]) => {
+        return { name, weight: (params as Readonly<Record<string, number | undefined>>)[key] ?? 0 };
+      });
       return { policy: "weighted", scorers: weights.filter((one) => one.weight > 0) };
     }
     case "round-robin":

@@ -37,8 +37,8 @@ const priority = z.discriminatedUnion("type", [
     type: z.literal("slo-based"),
     params: z
       .strictObject({
-        realtime_score: score.optional(),
-        batch_score: score.optional(),
+        realtime_score: score.default(100),
+        batch_score: score.default(10),
         default_score: score.default(50),
         scores,
       })
@@ -200,10 +200,8 @@ function priorityOf(given: z.output<typeof priority>): PrioritySpec {
       return { type: given.type, score: given.params.score };
     case "slo-based": {
       const { realtime_score, batch_score, default_score, scores } = given.params;
-      const named = {
-        ...(realtime_score !== undefined && { realtime: realtime_score }),
-        ...(batch_score !== undefined && { batch: batch_score }),
-      };
+      // `critical` is what version 2 of BLIS's workloads calls realtime.
+      const named = { realtime: realtime_score, critical: realtime_score, batch: batch_score };
       return { type: given.type, scores: { ...named, ...scores }, defaultScore: default_score };
     }
     case "tenant-priority":

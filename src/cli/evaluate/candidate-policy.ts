@@ -2,7 +2,9 @@ import * as z from "zod";
 import { ConfigError } from "#config/config-error.ts";
 import { checkShape, problemLine, unknownWord } from "#config/problem.ts";
 import { profileOfPolicy } from "#config/policy-config.ts";
-import { loadProfile } from "#config/profile-file.ts";
+import { loadProfile, type NamedProfile } from "#config/profile-file.ts";
+import type { ProfileSignals } from "#config/profile-signals.ts";
+import { WEIGHT_SCORERS } from "#config/routing-policy.ts";
 import { POLICY_SECTIONS, policiesFrom } from "#config/simulation-policies.ts";
 import { CHANGES, type CandidateChange, candidateChange } from "./candidate-change.ts";
 import { CATALOG } from "#core/catalog.ts";
@@ -15,9 +17,16 @@ export interface AskedPolicy {
   readonly id: string;
   /** Why it cannot be evaluated, in place of a policy. */
   readonly spec: ProfileSpec | { readonly problems: readonly string[] };
+  /** What its profile is made for; undefined where it states nothing. */
+  readonly signals?: ProfileSignals | undefined;
   /** What it changes beside its profile; undefined for nothing. */
   readonly change?: CandidateChange | undefined;
 }
+
+/** What candidates change that have neither a profile nor weights of a policies file. */
+export const BASE_PROFILE = "gnomon-weighted";
+/** A policies file's weighted scoring before it has a weight. */
+const NO_WEIGHTS: ProfileSpec = { filters: [], scorers: [], picker: { plugin: "max-score", parameters: {} } };
 
 /** Candidates of one batch at most. */
 const BATCH_MAX = 1_000;
@@ -32,17 +41,14 @@ const BATCH = z.strictObject({ candidates: z.array(z.unknown()).min(1).max(BATCH
 
 /** Names of weights that frameworks' examples use, and the scorers that they are. */
 const WEIGHT_NAMES: Readonly<Record<string, string>> = {
-  "routing.cache_affinity_weight": "prefix-affinity",
+  ...Object.fromEntries(Object.entries(WEIGHT_SCORERS).map(([key, name]) => [`routing.${key}`, name])),
   "routing.prefix_affinity_weight": "prefix-affinity",
-  "routing.load_balance_weight": "load-balance",
-  "routing.queue_depth_weight": "queue-depth",
-  "routing.kv_utilization_weight": "kv-utilization",
-  "routing.prefix_match_bonus": "prefix-held",
 };
 
 /** What candidates change that state nothing else: a profile by name, and sections of a policies file. */
 export interface CandidateBase {
-  readonly profile: string;
+  /** Where it is left out: of candidates with weights of a policies file that template alone, of others BASE_PROFILE. */
+  readonly profile?: string | undefined;
   readonly policies?: TemplateSections | undefined;
 }
 
@@ -67,13 +73,16 @@ function askedPolicy(value: unknown, base: CandidateBase, number: number): Asked
   const { policy_id: id = fallback, profile, policies: given, parameters = {} } = checked.value;
   try {
     const { routing, ...policies } = { ...base.policies, ...given };
-    const from = fromProfile(profile, given?.["routing"] ?? (profile === undefined ? routing : undefined), base);
+    const isTemplate = Object.keys(parameters).some((path) => Object.hasOwn(WEIGHT_NAMES, path));
+    const section = given?.["routing"] ?? (profile === undefined ? routing : undefined);
+    const from = fromProfile(profile ?? base.profile ?? (isTemplate ? NO_WEIGHTS : BASE_PROFILE), section, profile);
     const own = Object.entries(parameters).filter(([path]) => !CHANGES.has(path.slice(0, path.indexOf("."))));
     for (const name of Object.keys(policies))
       if (!POLICY_SECTIONS.has(name))
         throw new ConfigError([`policies: ${unknownWord("section", name, [...POLICY_SECTIONS])}`]);
     const change = candidateChange(parameters, policies);
-    return { id, spec: withParameters(from, Object.fromEntries(own)), ...(change && { change }) };
+    const spec = withParameters(from.spec, Object.fromEntries(own));
+    return { id, spec, signals: from.signals, ...(change && { change }) };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return { id, spec: { problems: error.lines } };
@@ -89,22 +98,24 @@ function wrapped(value: unknown): unknown {
   return keys.every((key) => POLICY_SECTIONS.has(key)) ? { policies: value } : value;
 }
 
-/** The profile that a candidate names, has, or gets by a section `routing`; that of the base without. */
+/** The profile that a candidate names, has, or gets by a section `routing`, beside which it may have none itself. */
 function fromProfile(
-  profile: string | Readonly<Record<string, unknown>> | undefined,
+  profile: string | Readonly<Record<string, unknown>> | ProfileSpec,
   routing: unknown,
-  base: CandidateBase,
-) {
-  if (profile !== undefined && routing !== undefined)
+  own: unknown,
+): Pick<NamedProfile, "spec" | "signals"> {
+  if (own !== undefined && routing !== undefined)
     throw new ConfigError(["profile: expected to be alone, got it together with policies.routing"]);
-  if (typeof profile === "object") return inlineSpec(profile);
-  if (routing === undefined) return loadProfile(profile ?? base.profile).spec;
-  const { routing: policy } = policiesFrom({ routing }, (problem) => problemLine(problem));
-  return profileOfPolicy(policy!, { policy: "routing", scorers: "routing" }).spec;
+  if (routing !== undefined) {
+    const { routing: policy } = policiesFrom({ routing }, (problem) => problemLine(problem));
+    return profileOfPolicy(policy!, { policy: "routing", scorers: "routing" });
+  }
+  if (profile === NO_WEIGHTS) return { ...loadProfile("weighted"), spec: NO_WEIGHTS };
+  return typeof profile === "string" ? loadProfile(profile) : { spec: inlineSpec({ ...profile }) };
 }
 
 function inlineSpec(profile: Readonly<Record<string, unknown>>): ProfileSpec {
-  const { name: _name, summary: _summary, source: _source, ...spec } = profile;
+  const { name: _name, summary: _summary, source: _source, signals: _signals, ...spec } = profile;
   const problems = checkProfile(spec);
   if (problems.length > 0) throw new ConfigError(problems.map(({ path, message }) => `profile.${path}: ${message}`));
   return completeProfile(spec as unknown as PartialProfile);

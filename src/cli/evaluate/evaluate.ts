@@ -11,12 +11,13 @@ import { runCandidate, type Scenario, type Setting } from "#shadow/question/cand
 import { OBJECTIVES, type ObjectiveName } from "#core/objective-names.ts";
 import { objectiveNamed } from "#shadow/tune/objective.ts";
 import { whole } from "../flag-number.ts";
+import { gaugesOf } from "../profile-gauges.ts";
 import { addTrafficFlags } from "../rollout/traffic-flags.ts";
 import { type SloFlags, sloOptions, sloTargets } from "../tune/slo-targets.ts";
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
 import { ownTrafficOf } from "../rollout/own-traffic.ts";
 import { type CandidateChange, scenarioOf } from "./candidate-change.ts";
-import { type AskedPolicy, askedPolicies, type CandidateBase } from "./candidate-policy.ts";
+import { type AskedPolicy, askedPolicies, BASE_PROFILE, type CandidateBase } from "./candidate-policy.ts";
 import { IsolatedEvaluations } from "./isolated-evaluation.ts";
 import { setOptionsFromFile } from "./option-file.ts";
 import { failedReport, type PolicyReport, policyReport } from "./policy-report.ts";
@@ -27,7 +28,8 @@ interface EvaluateFlags extends TrafficFlags, SloFlags {
   readonly config?: string;
   readonly candidate?: string;
   readonly policyConfig?: string;
-  readonly profile: string;
+  readonly profile?: string;
+  readonly form: Form;
   readonly objective: ObjectiveName;
   readonly timeout: number;
   readonly heap: number;
@@ -39,33 +41,35 @@ const STDIN_CHARS_MAX = 16 * 1024 * 1024;
 const TIMEOUT_SECONDS_DEFAULT = 60;
 const HEAP_MEGABYTES_DEFAULT = 2_048;
 
-/** Evaluates candidates for GEPA: a score and feedback for each. */
-export function gepaEvaluateCommand(): Command {
-  return evaluateCommand(
-    "gepa-evaluate",
-    "Evaluate candidate policies for GEPA: a score and a textual reflection for each, as JSON.",
-    (reports) => ({
-      scores: reports.map(({ score }) => score),
-      outputs: reports,
-      feedback: reports.map(({ reflection }) => reflection),
-    }),
-  );
-}
+/** What frameworks take: GEPA a score and feedback of each candidate, OpenEvolve metrics with a combined score. */
+const FORMS = {
+  gepa: (reports: readonly PolicyReport[]): object => ({
+    scores: reports.map(({ score }) => score),
+    outputs: reports,
+    feedback: reports.map(({ reflection }) => reflection),
+  }),
+  openevolve: (reports: readonly PolicyReport[]): object => {
+    const all = reports.map((report) => ({
+      metrics: { combined_score: report.score, ...report.sim_fitness, ...featuresOf(report) },
+      artifacts: { reflection: report.reflection, ...(report.error !== "" && { error: report.error }) },
+      ...report,
+    }));
+    return { results: all, ...(all.length === 1 && all[0]) };
+  },
+} as const;
 
-/** Evaluates candidates for OpenEvolve: metrics with a combined score, and artifacts. */
-export function openevolveEvaluateCommand(): Command {
-  return evaluateCommand(
-    "openevolve-evaluate",
-    "Evaluate candidate policies for OpenEvolve: metrics with a combined score, and artifacts, as JSON.",
-    (reports) => {
-      const all = reports.map((report) => ({
-        metrics: { combined_score: report.score, ...report.sim_fitness, ...featuresOf(report) },
-        artifacts: { reflection: report.reflection, ...(report.error !== "" && { error: report.error }) },
-        ...report,
-      }));
-      return { results: all, ...(all.length === 1 && all[0]) };
-    },
-  );
+type Form = keyof typeof FORMS;
+
+/** Evaluates candidate policies for a framework that evolves them; `form` is what --form is by default. */
+export function evaluateCommand(name = "evaluate", form: Form = "gepa"): Command {
+  const command = new Command(name)
+    .description(
+      name === "evaluate"
+        ? "Evaluate candidate policies for frameworks that evolve them: a score and a reflection for each, as JSON."
+        : `The same as evaluate --form ${form}.`,
+    )
+    .addOption(new Option("--form <framework>", "form of the answer").choices(Object.keys(FORMS)).default(form));
+  return withAction(withCandidates(command));
 }
 
 /** What candidates may differ in (OpenEvolve's feature_dimensions), beside the fitness itself. */
@@ -75,13 +79,8 @@ function featuresOf({ sim_metrics }: PolicyReport): Record<string, number> {
 
 const FEATURES = ["imbalance", "replica_hours", "requests_per_second"];
 
-function evaluateCommand(
-  name: string,
-  description: string,
-  shape: (reports: readonly PolicyReport[]) => object,
-): Command {
-  const command = new Command(name)
-    .description(description)
+function withCandidates(command: Command): Command {
+  command
     .argument(
       "[trace]",
       "folder that --record wrote, a recorded workload (Mooncake, Bailian, Azure, WEKA, LMCache, token ids) or a specification of one",
@@ -99,8 +98,8 @@ function evaluateCommand(
     )
     .option(
       "--profile <name>",
-      "profile that dotted parameters apply to, unless a candidate names another",
-      "gnomon-weighted",
+      `profile that dotted parameters change, unless a candidate names another (default: ${BASE_PROFILE}; of routing.* ` +
+        "weights those alone)",
     )
     .addOption(
       new Option("--objective <name>", "what the score measures").choices(OBJECTIVES).default("e2e-mean" as const),
@@ -109,14 +108,18 @@ function evaluateCommand(
     .option("--heap <megabytes>", "maximum memory of one evaluation", whole(64, 65_536), HEAP_MEGABYTES_DEFAULT)
     .option("--threads <n>", "concurrent evaluations (default: as many as there are cores)", whole(1, 256));
   for (const option of sloOptions()) command.addOption(option);
-  return addTrafficFlags(command).action(async (trace: string | undefined) => {
+  return addTrafficFlags(command);
+}
+
+function withAction(command: Command): Command {
+  return command.action(async (trace: string | undefined) => {
     const { config } = command.opts<EvaluateFlags>();
     if (config !== undefined) setOptionsFromFile(command, config);
     const flags = command.opts<EvaluateFlags>();
     if ((trace === undefined) === (flags.workload === undefined))
       throw new ConfigError(["expected one trace or workload, as the argument or as --workload"]);
     const reports = await reportsOf(trace ?? flags.workload!, flags);
-    process.stdout.write(`${JSON.stringify(shape(reports))}\n`);
+    process.stdout.write(`${JSON.stringify(FORMS[flags.form](reports))}\n`);
   });
 }
 
@@ -131,11 +134,13 @@ async function reportsOf(path: string, flags: EvaluateFlags): Promise<PolicyRepo
   const ground = { objective, base: runCandidate(setting, inForce) };
   const limits = { timeoutMillis: 1000 * flags.timeout, heapMegabytesMax: flags.heap };
   const evaluations = new IsolatedEvaluations(setting, ground, limits);
-  const report = async ({ id, spec, change }: AskedPolicy): Promise<PolicyReport> => {
+  const report = async ({ id, spec, signals, change }: AskedPolicy): Promise<PolicyReport> => {
     if ("problems" in spec) return failedReport(id, spec.problems.join("; "));
     const scenario = change && scenarioFor(change, setting);
     if (typeof scenario === "string") return failedReport(id, scenario);
-    const attempt = await evaluations.run({ name: id, spec, scenario });
+    // --scrape-interval is that of all, as the setting has it.
+    const gauges = signals && flags.scrapeInterval === undefined ? gaugesOf(signals) : undefined;
+    const attempt = await evaluations.run({ name: id, spec, scenario, gauges });
     return attempt.ok
       ? policyReport({ id, spec, change }, inForce.name, objective, attempt.evaluation)
       : failedReport(id, attempt.error);
@@ -173,7 +178,7 @@ function candidatesOf({ candidate, policyConfig, profile }: EvaluateFlags): Aske
 }
 
 /** What a policies file, or a bundle of BLIS, states for all candidates. */
-function baseOf(file: string, document: unknown, profile: string): CandidateBase {
+function baseOf(file: string, document: unknown, profile: string | undefined): CandidateBase {
   if (!isBundle(document)) return { profile, policies: document as TemplateSections };
   const { sections, routing } = bundleSections(document, (problem) => problemLine(problem));
   return { profile: routing === undefined ? profile : resolve(file), policies: sections };

@@ -4,12 +4,24 @@ import { replicaHoursOf } from "#shadow/question/cost.ts";
 import { figuresOf } from "#shadow/question/figures.ts";
 import { clustersOf } from "#shadow/tune/clusters.ts";
 import { type GainParts, gainParts } from "#shadow/tune/gain-parts.ts";
-import { gainBetween, isShare, lossesOf, lossOf, type Losses, type Objective } from "#shadow/tune/objective.ts";
+import {
+  gainBetween,
+  isShare,
+  lossesOf,
+  lossOf,
+  type Losses,
+  type Objective,
+  unansweredFactor,
+} from "#shadow/tune/objective.ts";
 
 /** What one simulation of a policy came to. Plain data. */
 export interface Evaluation {
   readonly loss: number;
   readonly completed: number;
+  /** Under the profile in force, and of how many. */
+  readonly completedBefore: number;
+  readonly requests: number;
+  readonly promptTokensMean: number;
   readonly imbalance: number;
   readonly requestsPerSecond: number;
   /** Hours of all endpoints until the last request was over, and those under the profile in force. */
@@ -17,6 +29,7 @@ export interface Evaluation {
   readonly replicaHoursBefore: number;
   /** Against the profile in force, on the same requests. */
   readonly gain: number;
+  /** Of the requests that both answered. */
   readonly parts: GainParts;
   readonly ttftMicros: ReturnType<typeof figuresOf>;
   readonly tpotMicros: ReturnType<typeof figuresOf>;
@@ -29,35 +42,42 @@ export interface Ground {
   readonly base: CandidateOutcome;
 }
 
-/** How much more a loss counts where nobody was answered. */
-const UNANSWERED_WEIGHT = 10;
+function promptTokensMean({ workload }: Setting): number {
+  let sum = 0;
+  for (const { promptTokens } of workload) sum += promptTokens;
+  return sum / Math.max(1, workload.length);
+}
 
-/** A policy must not win by answering less; of shares what was not answered is missed already. */
-function unansweredFactor(objective: Objective, { completed }: CandidateOutcome, { workload }: Setting): number {
-  if (isShare(objective)) return 1;
-  return 1 + UNANSWERED_WEIGHT * (1 - completed / Math.max(1, workload.length));
+function answered({ e2eMicros }: CandidateOutcome, row: number): boolean {
+  return !Number.isNaN(e2eMicros[row]!);
 }
 
 export function evaluate(setting: Setting, { objective, base }: Ground, candidate: Candidate): Evaluation {
   const outcome = runCandidate(setting, candidate);
   const own = (one: CandidateOutcome): Losses => lossesOf(objective, setting.workload, one);
   const losses = { before: own(base), after: own(outcome) };
-  const [before, after] = [
-    lossOf(objective, losses.before) * unansweredFactor(objective, base, setting),
-    lossOf(objective, losses.after) * unansweredFactor(objective, outcome, setting),
-  ];
+  const requests = setting.workload.length;
+  const both = Uint8Array.from(losses.after, (_, row) => Number(answered(base, row) && answered(outcome, row)));
+  // Of times, those of the same requests: few that are answered among many that are refused are answered at once.
+  const rows = (one: Losses): Losses => (isShare(objective) ? one : one.filter((_, row) => both[row] === 1));
+  const lossIn = (one: CandidateOutcome, own: Losses): number =>
+    lossOf(objective, rows(own)) * unansweredFactor(objective, one.completed / Math.max(1, requests));
+  const [before, after] = [lossIn(base, losses.before), lossIn(outcome, losses.after)];
   return {
     loss: after,
     completed: outcome.completed,
+    completedBefore: base.completed,
+    requests,
+    promptTokensMean: promptTokensMean(setting),
     imbalance: outcome.imbalance,
     requestsPerSecond: outcome.completed / Math.max(1e-6, outcome.endedMicros / 1e6),
     replicaHours: replicaHoursOf(outcome, candidate.scenario?.endpoints?.length ?? setting.endpoints.length),
     replicaHoursBefore: replicaHoursOf(base, setting.endpoints.length),
-    gain: gainBetween(objective, before, after),
+    gain: both.includes(1) || isShare(objective) ? gainBetween(objective, before, after) : -Number.MAX_VALUE,
     parts: gainParts({
       workload: setting.workload,
       clusters: clustersOf(setting.workload),
-      counts: new Uint8Array(setting.workload.length).fill(1),
+      counts: both,
       endpoints: setting.endpoints.map(({ id }) => id),
       before: base,
       after: outcome,

@@ -51,7 +51,7 @@ export function policyReport(
     sim_metrics: metrics,
     config_for_deployment: deployed ?? { name: id, ...spec, ...deployedChange(change) },
     deployable_by: deployed === undefined ? "gnomon" : "llm-d",
-    reflection: reflectionOf(inForce, objective, evaluation),
+    reflection: [verdictOf(inForce, objective, evaluation, change), reflectionOf(objective, evaluation)].join("\n"),
     error: "",
   };
 }
@@ -90,13 +90,15 @@ function scoreOf(objective: Objective, evaluation: Evaluation): number {
   return 1 / Math.max(1e-9, 1 - gain);
 }
 
-/** BLIS's scales: latencies 1 / (1 + milliseconds), throughput r / (r + 100), the others as they are. */
+/** BLIS's scales: latencies 1 / (1 + milliseconds), times the part of the requests that has one; throughput r / (r + 100), the others as they are. */
 function fitnessOf(
   objective: Objective,
-  { loss, requestsPerSecond, parts }: Evaluation,
+  { loss, requestsPerSecond, parts, completed, requests }: Evaluation,
   metrics: Readonly<Record<string, number>>,
 ): Record<string, number> {
-  const latency = (name: string) => 1 / (1 + (metrics[name] ?? Infinity));
+  const answered = completed / Math.max(1, requests);
+  // No latency is what a refused request had.
+  const latency = (name: string) => answered / (1 + (metrics[name] ?? Infinity));
   return {
     throughput: requestsPerSecond / (requestsPerSecond + 100),
     mean_ttft: latency("ttft_mean_ms"),
@@ -105,6 +107,7 @@ function fitnessOf(
     mean_e2e: latency("e2e_mean_ms"),
     p99_e2e: latency("e2e_p99_ms"),
     cache_hit_rate: parts.hitRatio.after,
+    answered,
     ...(isShare(objective) && { slo_attainment: 1 - loss }),
   };
 }
@@ -134,8 +137,44 @@ function metricsOf(evaluation: Evaluation): Record<string, number> {
 
 const CAUSES_MAX = 3;
 
-function reflectionOf(inForce: string, objective: Objective, { gain, parts, imbalance }: Evaluation): string {
+/** Below it a gain is no figure any more. */
+const GAIN_SHOWN_MIN = -10;
+
+/** Whether it is better, and before all else whether it answers less. */
+function verdictOf(
+  inForce: string,
+  objective: Objective,
+  { gain, completed, completedBefore, requests, promptTokensMean }: Evaluation,
+  change: CandidateChange | undefined,
+): string {
   const unit = isShare(objective) ? " of all requests met their targets more" : "";
+  const gains = gain < GAIN_SHOWN_MIN ? "is far worse" : `gains ${signedPercent(gain)}${unit}`;
+  const verdict = `Against ${inForce} this policy ${gains}.`;
+  if (completed >= completedBefore) return verdict;
+  const share = (count: number): string => percent(count / Math.max(1, requests));
+  const admission = typeOf(change?.admission?.section);
+  const named = typeof admission === "string" ? `, ${admission},` : "";
+  const cost =
+    admission === "token-bucket"
+      ? `, where a request costs its prompt's tokens (${promptTokensMean.toFixed(0)} on average) unless its cost is requests`
+      : "";
+  const why = change?.admission === undefined ? "" : ` Its admission${named} refuses others${cost}.`;
+  return (
+    `${verdict} It answers ${completed} of ${requests} requests (${share(completed)}), ${inForce} ${share(completedBefore)}: ` +
+    `${requests - completed} get no answer, which counts against it.${why} What follows is of the requests that both answered.`
+  );
+}
+
+/** Of a policies file's section; a configuration's has none. */
+function typeOf(section: object | undefined): unknown {
+  return section !== undefined && "type" in section ? section.type : undefined;
+}
+
+/** Below this share of what the profile in force answers, fewer requests are why the others are served sooner. */
+const ALIKE_MIN = 0.9;
+
+function reflectionOf(objective: Objective, evaluation: Evaluation): string {
+  const { gain, parts, imbalance, completed, completedBefore } = evaluation;
   const figures = (["ttftMicros", "tpotMicros", "e2eMicros"] as const).flatMap((metric) => {
     const [before, after] = [parts.figures.before[metric], parts.figures.after[metric]];
     if (before === undefined || after === undefined) return [];
@@ -147,20 +186,22 @@ function reflectionOf(inForce: string, objective: Objective, { gain, parts, imba
     isShare(objective)
       ? `${percent(1 - one.before)} -> ${percent(1 - one.after)} met their targets`
       : `${millis(one.before)} -> ${millis(one.after)} ms`;
-  const groups = [...parts.byPrompt, ...parts.byTurn].toSorted((a, b) => a.share * gain - b.share * gain);
+  const isAlike = completed >= ALIKE_MIN * completedBefore;
+  const groups = (isAlike ? [...parts.byPrompt, ...parts.byTurn] : []).toSorted(
+    (a, b) => a.share * gain - b.share * gain,
+  );
   const [worst] = groups;
   const best = groups.at(-1);
   const busiest = parts.byEndpoint.toSorted((a, b) => b.requestsAfter - a.requestsAfter)[0];
   const all = parts.byEndpoint.reduce((sum, one) => sum + one.requestsAfter, 0);
   const lines = [
-    `Against ${inForce} this policy gains ${signedPercent(gain)}${unit}.`,
-    `${figures.join("; ")}.`,
+    ...(figures.length === 0 ? [] : [`${figures.join("; ")}.`]),
     `Cached prompt tokens ${percent(parts.hitRatio.before)} -> ${percent(parts.hitRatio.after)}; most in flight at one endpoint over the mean ${imbalance.toFixed(2)}; the busiest endpoint got ${percent((busiest?.requestsAfter ?? 0) / Math.max(1, all))} of the requests.`,
     ...(best === undefined ? [] : [`It helps most: ${best.label} (${best.requests} requests): ${text(best)}.`]),
     ...(worst === undefined || worst === best
       ? []
       : [`It helps least or harms: ${worst.label} (${worst.requests} requests): ${text(worst)}.`]),
-    ...parts.causes
+    ...(isAlike ? parts.causes : [])
       .slice(0, CAUSES_MAX)
       .map((one) => `${one.requests} requests ${causeWords(one)}: E2E ${signedMillisOf(one.e2eChangeMicros)}.`),
   ];

@@ -56,7 +56,7 @@ export interface SimulateFlags extends RouterFlags, AutoscaleFlags, Architecture
   readonly fitnessWeights?: string;
   readonly traceLevel: "none" | "decisions";
   readonly counterfactualK: number;
-  readonly counterfactualDecisions: number;
+  readonly counterfactualDecisions?: number;
   readonly summarizeTrace: boolean;
   readonly signals: "scrape" | "at-decision" | "oracle";
   readonly scrapeInterval?: number;
@@ -146,7 +146,8 @@ function addClusterFlags(to: FlagAdder): void {
   to.number("--kv-transfer-base <micros>", "of every transfer", atLeastZero(1e9), 10);
   to.list(LOSE_FLAG, LOSE_MEANING, lostEndpoints);
   for (const option of [...hedgeOptions(), ...removedWeights(), setOption()]) to.option(option);
-  to.choice("--scheduler <policy>", "order of an engine's queue", SCHEDULER_POLICIES);
+  const order = "order of an engine's queue (default: the engine's; with priorities priority-fcfs)";
+  to.choice("--scheduler <policy>", order, SCHEDULER_POLICIES);
 }
 
 function addWorkloadFlags(to: FlagAdder): void {
@@ -223,8 +224,8 @@ function addResultFlags(to: FlagAdder): void {
     whole(0, 100),
     0,
   );
-  const retried = "decisions whose other candidates are tried, each by simulating the rest again";
-  to.number("--counterfactual-decisions <count>", retried, whole(0, 10_000), 0);
+  const retried = "decisions whose other candidates are tried, the rest simulated again (default: up to 50, by size)";
+  to.number("--counterfactual-decisions <count>", retried, whole(0, 10_000));
   to.flag("--summarize-trace", "print where requests went and why");
   to.add("--results-path <file>", "write the results there as JSON");
   to.add("--requests-path <file>", "write every request's outcome there, a JSON line each");

@@ -9,6 +9,8 @@ import {
   type SimulationPolicies,
 } from "#config/simulation-policies.ts";
 import { readYamlFile } from "#config/yaml-file.ts";
+import type { PrioritySpec } from "#core/priority/create.ts";
+import type { SchedulerPolicy } from "#engine/config.ts";
 import { scalePolicyOf } from "../autoscale-flags.ts";
 import type { SimulateFlags } from "./simulate-flags.ts";
 
@@ -29,14 +31,20 @@ export function policiesOf(flags: SimulateFlags): SimulatePolicies {
   if (admissionBucketSize !== undefined && admissionPolicy === undefined)
     throw new ConfigError(["--admission-bucket-size: expected with --admission-policy token-bucket, got it alone"]);
   const file = policyConfig === undefined ? NONE : readPolicies(policyConfig);
+  const priority = priorityPolicy === undefined ? file.priority : priorityByName(priorityPolicy);
   return {
     profile: profileOf(flags, file.routing),
     admission: admissionPolicy === undefined ? file.admission : admissionByName(admissionPolicy, admissionBucketSize),
-    priority: priorityPolicy === undefined ? file.priority : priorityByName(priorityPolicy),
-    scheduler: scheduler ?? file.scheduler,
+    priority,
+    scheduler: scheduler ?? file.scheduler ?? schedulerFor(priority),
     preemption: file.preemption,
     autoscale: autoscaleFrom(flags, file.autoscale),
   };
+}
+
+/** Priorities that differ are for engines that go by them; where nothing is stated of their queues, they do. */
+function schedulerFor(priority: PrioritySpec | undefined): SchedulerPolicy | undefined {
+  return priority === undefined || priority.type === "constant" ? undefined : "priority-fcfs";
 }
 
 /** Where it is asked for, by a flag or by a file; with a flag alone, the threshold policy. */

@@ -40,9 +40,11 @@ function more({ fitness, summary, counterfactuals }: Extras): string[] {
   if (summary !== undefined) {
     const reasons = Object.entries(summary.reasons).map(([reason, count]) => `${count} ${reason}`);
     lines.push(`${"decisions".padEnd(12)} ${summary.totalDecisions}, by ${reasons.join(", ")}`);
-    lines.push(
-      `${"score regret".padEnd(12)} ${summary.meanScoreRegret.toFixed(4)} mean, ${summary.maxScoreRegret.toFixed(4)} max`,
-    );
+    // Whoever takes the best score has none, whatever the outcome is.
+    if (summary.maxScoreRegret > 0) {
+      const { meanScoreRegret: mean, maxScoreRegret: most } = summary;
+      lines.push(`${"score regret".padEnd(12)} ${mean.toFixed(4)} mean, ${most.toFixed(4)} max`);
+    }
   }
   if (counterfactuals !== undefined && counterfactuals.length > 0) {
     const worse = counterfactuals.filter(({ regretMicros }) => regretMicros > 0).length;

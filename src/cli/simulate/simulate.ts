@@ -23,7 +23,7 @@ export function simulateCommand(): Command {
   return addSimulateFlags(command).action(async (flags: SimulateFlags) => {
     checkOutputFile("--results-path", flags.resultsPath);
     checkOutputFile("--requests-path", flags.requestsPath);
-    const { result, results, seconds, cluster } = await simulated(flags, progressLine());
+    const { result, results, seconds, cluster, gauges } = await simulated(flags, progressLine());
     const tokensMax = cluster.engines[0]!.config.modelTokensMax;
     const { "too-long": tooLong } = result.requests;
     if (tooLong > 0)
@@ -35,7 +35,7 @@ export function simulateCommand(): Command {
     if (flags.resultsPath !== undefined) writeWholeFile(flags.resultsPath, text);
     if (flags.requestsPath !== undefined) writeWholeFile(flags.requestsPath, requestLines(result));
     process.stdout.write(flags.json ? text : simulationTable(result, results));
-    process.stderr.write(`${cluster.profile.name}: ${results.signals}\n`);
+    if (flags.signals !== "oracle") process.stderr.write(`${cluster.profile.name}: ${signalsText(gauges)}\n`);
     process.stderr.write(
       `${result.outcomes.length} requests, ${(result.endedAt / MICROS_PER_SECOND).toFixed(1)} simulated seconds in ` +
         `${seconds.toFixed(2)} s, ${result.events} events\n`,
@@ -63,25 +63,37 @@ export async function simulated(flags: SimulateFlags, progress: NonNullable<Simu
   const startedAt = performance.now();
   const result = simulate(options, workload.targets);
   const seconds = (performance.now() - startedAt) / 1000;
+  const retried = retriedOf(flags, result);
   const again = () => ({ ...clusterPlan(flags, set), ...(scaling && { scaling }), arrivals: workload.arrivals() });
   const results = {
     ...resultsOf(result, cluster.profile.name, workload.name),
-    signals: signalsShown(flags, gauges),
+    signals: signalsUsed(flags, gauges),
     fitness: fitnessOf(result.metrics, fitness),
     ...(trace && flags.summarizeTrace && { summary: trace.summary() }),
     ...(trace && traced && { trace: { decisions: trace.decisions, notKept: trace.notKept } }),
-    ...(flags.counterfactualK > 0 &&
-      flags.counterfactualDecisions > 0 && {
-        counterfactuals: counterfactuals(again, flags.counterfactualK, flags.counterfactualDecisions),
-      }),
+    ...(retried > 0 && { counterfactuals: counterfactuals(again, flags.counterfactualK, retried) }),
   };
-  return { result, results, seconds, cluster };
+  return { result, results, seconds, cluster, gauges };
 }
 
-/** What the router knew of engines' gauges. */
-function signalsShown({ signals }: SimulateFlags, gauges: ProfileSignals): string {
-  if (signals === "oracle") return "gauges read at every decision (--signals oracle)";
-  return `${signalsText(gauges)}${signals === "at-decision" ? ", read together at a decision" : ""}`;
+/** Requests that retried decisions simulate together, unless a number of them is asked for; and decisions at most. */
+const RETRIED_REQUESTS = 500_000;
+const RETRIED_MAX = 50;
+
+/** Decisions whose other candidates are tried. The same on every machine. */
+function retriedOf(
+  { counterfactualK, counterfactualDecisions }: SimulateFlags,
+  { outcomes }: SimulationResult,
+): number {
+  if (counterfactualK === 0) return 0;
+  if (counterfactualDecisions !== undefined) return counterfactualDecisions;
+  const most = Math.floor(RETRIED_REQUESTS / Math.max(1, outcomes.length * counterfactualK));
+  return Math.min(RETRIED_MAX, Math.max(1, most));
+}
+
+/** How the router knew engines' gauges. */
+function signalsUsed({ signals: mode }: SimulateFlags, { intervalMillis, delayMillis }: ProfileSignals) {
+  return mode === "oracle" ? { mode } : { mode, intervalMillis, ...(mode === "scrape" && { delayMillis }) };
 }
 
 /** A line to standard error now and then. */

@@ -56,6 +56,8 @@ export class Autoscaler {
     const { at } = signals;
     const { replicas: wanted, reason } = desiredReplicas(policy, signals, have);
     const bounded = Math.min(max, Math.max(min, wanted));
+    // Nobody knows what was wanted before the first look: as many as there are, as Kubernetes takes it.
+    if (this.#wishes.length === 0) this.#wishes.push({ at, replicas: Math.min(max, Math.max(min, have)) });
     const stable = this.#stabilized(at, bounded);
     const target =
       bounded >= have ? Math.min(bounded, have + stepMax) : Math.max(Math.min(have, stable), have - stepMax);
@@ -71,7 +73,7 @@ export class Autoscaler {
   /** The largest wish of the window: what is scaled down to, as the HorizontalPodAutoscaler has it. */
   #stabilized(at: Micros, replicas: number): number {
     const since = at - this.#options.downStabilizationMicros;
-    this.#wishes = this.#wishes.filter((wish) => wish.at >= since && wish.replicas > replicas);
+    this.#wishes = this.#wishes.filter((wish) => wish.at > since && wish.replicas > replicas);
     this.#wishes.push({ at, replicas });
     return this.#wishes[0]!.replicas;
   }

@@ -1,7 +1,7 @@
 import { nameHash, randomFor } from "#core/random.ts";
 import type { Candidate } from "../question/candidate.ts";
 import type { JobPool } from "../question/job-pool.ts";
-import { lossOf, type Objective } from "./objective.ts";
+import { lossOf, type Objective, unansweredFactor } from "./objective.ts";
 import { policyKey, type PolicySpace, variantOf } from "./policy-space.ts";
 
 /** Results of trials by what they are of, so that a search that was interrupted goes on. */
@@ -58,8 +58,6 @@ const VARIANTS = 12;
 /** Rounds without a better one, after which it is taken that there is none. */
 const ROUNDS_WITHOUT_MAX = 4;
 const ROUNDS_MAX = 200;
-/** How much more a loss counts where nobody was answered. */
-const UNANSWERED_WEIGHT = 10;
 /** What counts as better, as part of the loss. */
 const BETTER = 0.003;
 /**
@@ -254,9 +252,8 @@ export class Search {
       this.#spent += share;
       this.#ownSpent += share;
       const result = await this.#pool.run({ kind: "trial", trial: { candidate, objective, share, replica } });
-      const unanswered = 1 - result.completed / result.losses.length;
-      // A policy must not win by answering less.
-      const loss = lossOf(objective, result.losses) * (1 + UNANSWERED_WEIGHT * unanswered);
+      const answered = result.completed / result.losses.length;
+      const loss = lossOf(objective, result.losses) * unansweredFactor(objective, answered);
       this.#own.add(key);
       memory.put(key, loss);
       this.#options.progress?.(this.#trials);

@@ -110,7 +110,7 @@ export const BLIS_SPEC = z
   .transform((value, context) => {
     if (!hasInferencePerf(value)) return value;
     const expanded = EXPANDED.safeParse(value);
-    if (expanded.success) return expanded.data as unknown;
+    if (expanded.success) return expanded.data;
     context.issues.push(...expanded.error.issues.map((issue) => ({ ...issue, input: value }) as never));
     return z.NEVER;
   })

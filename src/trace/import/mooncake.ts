@@ -14,7 +14,7 @@ interface RowForm {
   readonly microsPerTime: number;
   readonly timeUnit: string;
   /** Adds the row's conversation, or states why the row is refused. */
-  sessionOf(record: JsonRecord): Conversation | string;
+  readonly sessionOf: (record: JsonRecord) => Conversation | string;
 }
 
 interface Conversation {

@@ -125,6 +125,30 @@ test("parameters of a policies file need no type where one has them all", () => 
   assert.equal(queue?.change?.autoscale?.policy.policy.type, "queue-depth");
 });
 
+test("a candidate of a policies file's weights is these and nothing else: no other scorer, no filter, no picker of its own", () => {
+  const weightsOf = (document: object, base: Parameters<typeof askedPolicies>[1] = {}) => {
+    const [one] = askedPolicies(document, base);
+    assert.ok(one && !("problems" in one.spec), JSON.stringify(one));
+    const { filters, scorers, picker } = one.spec;
+    assert.deepEqual([filters, picker], [[], { plugin: "max-score", parameters: {} }]);
+    return Object.fromEntries(scorers.map(({ plugin, weight }) => [plugin, weight]));
+  };
+  const given = { "prefix-affinity": 0.7, "load-balance": 0.2, "queue-depth": 0.1 };
+  assert.deepEqual(weightsOf(PLANNED), given);
+  assert.deepEqual(weightsOf({ policy_id: "p", parameters: PLANNED }), given);
+  assert.deepEqual(weightsOf({ "routing.cache_affinity_weight": 1 }), { "prefix-affinity": 1 });
+  // Of a section that gives one weight the others are 0 as well; defaults stand where none is given.
+  const section = (params: object) => ({ routing: { type: "weighted-scoring", params } });
+  assert.deepEqual(weightsOf(section({ cache_affinity_weight: 0.6 })), { "prefix-affinity": 0.6 });
+  assert.deepEqual(weightsOf(section({})), { "prefix-affinity": 3, "queue-depth": 2 });
+  assert.deepEqual(weightsOf(PLANNED, { policies: section({ prefix_match_bonus: 0.5 }) }), {
+    ...given,
+    "prefix-held": 0.5,
+  });
+  const [changed] = askedPolicies({ "scorers.load-balance.weight": 0.2 }, {});
+  assert.ok(changed && !("problems" in changed.spec) && changed.spec.filters.length > 0, "a profile's own are changed");
+});
+
 test("a candidate changes the policies file that all of them begin with, or is one itself", () => {
   const [based] = askedPolicies(PLANNED, { profile: "gnomon", policies: FILE });
   assert.ok(based?.change !== undefined && !("problems" in based.spec));

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
-import { gepaEvaluateCommand, openevolveEvaluateCommand } from "#cli/evaluate/evaluate.ts";
+import { evaluateCommand } from "#cli/evaluate/evaluate.ts";
 import { IsolatedEvaluations } from "#cli/evaluate/isolated-evaluation.ts";
 import type { PolicyReport } from "#cli/evaluate/policy-report.ts";
 import { runCandidate } from "#shadow/question/candidate.ts";
@@ -33,7 +33,7 @@ function asked(document: object): string {
 const run = (t: TestContext, command: string, document: object) =>
   inProcess(
     t,
-    [gepaEvaluateCommand(), openevolveEvaluateCommand()],
+    [evaluateCommand(), evaluateCommand("gepa-evaluate", "gepa"), evaluateCommand("openevolve-evaluate", "openevolve")],
     [command, WORKLOAD, "--candidate", asked(document), "--threads", "2"],
   );
 
@@ -68,12 +68,13 @@ test("options come from a file where the command line has none, and a policies f
   writeFileSync(policies, "admission: {type: rate-limit, params: {requests: 30, window_seconds: 60}}\n");
   const options = join(FOLDER, "options.yaml");
   writeFileSync(options, `workload: ${WORKLOAD}\nlimit: 60\nobjective: ttft-p99\npolicy-config: ${policies}\n`);
-  const command = (...argv: string[]) => inProcess(t, [openevolveEvaluateCommand()], ["openevolve-evaluate", ...argv]);
+  const command = (...argv: string[]) =>
+    inProcess(t, [evaluateCommand("openevolve-evaluate", "openevolve")], ["openevolve-evaluate", ...argv]);
   const { out } = await command("--config", options, "--limit", "100", "--threads", "1");
   const report = JSON.parse(out) as PolicyReport;
   assert.equal(report.policy_id, "fair");
   assert.equal(report.sim_metrics["completed"], 30);
-  assert.match(report.reflection, /30 requests/);
+  assert.match(report.reflection, /answers 30 of 100 requests/);
   const { admission } = report.config_for_deployment as { admission: object };
   assert.deepEqual(admission, { type: "rate-limit", params: { requests: 30, window_seconds: 60 } });
   const both = await command(WORKLOAD, "--config", options);
@@ -103,6 +104,36 @@ test("admission and autoscaling are simulated with the policy, and what refuses 
   assert.deepEqual(admission, { limits: { few: { type: "rate-limit", requestsMax: 30 } } });
   assert.equal(scaled.sim_metrics["completed"], 120);
   assert.ok(scaled.sim_metrics["replica_hours"]! > 0);
+});
+
+test("what refuses nearly everything is worse by every figure, which its reflection begins with, though the few that it serves are fast", async (t) => {
+  // The document's own numbers: a bucket of 1,000 tokens that 100 a second fill, for prompts of 1,500.
+  const policies = join(FOLDER, "document.yaml");
+  writeFileSync(
+    policies,
+    "admission: {type: token-bucket, params: {bucket_size: 2000, refill_rate: 100, per_tenant: true}}\n" +
+      "routing: {type: weighted-scoring, params: {cache_affinity_weight: 0.6, load_balance_weight: 0.3}}\n",
+  );
+  const argv = ["gepa-evaluate", WORKLOAD, "--policy-config", policies, "--threads", "1", "--endpoints", "1"];
+  const { out } = await inProcess(t, [evaluateCommand("gepa-evaluate", "gepa")], argv);
+  const { outputs, scores, feedback } = JSON.parse(out) as {
+    outputs: PolicyReport[];
+    scores: number[];
+    feedback: string[];
+  };
+  const { completed, gain_over_in_force: gain } = outputs[0]!.sim_metrics;
+  assert.ok(completed! < 6, `${completed} of 120 answered`);
+  assert.ok(scores[0]! < 1e-6 && gain! < 0, `scored ${scores[0]}`);
+  assert.match(feedback[0]!, /^Against gnomon this policy is far worse\. It answers \d of 120 requests \(\d\.\d %\)/);
+  assert.doesNotMatch(feedback[0]!, /helps/);
+  assert.match(
+    feedback[0]!,
+    /admission, token-bucket, refuses others, where a request costs its prompt's tokens \(1500 on average\)/,
+  );
+  const { out: same } = await run(t, "evaluate", { profile: "gnomon" });
+  const [inForce] = (JSON.parse(same) as { outputs: PolicyReport[] }).outputs;
+  for (const key of ["mean_ttft", "p99_ttft", "mean_e2e", "answered"])
+    assert.ok(outputs[0]!.sim_fitness[key]! < inForce!.sim_fitness[key]!, key);
 });
 
 test("an evaluation that hangs is ended, and one that breaks is reported; neither harms this process", async () => {

@@ -40,6 +40,7 @@ test("results go to standard output as JSON with BLIS's figures, twice the same;
     "policyId",
     "rejections",
     "requests",
+    "signals",
     "simDurationMicros",
     "stranded",
     "summary",
@@ -147,6 +148,41 @@ test("an emulated engine is one rank", async (t) => {
   const { code, said } = await inProcess(t, [emulateCommand()], flags);
   assert.equal(code, 2);
   assert.match(said, /emulate\.engine: dataParallel: expected 1, got 3/);
+});
+
+test("--priority-policy slo-based serves urgent classes first, by the document's scores, on engines that go by them", async (t) => {
+  const policies = join(folder, "document-priority.yaml");
+  await writeFile(
+    policies,
+    "priority: {type: slo-based, params: {realtime_score: 100, batch_score: 10, default_score: 50}}\n" +
+      "scheduler: {type: priority-fcfs}\n",
+  );
+  const busy = ["--num-instances", "1", "--rate", "300", "--num-requests", "900", "--json"];
+  const ttft = async (...flags: string[]) => {
+    const { out, said } = await simulate(t, ...busy, ...flags);
+    assert.notEqual(out, "", said);
+    const { metrics } = JSON.parse(out) as { metrics: { ttftMicros: Record<string, { mean: number }> } };
+    return { standard: metrics.ttftMicros["standard"]!.mean, batch: metrics.ttftMicros["batch"]!.mean };
+  };
+  const [alike, byClass] = [await ttft(), await ttft("--priority-policy", "slo-based")];
+  assert.ok(byClass.standard < alike.standard && byClass.batch > alike.batch, JSON.stringify([alike, byClass]));
+  assert.deepEqual(byClass, await ttft("--policy-config", policies));
+  assert.deepEqual(await ttft("--priority-policy", "slo-based", "--scheduler", "fcfs"), alike, "as asked");
+});
+
+test("--counterfactual-k alone simulates decisions again: its regret is of outcomes, which scores do not show", async (t) => {
+  const flags = ["--num-instances", "3", "--rate", "40", "--num-requests", "150", "--counterfactual-k", "5"];
+  const { out } = await simulate(t, ...flags, "--trace-level", "decisions", "--summarize-trace");
+  assert.doesNotMatch(out, /score regret/, "the best score was taken each time");
+  const [, mean] =
+    /^regret +([\d.]+) ms mean of E2E over 50 counterfactual decisions, \d+ had a better/m.exec(out) ?? [];
+  assert.ok(Number(mean) > 0, out);
+  const drawn = await simulate(t, ...flags, "--profile", "random", "--counterfactual-decisions", "3", "--json");
+  const { counterfactuals } = JSON.parse(drawn.out) as { counterfactuals: { alternatives: unknown[] }[] };
+  assert.deepEqual(
+    counterfactuals.map(({ alternatives }) => alternatives.length),
+    [2, 2, 2],
+  );
 });
 
 test("an engine that is lost shows in counts as the gateway's, and a value that cannot be is refused", async (t) => {

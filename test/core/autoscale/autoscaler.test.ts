@@ -91,6 +91,25 @@ test("a cooldown and a stabilization hold a change back, bounds never", () => {
   assert.deepEqual([scaler.ups, scaler.downs, scaler.oscillations], [2, 1, 0]);
 });
 
+test("law: no replica goes before nothing more was wanted for the whole window, which begins with as many as there are", () => {
+  for (const type of SCALE_POLICIES) {
+    for (const window of [1, 30, 300]) {
+      const scaler = new Autoscaler({
+        ...OPTIONS,
+        cooldownMicros: 0,
+        downStabilizationMicros: window * SECOND,
+        policy: SCALE_POLICY_DEFAULTS[type],
+      });
+      // Nothing to do from the first look, half a minute after the start.
+      const idle = { ...CALM, ready: 4, running: 0, waiting: 0, kvUtilization: 0, requestsPerSecond: 0 };
+      const at = (seconds: number) => scaler.decide({ ...idle, at: seconds * SECOND, requestsPerSecondAhead: 0 }, 4);
+      for (let seconds = 30; seconds < 30 + window; seconds += 0.5)
+        assert.equal(at(seconds).action, "none", `${type} after ${seconds - 30} of ${window} s`);
+      assert.equal(at(30 + window).action, "down", type);
+    }
+  }
+});
+
 test("a change back within the window is an oscillation", () => {
   const scaler = new Autoscaler({ ...OPTIONS, cooldownMicros: 10 * SECOND });
   scaler.decide({ ...CALM, at: 0, kvUtilization: 0.9 }, 4);

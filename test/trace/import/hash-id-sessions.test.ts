@@ -68,7 +68,7 @@ test("Mooncake rows keep the sessions that they name, so that capping keeps what
       (await capped(requests, turnsMax)).map(({ session, turn }) => [session, turn]),
       cappedByTheDocument(turns, turnsMax).map((one) => [name(one), one.turn]),
     );
-  const again = await read(requests.map((one) => JSON.parse(String(mooncakeLine(one))) as object));
+  const again = await read(requests.map((one) => JSON.parse(mooncakeLine(one) as string) as object));
   assert.deepEqual(again, requests, "and what is written is read again");
 });
 
