@@ -58,7 +58,7 @@ interface Outcome extends TestProcess {
 /** Runs the tests of one process; several files of it go through `node --test`, a single one is run as it is. */
 function run({ files, isShared }: TestProcess): Promise<Outcome> {
   const argv = ["--import", PROPERTY_SEED, ...REPORTERS, ...(isShared ? SHARED_OPTIONS : []), ...files];
-  const env = { NODE_COMPILE_CACHE: COMPILED, ...process.env, TMPDIR: SCRATCH };
+  const env = { NODE_COMPILE_CACHE: COMPILED, ...process.env, TMPDIR: SCRATCH, XDG_CACHE_HOME: join(SCRATCH, "cache") };
   const child = spawn(process.execPath, argv, { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
   const limit = setTimeout(() => {
     child.kill("SIGKILL");

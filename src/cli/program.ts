@@ -2,6 +2,7 @@ import { Command, CommanderError, type Help, type Option } from "commander";
 import { ConfigError } from "#config/config-error.ts";
 import { unknownWord } from "#config/problem.ts";
 import { CommandFailure } from "#serve/command-failure.ts";
+import { Interrupted } from "#serve/interrupted.ts";
 
 /** Exit codes: what was asked is wrong, or it could not be done. */
 const EXIT_USAGE = 2;
@@ -53,6 +54,10 @@ export async function run(
     if (error instanceof CommandFailure) {
       complain(error.message);
       return EXIT_FAILURE;
+    }
+    if (error instanceof Interrupted) {
+      complain(error.message);
+      return error.exitCode;
     }
     // A file that the system refused: its message names the file and the reason.
     if (error instanceof Error && "syscall" in error && "path" in error) {

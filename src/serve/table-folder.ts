@@ -12,6 +12,12 @@ export function tableFolder({ tokenizer }: Config, environment: Environment): st
   return cacheFolder === "auto" ? ownFolder(environment) : cacheFolder;
 }
 
+/** A folder for what can be made again; undefined where none can be written. */
+export function cacheFolder(environment: Environment, name: string): string | undefined {
+  const folder = ownFolder(environment);
+  return folder && join(folder, name);
+}
+
 /** The first that can be had: in a container the home may be missing or not be written to. */
 function ownFolder({ XDG_CACHE_HOME: given, HOME: home }: Environment): string | undefined {
   const bases = [given, home && join(home, ".cache")].filter((base) => base !== undefined && base !== "");

@@ -6,7 +6,7 @@ import { loadCalibratedEngine, loadEngine } from "#config/engine-file.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { SourceRun } from "#engine/engine-source.ts";
 import { BETWEEN_RUNS_PARTS, BETWEEN_RUNS_STATED, type BetweenRunsPart } from "#shadow/calibrate/between-runs.ts";
-import { type Calibration, CannotIdentify, calibrate, inOneGo } from "#shadow/calibrate/calibrate.ts";
+import { type Calibration, CannotIdentify, calibrateInSteps } from "#shadow/calibrate/calibrate.ts";
 import { engineText } from "#shadow/calibrate/engine-text.ts";
 import { type Evidence, evidenceOf } from "#shadow/calibrate/evidence.ts";
 import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";
@@ -17,6 +17,7 @@ import { type Parameter, PARAMETERS } from "#shadow/calibrate/parameters.ts";
 import { betweenWords, residualsFor, sourceRunOf } from "#shadow/recorded/engine-origin.ts";
 import type { TraceHeader } from "#trace/record.ts";
 import { calibrateTable, evaluationTable } from "./calibrate-table.ts";
+import { addCacheFlags, doLongWork, type LongWork, type LongWorkFlags } from "../long-work/long-work.ts";
 import { names } from "../list-flag.ts";
 import { addSizeFlags, type SizeFlags, sizedEngine } from "./engine-sizes.ts";
 import { checkOutputFile } from "../check-output-file.ts";
@@ -25,7 +26,7 @@ import { CommandFailure } from "#serve/command-failure.ts";
 import { readRecordedTrace } from "../trace/recorded-trace.ts";
 import { writeWholeFile } from "#trace/export/whole-file.ts";
 
-interface CalibrateFlags extends SizeFlags {
+interface CalibrateFlags extends SizeFlags, LongWorkFlags {
   readonly output?: string;
   readonly engine?: string;
   readonly endpoint?: readonly string[];
@@ -72,7 +73,7 @@ export function calibrateCommand(): Command {
     .option("--evaluate", "fit nothing; report how far --engine is from what happened in this trace", false)
     .option("--json <file>", "write parameters and errors as JSON; - for stdout, without the engine and the table")
     .action(run);
-  return addSizeFlags(command);
+  return addCacheFlags(addSizeFlags(command));
 }
 
 async function run(paths: readonly [string, ...string[]], flags: CalibrateFlags): Promise<void> {
@@ -85,15 +86,18 @@ async function run(paths: readonly [string, ...string[]], flags: CalibrateFlags)
     throw new ConfigError([`--evaluate: expected one trace, got ${paths.length}: their errors are apart`]);
   checkOutputFile("--output", flags.output);
   checkOutputFile("--json", flags.json);
-  const runs: OpenedRun[] = [];
-  for (const path of paths) runs.push(await openedRun(path, flags));
-  const [first] = runs as [OpenedRun, ...OpenedRun[]];
-  for (const { path, sizes } of runs) refuseOtherSizes(path, sizes, first);
-  const evidence = joinedRuns(runs.map((one) => one.evidence) as [Evidence, ...Evidence[]]);
-  if (flags.evaluate) return evaluated(first, flags);
-  const name = paths.join(" and ");
-  const isStated = flags.engine !== undefined || runs.some(({ statesScheduling }) => statesScheduling);
-  report(paths, runs, fitted(name, evidence, first.sizes, isStated, flags), evidence, flags);
+  if (flags.evaluate) return evaluated(await openedRun(paths[0], flags), flags);
+  const { runs, evidence, calibration } = await doLongWork(flags, async (work) => {
+    const runs: OpenedRun[] = [];
+    for (const path of paths) runs.push(await openedRun(path, flags));
+    const [first] = runs as [OpenedRun, ...OpenedRun[]];
+    for (const { path, sizes } of runs) refuseOtherSizes(path, sizes, first);
+    const evidence = joinedRuns(runs.map((one) => one.evidence) as [Evidence, ...Evidence[]]);
+    const isStated = flags.engine !== undefined || runs.some(({ statesScheduling }) => statesScheduling);
+    const calibration = await fitted(paths.join(" and "), evidence, first.sizes, isStated, flags, work);
+    return { runs, evidence, calibration };
+  });
+  report(paths, runs, calibration, evidence, flags);
 }
 
 /** One run's trace, and the notes on it. */
@@ -165,18 +169,21 @@ function evaluated({ path, evidence, sizes: engine, header }: OpenedRun, { engin
   if (json !== "-") process.stdout.write(evaluationTable(error, byEndpoint));
 }
 
-function fitted(
+const REPLAYS = "replays of the trace";
+
+async function fitted(
   path: string,
   evidence: Evidence,
   sizes: EngineConfig,
   isStated: boolean,
   { fix, train, betweenRuns: stated }: CalibrateFlags,
-): Calibration {
+  { memory, inTurns }: LongWork,
+): Promise<Calibration> {
   try {
     const betweenRuns = { ...BETWEEN_RUNS_STATED, ...stated };
-    const options = { sizes, fixed: fix, trainPart: train, betweenRuns };
-    if (isStated) return calibrate(evidence, options);
-    const { calibration, note } = inOneGo(calibrateUnstated(evidence, options));
+    const options = { sizes, fixed: fix, trainPart: train, betweenRuns, memory };
+    if (isStated) return await inTurns(calibrateInSteps(evidence, options), REPLAYS);
+    const { calibration, note } = await inTurns(calibrateUnstated(evidence, options), REPLAYS);
     return { ...calibration, caveats: [note, ...calibration.caveats] };
   } catch (error) {
     if (!(error instanceof CannotIdentify)) throw error;

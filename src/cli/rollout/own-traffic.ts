@@ -1,4 +1,5 @@
 import { ConfigError } from "#config/config-error.ts";
+import type { LongWork } from "../long-work/long-work.ts";
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
 import { type Traffic, trafficOf } from "../what-if/what-if-traffic.ts";
 
@@ -6,8 +7,8 @@ import { type Traffic, trafficOf } from "../what-if/what-if-traffic.ts";
  * Traffic with its own fleet and rate: those of a recorded trace are what they were, and other ones would be an answer
  * that nobody gave. Throws ConfigError where flags ask for others, and what trafficOf throws.
  */
-export async function ownTrafficOf(path: string, flags: TrafficFlags): Promise<Traffic> {
-  const traffic = await trafficOf(path, flags);
+export async function ownTrafficOf(path: string, flags: TrafficFlags, work?: LongWork): Promise<Traffic> {
+  const traffic = await trafficOf(path, flags, work);
   const { otherEndpoints, otherRates, setting } = traffic;
   const count = setting.endpoints.length;
   const problems = [

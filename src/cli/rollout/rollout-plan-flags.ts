@@ -5,6 +5,7 @@ import { type FigureKey, PLANNED_FIGURES } from "#shadow/rollout/rollout-sample.
 import { amount, share, whole } from "../flag-number.ts";
 import { listOf, repeated } from "../list-flag.ts";
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
+import { addCacheFlags } from "../long-work/long-work.ts";
 import { addTrafficFlags } from "./traffic-flags.ts";
 
 export interface RolloutPlanFlags extends TrafficFlags {
@@ -84,7 +85,7 @@ export function rolloutPlanOptions(): Command {
     .option("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256))
     .option("--write <file>", "write the recommended rollout as YAML, for rollout start; - for stdout")
     .option("--json <file>", "write the plan as JSON; - for stdout, without the tables");
-  return addTrafficFlags(command);
+  return addCacheFlags(addTrafficFlags(command));
 }
 
 function designs(text: string, before: readonly string[]): readonly string[] {

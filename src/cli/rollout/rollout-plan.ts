@@ -14,6 +14,7 @@ import { defaultGuardrails } from "#serve/rollout/guardrails.ts";
 import { checkOutputFile } from "../check-output-file.ts";
 import { gaugesOf } from "../profile-gauges.ts";
 import { notesOf, type Traffic } from "../what-if/what-if-traffic.ts";
+import { doLongWork, type LongWork } from "../long-work/long-work.ts";
 import { ownTrafficOf } from "./own-traffic.ts";
 import { type RolloutPlanFlags, rolloutPlanOptions } from "./rollout-plan-flags.ts";
 import { rolloutPlanTable } from "./rollout-plan-table.ts";
@@ -31,7 +32,31 @@ async function plan(path: string, flags: RolloutPlanFlags): Promise<void> {
   checkOutputFile("--json", flags.json);
   checkOutputFile("--write", flags.write);
   const startedAt = performance.now();
-  const traffic = await ownTrafficOf(path, flags);
+  const planned = await doLongWork(flags, (work) => studied(path, flags, [control, other], work));
+  const { traffic, setting, notes, study } = planned;
+  const known = notesOn(study);
+  for (const line of known) process.stderr.write(`note: ${line}\n`);
+  if (flags.json !== undefined)
+    write(flags.json, `${JSON.stringify({ ...study, left: traffic.left, notes: [...notes, ...known] })}\n`);
+  if (flags.write !== undefined) {
+    write(flags.write, stringify(rolloutDocument(study, `${control.name}-to-${other.name}`)));
+  }
+  if (flags.json !== "-" && flags.write !== "-") {
+    const { name, isGuess } = traffic.engine;
+    process.stdout.write(rolloutPlanTable(study, isGuess ? name : undefined));
+  }
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  const much = `${setting.workload.length} requests x (3 + ${study.designs.length} designs x ${study.runs} rollouts)`;
+  process.stderr.write(`${much} in ${seconds} s\n`);
+}
+
+async function studied(
+  path: string,
+  flags: RolloutPlanFlags,
+  [control, other]: readonly [Candidate, Candidate],
+  work: LongWork,
+) {
+  const traffic = await ownTrafficOf(path, flags, work);
   const signals = sharedSignals(traffic, flags);
   const setting = { ...traffic.setting, ...gaugesOf(signals) };
   const notes = [...notesOf(traffic), `both arms: ${signalsText(signals)}`];
@@ -50,23 +75,10 @@ async function plan(path: string, flags: RolloutPlanFlags): Promise<void> {
     guardrails: defaultGuardrails(),
     observed: observedBy(control, traffic),
     ...(threads !== undefined && { threadsMax: threads }),
-    progress: (done, all) => process.stderr.isTTY && process.stderr.write(`\r${done} of ${all} simulations`),
+    keeping: work,
+    progress: (done, all) => work.progress(`${done} of ${all} simulations`),
   });
-  if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
-  const known = notesOn(study);
-  for (const line of known) process.stderr.write(`note: ${line}\n`);
-  if (flags.json !== undefined)
-    write(flags.json, `${JSON.stringify({ ...study, left: traffic.left, notes: [...notes, ...known] })}\n`);
-  if (flags.write !== undefined) {
-    write(flags.write, stringify(rolloutDocument(study, `${control.name}-to-${other.name}`)));
-  }
-  if (flags.json !== "-" && flags.write !== "-") {
-    const { name, isGuess } = traffic.engine;
-    process.stdout.write(rolloutPlanTable(study, isGuess ? name : undefined));
-  }
-  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  const much = `${setting.workload.length} requests x (3 + ${study.designs.length} designs x ${study.runs} rollouts)`;
-  process.stderr.write(`${much} in ${seconds} s\n`);
+  return { traffic, setting, notes, study };
 }
 
 /** What happened to the requests where the control routed them: it shows what the model does not explain. */

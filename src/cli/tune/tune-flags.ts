@@ -3,6 +3,7 @@ import { PROFILE_FILES } from "#config/profile-files.ts";
 import { OBJECTIVES, type ObjectiveName } from "#core/objective-names.ts";
 import { amount, share, whole } from "../flag-number.ts";
 import { names, repeated } from "../list-flag.ts";
+import { addCacheFlags } from "../long-work/long-work.ts";
 import { addTrafficFlags } from "../rollout/traffic-flags.ts";
 import { type SloFlags, sloOptions } from "./slo-targets.ts";
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
@@ -93,7 +94,7 @@ export function tuneOptions(): Command {
     .option("--write-llm-d <file>", "write it as an EndpointPickerConfig for llm-d")
     .option("--write-aibrix <file>", "write it as environment variables for AIBrix")
     .option("--json <file>", "write the answer as JSON; - for stdout, without the tables");
-  return addTrafficFlags(command);
+  return addCacheFlags(addTrafficFlags(command));
 }
 
 function range(text: string): readonly number[] {

@@ -10,8 +10,10 @@ import { rolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { doubtedResiduals } from "#shadow/tune/engine-doubt.ts";
 import { type Objective, objectiveNamed } from "#shadow/tune/objective.ts";
 import { cheapest, type TopologyRow, topologyStudy } from "#shadow/tune/topology.ts";
-import { type TuneAnswer, tune } from "#shadow/tune/tune.ts";
+import type { Found } from "#shadow/tune/search.ts";
+import { type TuneAnswer, type TuneQuestion, tune } from "#shadow/tune/tune.ts";
 import { checkOutputFile } from "../check-output-file.ts";
+import { doLongWork, type LongWork } from "../long-work/long-work.ts";
 import { ownTrafficOf } from "../rollout/own-traffic.ts";
 import { notesOf, type Traffic } from "../what-if/what-if-traffic.ts";
 import { sloTargets } from "./slo-targets.ts";
@@ -34,39 +36,15 @@ async function answer(path: string, flags: TuneFlags): Promise<void> {
   checkFiles(flags);
   const startedAt = performance.now();
   const { space, bases } = spaceFor(flags.for, flags.profile, flags.scrapeInterval === undefined);
-  const traffic = await ownTrafficOf(path, flags);
-  const { setting, inForce, observed } = traffic;
-  const notes = [...notesOf(traffic), signalsNote(traffic, flags)];
-  for (const line of notes) process.stderr.write(`note: ${line}\n`);
-  const state = new TuneState(
-    flags.state,
-    flags.state === undefined ? "" : questionDigest(traffic, objective, flags.split),
-  );
-  const result = await tune({
-    setting,
-    inForce,
-    bases,
-    space,
-    objective,
-    observed,
-    share: flags.split,
-    trialsMax: flags.trials,
-    budgetMillis: 1000 * flags.budget,
-    replicas: flags.replicas,
-    gainMin: flags.gainMin,
-    memory: state,
-    now: () => performance.now(),
-    ...(flags.threads !== undefined && { threadsMax: flags.threads }),
-    progress: (trials) => process.stderr.isTTY && process.stderr.write(`\r${trials} simulations`),
+  const { traffic, notes, result, found, fleets } = await doLongWork(flags, async (work) => {
+    const traffic = await ownTrafficOf(path, flags, work);
+    const notes = [...notesOf(traffic), signalsNote(traffic, flags)];
+    for (const line of notes) process.stderr.write(`note: ${line}\n`);
+    const result = await searched(traffic, { objective, space, bases }, flags, work);
+    const found = foundIn(result);
+    const fleets = flags.engines.length === 0 ? [] : await fleetsFor(traffic, flags, objective, result, found, work);
+    return { traffic, notes, result, found, fleets };
   });
-  state.save();
-  if (state.isTaken)
-    process.stderr.write(
-      `note: --state: ${flags.state} became another search's meanwhile; nothing of this one is kept\n`,
-    );
-  if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
-  const found = foundIn(result);
-  const fleets = flags.engines.length === 0 ? [] : await fleetsFor(traffic, flags, objective, result, found);
   if (flags.json !== "-") {
     process.stdout.write(tuneTable(result));
     const best = cheapest(fleets, objective, flags.goodputMin);
@@ -76,6 +54,53 @@ async function answer(path: string, flags: TuneFlags): Promise<void> {
     process.stderr.write(`note: ${line}\n`);
   if (flags.json !== undefined) write(flags.json, `${jsonText(result, found, fleets, notes)}\n`);
   process.stderr.write(`${((performance.now() - startedAt) / 1000).toFixed(1)} s\n`);
+}
+
+async function searched(
+  traffic: Traffic,
+  { objective, space, bases }: Pick<TuneQuestion, "objective" | "space" | "bases">,
+  flags: TuneFlags,
+  work: LongWork,
+): Promise<TuneAnswer> {
+  const { setting, inForce, observed } = traffic;
+  const state = new TuneState(
+    flags.state,
+    flags.state === undefined ? "" : questionDigest(traffic, objective, flags.split),
+  );
+  try {
+    return await tune({
+      setting,
+      inForce,
+      bases,
+      space,
+      objective,
+      observed,
+      share: flags.split,
+      trialsMax: flags.trials,
+      budgetMillis: 1000 * flags.budget,
+      replicas: flags.replicas,
+      gainMin: flags.gainMin,
+      memory: state,
+      now: () => performance.now(),
+      ...(flags.threads !== undefined && { threadsMax: flags.threads }),
+      keeping: work,
+      progress: (trials, best) => {
+        work.progress(`${trials} simulations`);
+        if (best !== undefined) work.soFar(bestText(best));
+      },
+    });
+  } finally {
+    state.save();
+    if (state.isTaken)
+      process.stderr.write(
+        `note: --state: ${flags.state} became another search's meanwhile; nothing of this one is kept\n`,
+      );
+  }
+}
+
+function bestText({ candidate, origin }: Found): string {
+  const from = origin === "" ? "" : ` (${origin})`;
+  return `best so far, not judged on the conversations held out: ${candidate.name}${from}`;
 }
 
 /** What is recommended, under a name of its own; undefined where nothing is. */
@@ -120,6 +145,7 @@ function fleetsFor(
   objective: Objective,
   { doubt }: TuneAnswer,
   found: Candidate | undefined,
+  work: LongWork,
 ): Promise<TopologyRow[]> {
   const policies = [inForce, ...(found === undefined ? [] : [found])];
   const { engines, kind: kinds, pd, threads } = flags;
@@ -128,6 +154,7 @@ function fleetsFor(
     topologies: topologiesOf(policies, { engines, kinds, kind: engine.name, pd, doubt }),
     objective,
     replicas: TOPOLOGY_REPLICAS,
+    keeping: work,
     ...(threads !== undefined && { threadsMax: threads }),
   });
 }
@@ -151,27 +178,31 @@ async function written(
   if (writeRollout === undefined) return notes;
   const { workload, endpoints } = setting;
   const hasSessions = [...workload].some(({ session, blockIds, tokenIds }) => session !== "" || (blockIds ?? tokenIds));
-  const study = await rolloutStudy({
-    setting: { ...setting, residuals: doubtedResiduals(setting.residuals, result.doubt) },
-    control: inForce,
-    // Both arms are of one gateway, whose gauges are the setting's.
-    other: { name: found.name, spec: found.spec },
-    designs: (spanMicros) =>
-      namedDesigns({
-        spanMicros,
-        requests: workload.length,
-        endpoints: endpoints.length,
-        hasSessions,
-        hasTenants: false,
-        canarySteps: CANARY_STEPS,
-      }).filter(({ design: { kind } }) => kind !== "pools"),
-    runs: ROLLOUT_RUNS,
-    power: 0.8,
-    level: 0.05,
-    figure: result.objective.kind === "time" && result.objective.metric === "ttftMicros" ? "ttft.mean" : "e2e.mean",
-    hours: [24],
-    ...(threads !== undefined && { threadsMax: threads }),
-  });
+  const study = await doLongWork(flags, (work) =>
+    rolloutStudy({
+      keeping: work,
+      progress: (done, all) => work.progress(`${done} of ${all} simulations of the rollout`),
+      setting: { ...setting, residuals: doubtedResiduals(setting.residuals, result.doubt) },
+      control: inForce,
+      // Both arms are of one gateway, whose gauges are the setting's.
+      other: { name: found.name, spec: found.spec },
+      designs: (spanMicros) =>
+        namedDesigns({
+          spanMicros,
+          requests: workload.length,
+          endpoints: endpoints.length,
+          hasSessions,
+          hasTenants: false,
+          canarySteps: CANARY_STEPS,
+        }).filter(({ design: { kind } }) => kind !== "pools"),
+      runs: ROLLOUT_RUNS,
+      power: 0.8,
+      level: 0.05,
+      figure: result.objective.kind === "time" && result.objective.metric === "ttftMicros" ? "ttft.mean" : "e2e.mean",
+      hours: [24],
+      ...(threads !== undefined && { threadsMax: threads }),
+    }),
+  );
   const head = `# The policy must know ${found.name} first: its file is a profile of the policy's profiles.\n`;
   write(writeRollout, head + yamlText(rolloutDocument(study, `to-${found.name}`)));
   return notes;

@@ -1,6 +1,14 @@
 import { type CalibratedEngine, engineOfParameters, loadCalibratedEngine, loadEngine } from "#config/engine-file.ts";
-import { CannotIdentify, calibrate, inOneGo } from "#shadow/calibrate/calibrate.ts";
-import { evidenceOf } from "#shadow/calibrate/evidence.ts";
+import type { LongWork } from "../long-work/long-work.ts";
+import {
+  calibrate,
+  type CalibrateOptions,
+  calibrateInSteps,
+  type Calibration,
+  CannotIdentify,
+  inOneGo,
+} from "#shadow/calibrate/calibrate.ts";
+import { type Evidence, evidenceOf } from "#shadow/calibrate/evidence.ts";
 import { calibrateUnstated } from "#shadow/calibrate/found-scheduling.ts";
 import { sourceRunOf } from "#shadow/recorded/engine-origin.ts";
 import type { RecordedRun } from "#shadow/recorded/recorded-run.ts";
@@ -25,7 +33,7 @@ const HOW_TO_SAY = "name one with --engine, best one that calibrate wrote of a t
  * That of --engine, else what the trace's header states about its emulated fleet, else one that is calibrated from the
  * trace itself, else a guess that is called one. Throws ConfigError.
  */
-export function engineOfRun(run: RecordedRun, flags: TrafficFlags): ChosenEngine {
+export async function engineOfRun(run: RecordedRun, flags: TrafficFlags, work?: LongWork): Promise<ChosenEngine> {
   const [named] = flags.engine;
   if (named !== undefined) return chosen(named, loadCalibratedEngine(named));
   const { emulated } = run.header;
@@ -35,7 +43,7 @@ export function engineOfRun(run: RecordedRun, flags: TrafficFlags): ChosenEngine
     return { ...chosen(emulated.engine, engine), notes };
   }
   try {
-    return calibrated(run, flags);
+    return await calibrated(run, flags, work);
   } catch (error) {
     const reasons = error instanceof CannotIdentify ? error.reasons : error instanceof ConfigError ? error.lines : [];
     if (reasons.length === 0) throw error;
@@ -60,11 +68,14 @@ function guessed(why: readonly string[]): ChosenEngine {
   return { ...loadCalibratedEngine(GUESS), name: GUESS, isGuess: true, notes };
 }
 
-function calibrated(run: RecordedRun, flags: TrafficFlags): ChosenEngine {
+async function calibrated(run: RecordedRun, flags: TrafficFlags, work?: LongWork): Promise<ChosenEngine> {
   const { engine: sizes, statesScheduling } = sizedEngine(loadEngine(GUESS), run, flags, true);
   const evidence = evidenceOf(run, sizes.blockTokens);
-  const found = statesScheduling ? undefined : inOneGo(calibrateUnstated(evidence, { sizes }));
-  const { engine, residuals, heldOut } = found?.calibration ?? calibrate(evidence, { sizes });
+  const options = { sizes, memory: work?.memory };
+  const { calibration, note } = await (statesScheduling
+    ? stated(evidence, options, work)
+    : unstated(evidence, options, work));
+  const { engine, residuals, heldOut } = calibration;
   const { ttftMicros, tpotMicros, e2eMicros } = heldOut;
   const errors = [ttftMicros, tpotMicros, e2eMicros].map((one) =>
     one === undefined ? "-" : signedPercent(one.meanRelative),
@@ -72,7 +83,7 @@ function calibrated(run: RecordedRun, flags: TrafficFlags): ChosenEngine {
   const notes = [
     `engine: calibrated from this trace, since no --engine named one; on its last ${heldOut.requests} requests, held out, ` +
       `TTFT ${errors[0]}, TPOT ${errors[1]}, E2E ${errors[2]} of the mean`,
-    ...(found === undefined ? [] : [found.note]),
+    ...(note === undefined ? [] : [note]),
   ];
   return {
     ...loadCalibratedEngine(GUESS),
@@ -84,3 +95,20 @@ function calibrated(run: RecordedRun, flags: TrafficFlags): ChosenEngine {
     notes,
   };
 }
+
+interface Fitted {
+  readonly calibration: Calibration;
+  readonly note?: string;
+}
+
+async function stated(evidence: Evidence, options: CalibrateOptions, work: LongWork | undefined): Promise<Fitted> {
+  if (work === undefined) return { calibration: calibrate(evidence, options) };
+  return { calibration: await work.inTurns(calibrateInSteps(evidence, options), REPLAYS) };
+}
+
+async function unstated(evidence: Evidence, options: CalibrateOptions, work: LongWork | undefined): Promise<Fitted> {
+  const steps = calibrateUnstated(evidence, options);
+  return work === undefined ? inOneGo(steps) : work.inTurns(steps, REPLAYS);
+}
+
+const REPLAYS = "replays of the trace";

@@ -9,9 +9,10 @@ import { askedHedgeOptions } from "../hedge-flags.ts";
 import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from "../router-flags.ts";
 import { amount, share, whole } from "../flag-number.ts";
 import { listOf, names, repeated } from "../list-flag.ts";
+import { addCacheFlags, type LongWorkFlags } from "../long-work/long-work.ts";
 import { addSizeFlags, type SizeFlags } from "../calibrate/engine-sizes.ts";
 
-export interface WhatIfFlags extends SizeFlags, RouterFlags, AutoscaleFlags, ArchitectureFlags {
+export interface WhatIfFlags extends LongWorkFlags, SizeFlags, RouterFlags, AutoscaleFlags, ArchitectureFlags {
   readonly autoscale: readonly string[];
   readonly slo?: string;
   readonly hpa?: string;
@@ -152,7 +153,7 @@ export function whatIfOptions(): Command {
     .option("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256))
     .option("--json <file>", "write the answer as JSON; - for stdout, without the table")
     .option("--html <file>", "write the answer as a self-contained HTML page");
-  return addSizeFlags(withArchitecture(withAutoscaler(withRouters(command))));
+  return addCacheFlags(addSizeFlags(withArchitecture(withAutoscaler(withRouters(command)))));
 }
 
 function withAutoscaler(command: Command): Command {

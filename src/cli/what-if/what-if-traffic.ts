@@ -25,6 +25,7 @@ import { equalEndpoints } from "../equal-endpoints.ts";
 import { hedgeRules } from "../hedge-flags.ts";
 import { routersOf, routersText } from "../router-flags.ts";
 import { withPlainErrors } from "../trace/trace-source.ts";
+import type { LongWork } from "../long-work/long-work.ts";
 import { type ChosenEngine, engineOfRun, engineOfWorkload } from "./what-if-engine.ts";
 import type { TrafficFlags, WhatIfFlags } from "./what-if-flags.ts";
 
@@ -50,8 +51,10 @@ export interface Traffic {
 const ENDPOINTS_DEFAULT = 4;
 
 /** Reads a trace, or a workload that was recorded elsewhere. Throws CommandFailure and ConfigError. */
-export async function trafficOf(path: string, flags: TrafficFlags): Promise<Traffic> {
-  const traffic = (await isRecorded(path)) ? await recorded(path, flags) : await withPlainErrors(foreign(path, flags));
+export async function trafficOf(path: string, flags: TrafficFlags, work?: LongWork): Promise<Traffic> {
+  const traffic = (await isRecorded(path))
+    ? await recorded(path, flags, work)
+    : await withPlainErrors(foreign(path, flags));
   if (traffic.setting.workload.length === 0)
     throw new CommandFailure([`${path} has no request that can be simulated`, ...notesOf(traffic)].join("\n  "));
   return flags.capped === undefined ? traffic : capped(traffic, flags.capped);
@@ -62,9 +65,9 @@ export function notesOf({ left, notes }: Traffic): string[] {
   return [...Object.entries(left).map(([reason, count]) => `${count} left out: ${reason}`), ...notes];
 }
 
-async function recorded(path: string, flags: TrafficFlags): Promise<Traffic> {
+async function recorded(path: string, flags: TrafficFlags, work?: LongWork): Promise<Traffic> {
   const { run, notes: damage } = await readRecordedTrace(path, flags.conversations);
-  const base = engineOfRun(run, flags);
+  const base = await engineOfRun(run, flags, work);
   const { engine, notes } = sizedEngine(base.engine, run, flags, false);
   const kept = firstArrived(run.workload, flags.limit);
   const left = { ...run.left, ...beyondLimit(run.workload.length - kept.length) };

@@ -5,6 +5,8 @@ import type { Candidate, CandidateOutcome, Setting } from "#shadow/question/cand
 import { type WhatIfAnswer, type WhatIfQuestion, whatIf } from "#shadow/question/what-if.ts";
 import { CommandFailure } from "#serve/command-failure.ts";
 import { checkOutputFile } from "../check-output-file.ts";
+import { doLongWork, type LongWork } from "../long-work/long-work.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
 import { parseSlo } from "../slo-flag.ts";
 import { type Autoscaled, chosenForHpa, hpaManifest } from "./hpa-manifest.ts";
 import { type WhatIfFlags, whatIfOptions } from "./what-if-flags.ts";
@@ -24,18 +26,22 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
   checkOutputFile("--json", flags.json);
   checkHpa(flags);
   const startedAt = performance.now();
-  const asked = await questionOf(path, flags);
+  let outcomes: readonly CandidateOutcome[] = [];
+  const { asked, result } = await doLongWork(flags, async (work) => {
+    const asked = await questionOf(path, flags, work);
+    for (const line of asked.notes) process.stderr.write(`note: ${line}\n`);
+    const result = await whatIf({
+      ...asked.question,
+      keeping: work,
+      ...(flags.html !== undefined && { onOutcomes: (all) => (outcomes = all) }),
+      simulated: meansSoFar(work),
+      progress: (done, all) => work.progress(`${done} of ${all} simulations`),
+    });
+    return { asked, result };
+  });
   const { notes, traffic, question } = asked;
   const { setting, candidates } = question;
-  for (const line of notes) process.stderr.write(`note: ${line}\n`);
-  let outcomes: readonly CandidateOutcome[] = [];
-  const result = await whatIf({
-    ...question,
-    ...(flags.html !== undefined && { onOutcomes: (all) => (outcomes = all) }),
-    progress: (done, all) => process.stderr.isTTY && process.stderr.write(`\r${done} of ${all} simulations`),
-  });
   const { name: engine, isGuess: isEngineGuess } = traffic.engine;
-  if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
   if (flags.json !== undefined) write(flags.json, `${answerText(asked, result)}\n`);
   if (flags.html !== undefined) {
     const { observed, inForce } = question;
@@ -67,11 +73,21 @@ function answerText({ traffic, notes }: Asked, result: WhatIfAnswer): string {
   return JSON.stringify({ ...result, left: traffic.left, notes });
 }
 
-async function questionOf(path: string, flags: WhatIfFlags): Promise<Asked> {
+/** Keeps what is known of the candidates that were simulated, for who interrupts the rest. */
+function meansSoFar(work: LongWork): (outcome: CandidateOutcome) => void {
+  const means: string[] = [];
+  return ({ name, e2eMicros, completed }) => {
+    const sum = e2eMicros.reduce((all, micros) => all + (Number.isNaN(micros) ? 0 : micros), 0);
+    means.push(`${name} ${(sum / completed / MICROS_PER_MILLI).toFixed(0)} ms`);
+    work.soFar(`mean E2E so far, on the engine as it was fitted, without intervals: ${means.join(", ")}`);
+  };
+}
+
+async function questionOf(path: string, flags: WhatIfFlags, work?: LongWork): Promise<Asked> {
   if (!existsSync(path))
     throw new ConfigError([`what-if: expected a trace or a workload, got ${path}, which is not there`]);
   const targets = flags.slo === undefined ? undefined : parseSlo(flags.slo);
-  const traffic = await trafficOf(path, flags);
+  const traffic = await trafficOf(path, flags, work);
   const { setting, observed, inForce } = traffic;
   const candidates = candidatesOf(traffic, flags);
   const { replicas, note } = replicasFor(setting, 1 + candidates.length, traffic.engine.name, flags);

@@ -1,6 +1,7 @@
 import type { EngineConfig } from "#engine/config.ts";
 import type { BetweenRuns, StepResiduals } from "#engine/step-drift.ts";
-import { type ChosenFit, chosenFit, fitWith } from "./chosen-fit.ts";
+import { digestOf, type ResultMemory } from "../question/result-memory.ts";
+import { type ChosenFit, chosenFit, fitWith, type KnownEvaluations } from "./chosen-fit.ts";
 import type { Evidence } from "./evidence.ts";
 import { forcedReplay } from "./forced-replay.ts";
 import { type ModelError, modelErrorOf } from "./model-error.ts";
@@ -19,6 +20,8 @@ export interface CalibrateOptions {
   readonly trainPart?: number;
   /** What another run of the engine is off by, where the evidence is of one; left out for use in that run alone. */
   readonly betweenRuns?: BetweenRuns;
+  /** Evaluations that were made before are not made again. */
+  readonly memory?: ResultMemory | undefined;
 }
 
 export interface Calibration {
@@ -125,13 +128,23 @@ export function* calibrateInSteps(evidence: Evidence, options: CalibrateOptions)
 /** A fit of the first `count` requests. Throws CannotIdentify. */
 function* fitOf(
   evidence: Evidence,
-  { sizes, fixed = {} }: CalibrateOptions,
+  { sizes, fixed = {}, memory }: CalibrateOptions,
   count: number,
 ): Generator<void, { readonly found: ChosenFit; readonly lightly: boolean }> {
   const { start, percent } = startingPoint(evidence, count);
   const lightly = seenLightly(evidence, count) >= LIGHT_PART_MIN * count;
   const replayed = replayedWith(evidence, count);
-  const question = { evidence, sizes, given: fixed, start, percent, count, replayed, memories: [] };
+  const question = {
+    evidence,
+    sizes,
+    given: fixed,
+    start,
+    percent,
+    count,
+    replayed,
+    memories: [],
+    known: knownOf(evidence, replayed, memory),
+  };
   let found = yield* chosenFit(question);
   // Under a queue a long delay is only another way to put what the model does not hold.
   if (!lightly && found.parameters.delayMicros > found.parameters.baseMicros)
@@ -146,7 +159,7 @@ function* fitOf(
 /** The same parameters, fitted on all requests: from where the first part had them and anew, whichever is nearer. */
 function* fitOnAll(
   evidence: Evidence,
-  { sizes, fixed = {} }: CalibrateOptions,
+  { sizes, fixed = {}, memory }: CalibrateOptions,
   judged: ChosenFit,
 ): Generator<void, ChosenFit> {
   const count = Math.min(evidence.rows.length, TRAIN_MAX);
@@ -154,6 +167,7 @@ function* fitOnAll(
     ...fixed,
     ...(judged.free.includes("delayMicros") ? {} : { delayMicros: judged.parameters.delayMicros }),
   };
+  const replayed = replayedWith(evidence, count);
   const question = {
     evidence,
     sizes,
@@ -161,8 +175,9 @@ function* fitOnAll(
     start: judged.parameters,
     percent: judged.parameters,
     count,
-    replayed: replayedWith(evidence, count),
+    replayed,
     memories: [],
+    known: knownOf(evidence, replayed, memory),
   };
   const near = yield* fitWith(question, judged.free, judged.parameters);
   const { start, percent } = startingPoint(evidence, count);
@@ -175,6 +190,16 @@ function* fitOnAll(
   const best = huberCost(far.residuals, knee) < huberCost(near.residuals, knee) ? far : near;
   const all = { ...best, evaluations: near.evaluations + far.evaluations };
   return all.free.every((_, j) => Number.isFinite(all.x[j]!)) ? all : { ...judged, evaluations: all.evaluations };
+}
+
+function knownOf(
+  { endpoints, rows, laterRunsAt = [] }: Evidence,
+  replayed: number,
+  memory: ResultMemory | undefined,
+): KnownEvaluations | undefined {
+  if (memory === undefined) return undefined;
+  const own = rows.slice(0, replayed).map((row) => digestOf(row));
+  return { memory, evidence: digestOf([endpoints, laterRunsAt, own]) };
 }
 
 /** Requests to replay so that all that met the first `count` are there: those that came before the last of them ended. */

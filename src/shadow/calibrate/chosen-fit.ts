@@ -1,5 +1,6 @@
 import type { EngineConfig } from "#engine/config.ts";
 import type { EngineMemory } from "#engine/engine-memory.ts";
+import { digestOf, type ResultMemory } from "../question/result-memory.ts";
 import type { Evidence } from "./evidence.ts";
 import { tracedReplay } from "./forced-replay.ts";
 import { huberCost, kneeOf, type LeastSquaresFit, leastSquares } from "./least-squares.ts";
@@ -19,6 +20,15 @@ export interface FitQuestion {
   readonly replayed: number;
   /** What replays leave to the next one; begins empty. */
   readonly memories: EngineMemory[];
+  /** Evaluations of before, and what they are of beside their parameters. */
+  readonly known?: KnownEvaluations | undefined;
+}
+
+/** What evaluations came to, where they were made before. */
+export interface KnownEvaluations {
+  readonly memory: ResultMemory;
+  /** Digest of what of the evidence is replayed. */
+  readonly evidence: string;
 }
 
 export interface ChosenFit extends LeastSquaresFit {
@@ -70,11 +80,22 @@ export function* fitWith(
   free: readonly Parameter[],
   from: Parameters,
 ): Generator<void, ChosenFit> {
-  const { evidence, sizes, given, count, replayed, memories } = question;
+  const { evidence, sizes, given, count, replayed, memories, known } = question;
   const at = (x: readonly number[]) =>
     parametersOf((name) => (free.includes(name) ? x[free.indexOf(name)]! : (given[name] ?? 0)));
+  const evaluated = (engine: EngineConfig) =>
+    residualsOf(evidence, tracedReplay(evidence, engine, replayed, memories), count, free);
   const found = yield* leastSquares(
-    (x) => residualsOf(evidence, tracedReplay(evidence, engineWith(sizes, at(x)), replayed, memories), count, free),
+    (x) => {
+      const engine = engineWith(sizes, at(x));
+      if (known === undefined) return evaluated(engine);
+      const key = digestOf([known.evidence, engine, count, free]);
+      const before = known.memory.get(key) as ReturnType<typeof residualsOf> | undefined;
+      if (before !== undefined) return before;
+      const result = evaluated(engine);
+      known.memory.put(key, result);
+      return result;
+    },
     free.map((name) => from[name]),
   );
   return { ...found, free, parameters: at(found.x) };

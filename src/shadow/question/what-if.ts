@@ -17,6 +17,7 @@ import { type BlockSums, blockSumsOf, type Ranking, rankingOf } from "./ranking.
 import type { Observed } from "../recorded/recorded-run.ts";
 import { profileErrors } from "./profile-errors.ts";
 import { goodputOf, replicaHoursOf } from "./cost.ts";
+import type { WorkKeeping } from "./result-memory.ts";
 import { regretQuestions, REGRET_REQUESTS_MAX } from "./regret.ts";
 import { type RegretSummary, regretSummary } from "./regret-summary.ts";
 import {
@@ -103,6 +104,9 @@ export interface WhatIfQuestion {
   readonly progress?: (done: number, all: number) => void;
   /** Awaited after each simulation in this thread, so that a host can let it rest. */
   readonly pause?: () => Promise<void>;
+  readonly keeping?: WorkKeeping;
+  /** Gets each candidate's simulation on the engine as it was fitted, once it is done. */
+  readonly simulated?: (outcome: CandidateOutcome) => void;
   /** Gets every candidate's requests, that in force first; they are too large for an answer. */
   readonly onOutcomes?: (outcomes: readonly CandidateOutcome[]) => void;
 }
@@ -117,7 +121,8 @@ export async function whatIf(question: WhatIfQuestion): Promise<WhatIfAnswer> {
   const simulations = all.reduce((sum, candidate) => sum + 1 + replicasOf(setting, candidate, replicas), 0);
   const work =
     simulations * setting.workload.length + decisions * (1 + (regret?.alternatives ?? 0)) * REGRET_REQUESTS_MAX;
-  const pool = new JobPool(setting, work, question.threadsMax ?? availableParallelism(), question.pause);
+  const { threadsMax = availableParallelism(), pause, keeping } = question;
+  const pool = new JobPool(setting, { work, threadsMax, pause, keeping });
   const progress = counted(question.progress, simulations + decisions);
   try {
     const base = pool.run({ kind: "outcome", candidate: inForce }).then(progress);
@@ -164,6 +169,7 @@ async function partOf({ question, pool, base, replicas, progress }: Run, candida
     const questions = regretQuestions(candidate, outcome, decisions, alternatives, setting.seed);
     return Promise.all(questions.map((one) => pool.run({ kind: "regret", question: one }).then(progress)));
   });
+  void first.then(question.simulated, () => {});
   const [outcome, own, figures, regrets] = await Promise.all([first, base, Promise.all(drawn), asked]);
   return {
     answer: {

@@ -6,6 +6,7 @@ import type { Distribution } from "#sim/result/distribution.ts";
 import { type Candidate, type CandidateOutcome, type Setting } from "../question/candidate.ts";
 import { figuresOf } from "../question/figures.ts";
 import { JobPool } from "../question/job-pool.ts";
+import type { WorkKeeping } from "../question/result-memory.ts";
 import { type PerMetric, perMetric } from "../question/metric.ts";
 import { normalQuantile } from "../question/normal-quantile.ts";
 import type { Observed } from "../recorded/recorded-run.ts";
@@ -40,6 +41,7 @@ export interface RolloutQuestion {
   readonly observed?: readonly Observed[] | undefined;
   readonly threadsMax?: number;
   readonly progress?: (done: number, all: number) => void;
+  readonly keeping?: WorkKeeping;
 }
 
 /** The whole fleet by one profile: times of the requests that are compared, microseconds. */
@@ -88,7 +90,8 @@ const REPLICAS = 10;
 export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutStudy> {
   const { setting, control, other, figure, level, power, hours, observed, guardrails = [] } = question;
   const requests = setting.workload.length;
-  const pool = new JobPool(setting, REQUESTS_AFFORDED, question.threadsMax ?? availableParallelism());
+  const { threadsMax = availableParallelism(), keeping } = question;
+  const pool = new JobPool(setting, { work: REQUESTS_AFFORDED, threadsMax, keeping });
   let done = 0;
   let simulations = 3;
   const counted = <T>(result: T): T => {

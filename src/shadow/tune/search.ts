@@ -26,7 +26,7 @@ export interface SearchOptions {
   /** Time that is left, in milliseconds; asked before each simulation. */
   readonly millisLeft: () => number;
   readonly memory: TrialMemory;
-  readonly progress?: ((trials: number) => void) | undefined;
+  readonly progress?: ((trials: number, best: Found | undefined) => void) | undefined;
 }
 
 /** A policy that was looked at. */
@@ -256,7 +256,7 @@ export class Search {
       const loss = lossOf(objective, result.losses) * unansweredFactor(objective, answered);
       this.#own.add(key);
       memory.put(key, loss);
-      this.#options.progress?.(this.#trials);
+      this.#options.progress?.(this.#trials, this.#best[0]);
       return loss;
     } finally {
       this.#running--;

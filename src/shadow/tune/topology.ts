@@ -3,6 +3,7 @@ import { type Candidate, type Setting, settingOf } from "../question/candidate.t
 import { replicaHoursOf } from "../question/cost.ts";
 import { figuresOf } from "../question/figures.ts";
 import { JobPool } from "../question/job-pool.ts";
+import type { WorkKeeping } from "../question/result-memory.ts";
 import { lossesOf, lossOf, type Objective } from "./objective.ts";
 
 /** A fleet, and a policy for it. */
@@ -35,15 +36,19 @@ export interface TopologyQuestion {
   /** Drawn engines beside the fitted one. */
   readonly replicas: number;
   readonly threadsMax?: number;
+  readonly keeping?: WorkKeeping;
 }
 
 const SECONDS_PER_HOUR = 3_600;
 
 /** What so many engines of a kind do with the traffic; in the order of the question. */
 export async function topologyStudy(question: TopologyQuestion): Promise<TopologyRow[]> {
-  const { setting, objective, topologies, replicas } = question;
-  const threads = question.threadsMax ?? availableParallelism();
-  const pool = new JobPool(setting, threads === 1 ? 0 : Infinity, threads);
+  const { setting, objective, topologies, replicas, keeping, threadsMax = availableParallelism() } = question;
+  const pool = new JobPool(setting, {
+    work: threadsMax === 1 && keeping === undefined ? 0 : Infinity,
+    threadsMax,
+    keeping,
+  });
   try {
     return await Promise.all(
       topologies.map(async ({ candidate, ...topology }): Promise<TopologyRow> => {

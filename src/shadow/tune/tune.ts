@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import type { Candidate, CandidateOutcome, Setting } from "../question/candidate.ts";
 import { JobPool } from "../question/job-pool.ts";
+import type { WorkKeeping } from "../question/result-memory.ts";
 import { modelCheck } from "../recorded/model-check.ts";
 import type { Observed } from "../recorded/recorded-run.ts";
 import { type Clusters, clustersOf } from "./clusters.ts";
@@ -39,9 +40,11 @@ export interface TuneQuestion {
   /** Milliseconds from any start. */
   readonly now: () => number;
   readonly threadsMax?: number;
-  readonly progress?: (trials: number) => void;
+  /** With the best policy so far of all that were looked at on the whole of the searched part. */
+  readonly progress?: (trials: number, best: Found | undefined) => void;
   /** Awaited after each simulation in this thread, so that a host can let it rest. */
   readonly pause?: () => Promise<void>;
+  readonly keeping?: WorkKeeping;
 }
 
 export interface TuneAnswer {
@@ -285,6 +288,7 @@ function widest(a: Gain, b: Gain): Gain {
   };
 }
 
-function poolFor(setting: Setting, { pause }: TuneQuestion, threads: number): JobPool {
-  return new JobPool(setting, threads === 1 ? 0 : Infinity, threads, pause);
+function poolFor(setting: Setting, { pause, keeping }: TuneQuestion, threadsMax: number): JobPool {
+  const work = threadsMax === 1 && keeping === undefined ? 0 : Infinity;
+  return new JobPool(setting, { work, threadsMax, pause, keeping });
 }

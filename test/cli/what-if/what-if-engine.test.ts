@@ -18,42 +18,42 @@ const TRUTH = engineWith(
 );
 const flags = (engine: readonly string[] = []) => ({ engine, sizes: "trace" }) as unknown as WhatIfFlags;
 
-test("every engine that comes with gnomon is the same after it stood in a trace's header", () => {
+test("every engine that comes with gnomon is the same after it stood in a trace's header", async () => {
   const run = runOn(TRUTH, { seed: 1, requests: 5 });
   for (const name of engineNames()) {
     const engine = loadEngine(name);
     const emulated = { engine: name, parameters: engineParameters(engine) };
     const line = new TraceEncoder({ blockTokens: 16 }).header({ ...run.header, emulated });
     const { header } = new TraceDecoder(line);
-    const chosen = engineOfRun({ ...run, header }, flags());
+    const chosen = await engineOfRun({ ...run, header }, flags());
     assert.deepEqual(chosen.engine, engine, name);
     assert.deepEqual([chosen.name, chosen.isGuess], [name, false]);
     assert.match(chosen.notes.join(), /as the trace's header states/);
   }
   const wrong = { engine: "x", parameters: { sequencesMax: 0 } };
-  assert.throws(
-    () => engineOfRun({ ...run, header: { ...run.header, emulated: wrong } }, flags()),
+  await assert.rejects(
+    engineOfRun({ ...run, header: { ...run.header, emulated: wrong } }, flags()),
     /sequencesMax: .*header/,
   );
   assert.deepEqual(engineOfParameters({}, "nothing").engine, engineDefaults());
 });
 
-test("what --engine names wins over the header", () => {
+test("what --engine names wins over the header", async () => {
   const run = runOn(TRUTH, { seed: 1, requests: 5 });
   const emulated = { engine: "h100-llama-3.1-8b", parameters: engineParameters(loadEngine("h100-llama-3.1-8b")) };
-  const chosen = engineOfRun({ ...run, header: { ...run.header, emulated } }, flags(["a100-llama-3.1-8b"]));
+  const chosen = await engineOfRun({ ...run, header: { ...run.header, emulated } }, flags(["a100-llama-3.1-8b"]));
   assert.deepEqual(chosen.engine, loadEngine("a100-llama-3.1-8b"));
 });
 
-test("a trace without its engines' settings is calibrated, and that is reported with its error", () => {
-  const chosen = engineOfRun(runOn(TRUTH, { seed: 2 }), flags());
+test("a trace without its engines' settings is calibrated, and that is reported with its error", async () => {
+  const chosen = await engineOfRun(runOn(TRUTH, { seed: 2 }), flags());
   assert.equal(chosen.isGuess, false);
   assert.ok(Math.abs(parametersOfEngine(chosen.engine)!.baseMicros / 8000 - 1) < 0.05);
   assert.match(chosen.notes.join(), /calibrated from this trace, since no --engine named one; .* held out, TTFT [-+]/);
 });
 
-test("a trace that cannot show its engine leads to a guess, which is called one, with the reasons", () => {
-  const chosen = engineOfRun(runOn(TRUTH, { seed: 3, requests: 20 }), flags());
+test("a trace that cannot show its engine leads to a guess, which is called one, with the reasons", async () => {
+  const chosen = await engineOfRun(runOn(TRUTH, { seed: 3, requests: 20 }), flags());
   assert.deepEqual([chosen.name, chosen.isGuess], ["emulated-default", true]);
   assert.match(
     chosen.notes.join("\n"),
