@@ -54,6 +54,9 @@ export const health = z.strictObject({
   stalledMillis: millis(100, MILLIS_PER_DAY)
     .default(15_000)
     .describe("Hung if requests got no byte for this long while the metrics page shows that no work is done."),
+  begunMillis: millis(100, MILLIS_PER_DAY)
+    .default(5000)
+    .describe("The same for streams that have begun, which get a token with each step of an engine."),
   unwatchedMillis: millis(100, MILLIS_PER_DAY)
     .default(60_000)
     .describe("Hung if requests got no byte for this long and there is no metrics page."),
@@ -64,6 +67,17 @@ export const health = z.strictObject({
     .default(4)
     .describe(
       "A waiting request counts only once it has waited this many times the endpoint's usual time to a first byte (its 90th percentile).",
+    ),
+  usualMillisMax: millis(100, MILLIS_PER_DAY)
+    .default(20_000)
+    .describe("Longest such time for streamed requests, however slow an overloaded engine was."),
+  prefillMicrosPerToken: z
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .default(1000)
+    .describe(
+      "No waiting request counts before the longest prompt that waits there could be computed, at this time for each token that is not cached; more for engines that are slower.",
     ),
   probesAnsweredMin: z
     .int()

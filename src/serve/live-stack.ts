@@ -99,6 +99,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const report = reporterOf(readiness, faults);
   const power = startPower(config);
   const hangs = hangWatch(config, tap, directory, faults);
+  hangs.start();
   const keeper = newKeeper({ config, tap, directory, ...tls, report, power, blockSizes, hangs, shadow, state });
   const watch = stateWatch({ router, directory, keeper, settings, recorder, shadow, faults });
 
@@ -145,6 +146,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
     for (const part of [policies, share, power, keeper, events, keys, tls, tracing]) await part?.stop();
     for (const part of [recorder, shadow, tokenizers]) await part?.close();
     watch.stop();
+    hangs.stop();
     logs.close();
   };
   const warmUp = async (): Promise<void> => {

@@ -12,10 +12,16 @@ export interface HangOptions {
   readonly unansweredMicros: Micros;
   /** Stalled: the same, while its metrics page is answered and shows no work done. */
   readonly stalledMicros: Micros;
+  /** Stalled: answers that have begun got no byte for so long, and a metrics page read meanwhile shows no work done. */
+  readonly begunMicros: Micros;
   /** Stalled: the same, where it has no metrics page. */
   readonly unwatchedMicros: Micros;
   /** Requests that wait are never held against it before this many times what is usual there. */
   readonly usualFactor: number;
+  /** The most that this adds up to for streams, however slow the first bytes of an overload were. */
+  readonly usualMicrosMax: Micros;
+  /** Nor before the longest prompt that waits there could be computed, at so much for each token that is not cached. */
+  readonly prefillMicrosPerToken: Micros;
   /** Probes in a row after whose answers a silent one is let back. */
   readonly probesAnsweredMin: number;
   /** After so long a stalled one may try a request; doubles each time that this fails. */
@@ -28,8 +34,11 @@ export const HANG_DEFAULTS: HangOptions = {
   probesFailedMin: 2,
   unansweredMicros: 8 * MICROS_PER_SECOND,
   stalledMicros: 15 * MICROS_PER_SECOND,
+  begunMicros: 5 * MICROS_PER_SECOND,
   unwatchedMicros: 60 * MICROS_PER_SECOND,
   usualFactor: 4,
+  usualMicrosMax: 20 * MICROS_PER_SECOND,
+  prefillMicrosPerToken: 1_000,
   probesAnsweredMin: 2,
   returnMicros: 10 * MICROS_PER_SECOND,
   returnMicrosMax: 120 * MICROS_PER_SECOND,
@@ -44,8 +53,25 @@ export const HANG_DEFAULTS: HangOptions = {
  */
 export type ProbeResult = "none" | "health" | "no-page" | "static" | "moving";
 
-/** Requests that wait for a byte, by whether they stream: an answer that comes in one piece takes longer. */
-export type WaitKind = "stream" | "whole";
+/**
+ * Requests that wait for a byte. stream: the first one. begun: the next token of a stream, which comes with each step.
+ * whole: an answer that comes in one piece, which takes longer.
+ */
+export type WaitKind = "stream" | "begun" | "whole";
+const WAIT_KINDS: readonly WaitKind[] = ["stream", "begun", "whole"];
+
+/** What is usual is known of beginnings and of whole answers. */
+export type TimedKind = Exclude<WaitKind, "begun">;
+
+/** What waits at one endpoint: since when the longest waiting request of each kind does, Infinity for none. */
+export interface WaitingThere extends Record<WaitKind, Micros> {
+  /** Tokens to compute of the longest prompt among them. */
+  promptTokens: number;
+}
+
+export function nothingWaits(): WaitingThere {
+  return { stream: Infinity, begun: Infinity, whole: Infinity, promptTokens: 0 };
+}
 
 /** What is to be done with the endpoint; the times are what it was judged by. */
 export type HangVerdict =
@@ -74,23 +100,27 @@ const PAGES_FAILED_MIN = 2;
  * No single sign is enough. A long prefill is a request without a byte, at an engine that answers probes and whose page
  * shows work: it is never judged by that. A slow metrics page is a probe without an answer, at an engine whose health
  * check or answers bring bytes. And whatever the signs, requests count only from a multiple of what is usual there on,
- * the 90 % quantile of its latest times to a first byte.
+ * the 90 % quantile of its latest times to a first byte, within bounds, and once the longest prompt there could be
+ * computed: a step of its length keeps all others waiting.
  */
 export class HangJudge {
   readonly #options: HangOptions;
-  readonly #usual = { stream: new RecentQuantile(SAMPLES), whole: new RecentQuantile(SAMPLES) };
-  /** Since when the longest waiting request waits; Infinity where none does. */
-  readonly #waiting = { stream: Infinity, whole: Infinity };
+  readonly #usual: Record<TimedKind, RecentQuantile> = {
+    stream: new RecentQuantile(SAMPLES),
+    whole: new RecentQuantile(SAMPLES),
+  };
+  #waiting: Readonly<WaitingThere> = nothingWaits();
   #standing: Standing = "well";
   #reason: HangReason = "silent";
   #probe: ProbeResult = "no-page";
   #probesFailed = 0;
   #probesAnswered = 0;
   #pagesFailed = 0;
-  /** The last byte of any kind; of an answer to a request; the last page that showed work. */
+  /** The last byte of any kind; of an answer to a request; the last page that showed work; the last page. */
   #aliveAt: Micros;
   #answeredAt: Micros;
   #movedAt: Micros;
+  #pageAt: Micros = -Infinity;
   #changedAt: Micros;
   #pauseMicros: Micros;
 
@@ -119,6 +149,7 @@ export class HangJudge {
     this.#probesAnswered++;
     this.#pagesFailed = result === "health" ? this.#pagesFailed + 1 : 0;
     this.alive(at);
+    if (result === "moving" || result === "static") this.#pageAt = at;
     if (result === "moving") this.#movedAt = Math.max(this.#movedAt, at);
   }
 
@@ -134,14 +165,21 @@ export class HangJudge {
   }
 
   /** A request had its first byte after so long; a whole answer its last. */
-  took(kind: WaitKind, micros: Micros): void {
+  took(kind: TimedKind, micros: Micros): void {
     this.#usual[kind].add(micros);
   }
 
-  /** Replaces what waits: since when the longest waiting request of each kind does, Infinity for none. */
-  waits(stream: Micros, whole: Micros): void {
-    this.#waiting.stream = stream;
-    this.#waiting.whole = whole;
+  /** Replaces what waits. */
+  waits(waiting: Readonly<WaitingThere>): void {
+    this.#waiting = waiting;
+  }
+
+  /** Its host stood still until then and saw nothing: no silence before that speaks against the endpoint. */
+  stoodStill(at: Micros): void {
+    this.answered(at);
+    this.#movedAt = Math.max(this.#movedAt, at);
+    this.#probesFailed = 0;
+    this.#pagesFailed = 0;
   }
 
   /** What is to be done now; it counts as done. */
@@ -169,18 +207,29 @@ export class HangJudge {
     const silence = at - this.#aliveAt;
     if (this.#probesFailed >= probesFailedMin && silence >= silentMicros)
       return this.#suspend("silent", silence, silentMicros, "none");
-    return this.#stalls(at, "stream") ?? this.#stalls(at, "whole");
+    for (const kind of WAIT_KINDS) {
+      const verdict = this.#stalls(at, kind);
+      if (verdict !== undefined) return verdict;
+    }
+    return undefined;
   }
 
   #stalls(at: Micros, kind: WaitKind): HangVerdict | undefined {
     const shown = this.#probe === "static" || this.#probe === "moving";
     const from = Math.max(this.#waiting[kind], this.#answeredAt, this.#changedAt, shown ? this.#movedAt : 0);
-    const base = this.#limit();
+    const { begunMicros } = this.#options;
+    const base = kind === "begun" && shown && this.#pageAt - from >= begunMicros / 2 ? begunMicros : this.#limit();
     if (!(at - from >= base)) return undefined;
-    const usual = this.#usual[kind];
-    const limit =
-      usual.size < SAMPLES_MIN ? base : Math.max(base, this.#options.usualFactor * usual.at(USUAL_QUANTILE));
+    const prefill = this.#waiting.promptTokens * this.#options.prefillMicrosPerToken;
+    const limit = Math.max(base, prefill, kind === "begun" ? 0 : this.#usualLimit(kind));
     return at - from >= limit ? this.#suspend("stalled", at - from, limit, this.#probe) : undefined;
+  }
+
+  #usualLimit(kind: TimedKind): Micros {
+    const usual = this.#usual[kind];
+    if (usual.size < SAMPLES_MIN) return 0;
+    const { usualFactor, usualMicrosMax } = this.#options;
+    return Math.min(usualFactor * usual.at(USUAL_QUANTILE), kind === "stream" ? usualMicrosMax : Infinity);
   }
 
   #limit(): Micros {

@@ -3,10 +3,13 @@ import type { Micros } from "../units.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import {
   HangJudge,
+  nothingWaits,
   type HangOptions,
   type HangVerdict,
   type ProbeResult,
+  type TimedKind,
   type WaitKind,
+  type WaitingThere,
 } from "../endpoint/hang-judge.ts";
 
 export interface HangWatchOptions {
@@ -24,9 +27,8 @@ export interface HangWatchOptions {
 interface Watched {
   readonly id: EndpointId;
   readonly judge: HangJudge;
-  streamSince: Micros;
-  wholeSince: Micros;
-  waiting: number;
+  waiting: WaitingThere;
+  requestsWaiting: number;
 }
 
 /**
@@ -70,7 +72,7 @@ export class HangWatch {
 
   #watch(id: EndpointId, at: Micros): void {
     const judge = new HangJudge(this.#options.judge, at);
-    this.#watched.set(id, { id, judge, streamSince: Infinity, wholeSince: Infinity, waiting: 0 });
+    this.#watched.set(id, { id, judge, waiting: nothingWaits(), requestsWaiting: 0 });
   }
 
   /** A probe of an endpoint's server came to something. */
@@ -91,31 +93,36 @@ export class HangWatch {
   }
 
   /** An answer's first byte came after so long, or all of one that comes in one piece. */
-  took(endpoint: EndpointId, kind: WaitKind, micros: Micros): void {
+  took(endpoint: EndpointId, kind: TimedKind, micros: Micros): void {
     this.#watched.get(endpoint)?.judge.took(kind, micros);
   }
 
   sweepBegins(): void {
     for (const watched of this.#watched.values()) {
-      watched.streamSince = Infinity;
-      watched.wholeSince = Infinity;
-      watched.waiting = 0;
+      watched.waiting = nothingWaits();
+      watched.requestsWaiting = 0;
     }
   }
 
-  /** A request waits for a byte since then. */
-  waits(endpoint: EndpointId, kind: WaitKind, since: Micros): void {
+  /** The host stood still until then: what it did not see meanwhile is no silence. */
+  stoodStill(at: Micros): void {
+    for (const { judge } of this.#watched.values()) judge.stoodStill(at);
+  }
+
+  /** A request waits for a byte since then, the first one after so many tokens of its prompt are computed. */
+  waits(endpoint: EndpointId, kind: WaitKind, since: Micros, promptTokens = 0): void {
     const watched = this.#watched.get(endpoint);
     if (watched === undefined || this.#asleep.has(endpoint)) return;
-    watched.waiting++;
-    if (kind === "stream") watched.streamSince = Math.min(watched.streamSince, since);
-    else watched.wholeSince = Math.min(watched.wholeSince, since);
+    const { waiting } = watched;
+    watched.requestsWaiting++;
+    waiting[kind] = Math.min(waiting[kind], since);
+    waiting.promptTokens = Math.max(waiting.promptTokens, promptTokens);
   }
 
   sweepEnds(at: Micros): void {
     this.#tellRanks(at);
     for (const watched of this.#watched.values()) {
-      watched.judge.waits(watched.streamSince, watched.wholeSince);
+      watched.judge.waits(watched.waiting);
       this.#judge(watched, at);
     }
   }
@@ -130,13 +137,13 @@ export class HangWatch {
     this.#aliveServers.clear();
   }
 
-  #judge({ id: endpoint, judge, waiting }: Watched, at: Micros): void {
+  #judge({ id: endpoint, judge, requestsWaiting }: Watched, at: Micros): void {
     const verdict = judge.judge(at);
     if (verdict === undefined) return;
     const { servedUntilWell } = this.#options;
     if (verdict.kind === "suspend")
       this.#options.accept({ kind: "endpoint-suspended", at, endpoint, reason: verdict.reason });
     else this.#options.accept({ kind: "endpoint-resumed", at, endpoint, servedUntilWell });
-    this.#options.judged?.(endpoint, verdict, waiting);
+    this.#options.judged?.(endpoint, verdict, requestsWaiting);
   }
 }

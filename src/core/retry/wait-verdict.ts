@@ -81,7 +81,6 @@ export interface Waiting {
   readonly resuming: boolean;
   /** How often faults moved the request until it was sent here; 0 once a token came. */
   readonly movedTimes: number;
-  readonly sentMicros: Micros;
   /** An answer that comes in one piece is on its way. */
   readonly held: boolean;
   readonly streams: boolean;
@@ -147,8 +146,8 @@ function isBetterElsewhere(
   return (goesOn && found === "free") || (endsHere && found !== "nobody");
 }
 
-function isDueToMove({ movedTimes, sentMicros }: Waiting, { moveAgainMicros }: WaitLimits): boolean {
-  return movedTimes > 0 && sentMicros > moveAgainMicros * 2 ** (movedTimes - 1);
+function isDueToMove({ movedTimes, quietMicros }: Waiting, { moveAgainMicros }: WaitLimits): boolean {
+  return movedTimes > 0 && quietMicros > moveAgainMicros * 2 ** (movedTimes - 1);
 }
 
 /** What an attempt fails by that is left by such a verdict. */

@@ -17,6 +17,7 @@ export const FAULT_KINDS = {
   "endpoint-ready": { level: "info", message: "an endpoint joined" },
   "endpoint-lost": { level: "warn", message: "an endpoint is lost" },
   "endpoint-hung": { level: "warn", message: "an endpoint hangs" },
+  "gateway-stood-still": { level: "warn", message: "the gateway itself stood still" },
   "endpoint-returning": { level: "info", message: "an endpoint that hung is let back slowly" },
   "endpoint-removed": { level: "info", message: "an endpoint left" },
   "endpoint-refused": { level: "warn", message: "an endpoint was refused" },

@@ -174,10 +174,14 @@ function registerEndpoints(sources: StateSources, family: Family, row: Row): voi
     family,
     row,
   );
-  family("counter", "endpoint_verdicts_total", "Endpoints judged to hang, and endpoints readmitted.", () =>
-    sources.hangs === undefined
-      ? []
-      : Object.entries(sources.hangs.counts).map(([verdict, count]) => row(count, { verdict })),
+  family(
+    "counter",
+    "endpoint_verdicts_total",
+    "Endpoints judged to hang, endpoints readmitted, and standstills of the gateway itself, which speak against none.",
+    () =>
+      sources.hangs === undefined
+        ? []
+        : Object.entries(sources.hangs.counts).map(([verdict, count]) => row(count, { verdict })),
   );
   family("gauge", "requests_in_flight", "Requests in flight, as the router knows them.", () => [row(router.inFlight)]);
   family("gauge", "open_charges", "Requests charged to an endpoint.", () => [row(router.openCharges)]);

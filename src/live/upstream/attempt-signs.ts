@@ -11,16 +11,24 @@ export class AttemptSigns {
   readonly #endpoint: EndpointId;
   readonly #stream: boolean;
   readonly sentAt: Micros;
+  /** Of its prompt, to be computed there before a first token. */
+  readonly #promptTokens: number;
   /** Set by every piece, cleared by every sweep. */
   #active = false;
   #quietSince: Micros;
   #trouble: Trouble | undefined;
 
-  constructor({ context, stream }: Pick<Exchange, "context" | "stream">, endpoint: EndpointId, sentAt: Micros) {
+  constructor(
+    { context, stream }: Pick<Exchange, "context" | "stream">,
+    endpoint: EndpointId,
+    sentAt: Micros,
+    promptTokens = 0,
+  ) {
     this.#context = context;
     this.#endpoint = endpoint;
     this.#stream = stream;
     this.sentAt = sentAt;
+    this.#promptTokens = promptTokens;
     this.#quietSince = sentAt;
   }
 
@@ -29,13 +37,20 @@ export class AttemptSigns {
     this.#active = true;
   }
 
-  /** How long nothing came. An attempt that is not read from, for its client does not read, waits for nothing. */
-  sweep(at: Micros, reads: boolean): Micros {
+  /**
+   * How long nothing came that could have been seen. An attempt that is not read from, for its client does not read,
+   * waits for nothing; one that has a token waits for the next one.
+   */
+  sweep(at: Micros, reads: boolean, hasToken = false): Micros {
     const { hangs } = this.#context;
+    this.#quietSince = Math.max(this.#quietSince, hangs.stoodStillUntil);
     if (this.#active) {
       this.#quietSince = at;
       hangs.answered(this.#endpoint, at);
-    } else if (reads) hangs.waits(this.#endpoint, this.#stream ? "stream" : "whole", this.#quietSince);
+    } else if (reads) {
+      const kind = !this.#stream ? "whole" : hasToken ? "begun" : "stream";
+      hangs.waits(this.#endpoint, kind, this.#quietSince, hasToken ? 0 : this.#promptTokens);
+    }
     this.#active = false;
     return at - this.#quietSince;
   }

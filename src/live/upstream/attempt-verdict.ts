@@ -33,14 +33,10 @@ export function attemptVerdict(
   const times = goesOn ? (kept?.continuations ?? 0) : state.attempts;
   const movedTimes = isStaged || hedging?.underWay === true ? 0 : timesMoved(exchange, times);
   const waiting = { at, arrivedAt, deadlineAt, quietMicros, begun, continues, held, streams, blocked, trouble };
-  return waitVerdict(
-    { ...waiting, resuming, movedTimes, sentMicros: at - sentAt, lateMicros },
-    waits,
-    (kind: TakerKind) => {
-      if (hedging?.underWay === true) return "free";
-      return context.seat.takerOf({ requestId: routeId, kind, times, continues: goesOn });
-    },
-  );
+  return waitVerdict({ ...waiting, resuming, movedTimes, lateMicros }, waits, (kind: TakerKind) => {
+    if (hedging?.underWay === true) return "free";
+    return context.seat.takerOf({ requestId: routeId, kind, times, continues: goesOn });
+  });
 }
 
 /** How often faults moved a request that streams and has no token here. */

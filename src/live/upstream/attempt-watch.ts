@@ -1,5 +1,5 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { WaitKind } from "#core/endpoint/hang-judge.ts";
+import type { TimedKind, WaitKind } from "#core/endpoint/hang-judge.ts";
 import type { Micros } from "#core/units.ts";
 import type { SweepListener } from "../request/in-flight.ts";
 
@@ -9,7 +9,9 @@ export interface AttemptWatch extends SweepListener {
   /** A byte of an answer came since the last sweep. */
   answered(endpoint: EndpointId, at: Micros): void;
   /** An answer's first byte came after so long, or all of one that comes in one piece. */
-  took(endpoint: EndpointId, kind: WaitKind, micros: Micros): void;
-  /** A request waits for a byte since then. */
-  waits(endpoint: EndpointId, kind: WaitKind, since: Micros): void;
+  took(endpoint: EndpointId, kind: TimedKind, micros: Micros): void;
+  /** A request waits for a byte since then, the first one after so many tokens of its prompt are computed. */
+  waits(endpoint: EndpointId, kind: WaitKind, since: Micros, promptTokens?: number): void;
+  /** Until when this program last stood still (a stopped process, a paused machine), and saw nothing; 0 for never. */
+  readonly stoodStillUntil: Micros;
 }

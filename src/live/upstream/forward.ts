@@ -63,7 +63,7 @@ export class Forward implements AttemptListener {
     this.#tokens = progressOf(this.#exchange);
     this.#delivery = new AnswerDelivery(exchange, this, hidesUsage);
     this.decidedAt = routed.at;
-    this.#signs = new AttemptSigns(exchange, this.endpoint, routed.at);
+    this.#signs = new AttemptSigns(exchange, this.endpoint, routed.at, this.#promptTokens);
   }
 
   get requestId(): string {
@@ -87,6 +87,12 @@ export class Forward implements AttemptListener {
   /** Output tokens of the answer under way; undefined where it does not stream. */
   get tokensSeen(): number | undefined {
     return this.#answer?.carriage === "stream" ? this.#tokensOfAll : undefined;
+  }
+  /** Tokens that the endpoint has to compute before it answers, where it is believed to hold the others. */
+  get #promptTokens(): number {
+    const { prompt, kept } = this.#exchange;
+    const { hitTokens, heldTokens = hitTokens } = this.#routed;
+    return prompt.promptTokens + (kept?.continuedTokens ?? 0) - heldTokens;
   }
   get #tokensOfAll(): number {
     return this.#tokens.seen + (this.#exchange.kept?.continuedTokens ?? 0);
@@ -145,7 +151,7 @@ export class Forward implements AttemptListener {
     if (this.#sends++ > 0) this.#tokens = progressOf(this.#exchange);
     if (this.#sends > 1 || sent !== undefined) {
       const stream = this.#exchange.stream && state.kind !== "prefilling";
-      this.#signs = new AttemptSigns({ context, stream }, this.endpoint, nowMicros());
+      this.#signs = new AttemptSigns({ context, stream }, this.endpoint, nowMicros(), this.#promptTokens);
     }
     answerReader?.reset();
     cascade?.reset();
@@ -279,7 +285,7 @@ export class Forward implements AttemptListener {
     this.#tokens.sweep(at);
     if (this.#stages === undefined) this.#hedging ??= hedgingOf(this.#exchange, this);
     this.#hedging?.sweep(at);
-    const quietMicros = this.#signs.sweep(at, !writer.blocked);
+    const quietMicros = this.#signs.sweep(at, !writer.blocked, this.#tokens.firstAt !== undefined);
     const trouble = this.#signs.trouble(at) ?? this.#stages?.trouble(at, !writer.blocked);
     const found = { at, sentAt: this.#signs.sentAt, quietMicros, trouble, continues: this.#delivery.continues };
     const isStaged = this.#stages !== undefined;

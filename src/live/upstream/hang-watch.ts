@@ -1,5 +1,5 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { HangOptions, HangVerdict, ProbeResult, WaitKind } from "#core/endpoint/hang-judge.ts";
+import type { HangOptions, HangVerdict, ProbeResult, TimedKind, WaitKind } from "#core/endpoint/hang-judge.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
 import { HangWatch as PureHangWatch } from "#core/retry/hang-watch.ts";
 import { PATH_RULES } from "#core/retry/path-rules.ts";
@@ -20,15 +20,22 @@ export interface HangWatchOptions {
   readonly now?: () => Micros;
 }
 
-/** Verdicts so far, by what they were. */
-export type HangCounts = Record<HangReason | "resumed", number>;
+/** Verdicts so far, by what they were, and how often this program stood still. */
+export type HangCounts = Record<HangReason | "resumed" | "standstills", number>;
+
+const BEAT_MILLIS = 250;
+/** Of two beats that are so far apart, nothing was seen in between. */
+const STANDSTILL_MILLIS = 2_000;
 
 /** The core's watch over the gateway's endpoints, with a clock, counters and a log. */
 export class HangWatch implements SweepListener {
   readonly #watch: PureHangWatch;
   readonly #now: () => Micros;
   readonly #report: HangWatchOptions["report"];
-  readonly counts: HangCounts = { silent: 0, stalled: 0, resumed: 0 };
+  readonly counts: HangCounts = { silent: 0, stalled: 0, resumed: 0, standstills: 0 };
+  stoodStillUntil: Micros = 0;
+  #beats: NodeJS.Timeout | undefined;
+  #beatAt: Micros = 0;
 
   constructor({ tap, directory, judge, servedUntilWell, report, now }: HangWatchOptions) {
     this.#now = now ?? nowMicros;
@@ -51,8 +58,33 @@ export class HangWatch implements SweepListener {
     return this.#watch.isHung(endpoint);
   }
 
+  /** Sees from now on where this program stands still, until it is stopped. */
+  start(): void {
+    this.#beatAt = this.#now();
+    this.#beats ??= setInterval(() => this.#beat(), BEAT_MILLIS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#beats);
+    this.#beats = undefined;
+  }
+
+  /** Whoever is first after a standstill finds it: a timer, a probe whose time is over, or a sweep. */
+  #beat(): void {
+    if (this.#beats === undefined) return;
+    const at = this.#now();
+    const stood = at - this.#beatAt;
+    this.#beatAt = at;
+    if (stood < STANDSTILL_MILLIS * MICROS_PER_MILLI) return;
+    this.stoodStillUntil = at;
+    this.counts.standstills++;
+    this.#watch.stoodStill(at);
+    this.#report?.(standstillEvent(stood));
+  }
+
   /** A probe of an endpoint's server came to something. */
   probed(endpoint: EndpointId, result: ProbeResult): void {
+    this.#beat();
     this.#watch.probed(endpoint, result, this.#now());
   }
 
@@ -62,17 +94,18 @@ export class HangWatch implements SweepListener {
   }
 
   /** An answer's first byte came after so long, or all of one that comes in one piece. */
-  took(endpoint: EndpointId, kind: WaitKind, micros: Micros): void {
+  took(endpoint: EndpointId, kind: TimedKind, micros: Micros): void {
     this.#watch.took(endpoint, kind, micros);
   }
 
   sweepBegins(): void {
+    this.#beat();
     this.#watch.sweepBegins();
   }
 
-  /** A request waits for a byte since then. */
-  waits(endpoint: EndpointId, kind: WaitKind, since: Micros): void {
-    this.#watch.waits(endpoint, kind, since);
+  /** A request waits for a byte since then, the first one after so many tokens of its prompt are computed. */
+  waits(endpoint: EndpointId, kind: WaitKind, since: Micros, promptTokens?: number): void {
+    this.#watch.waits(endpoint, kind, since, promptTokens);
   }
 
   sweepEnds(): void {
@@ -113,6 +146,15 @@ function hungEvent(
       limitMillis: Math.round(limitMicros / MICROS_PER_MILLI),
       requestsWaiting,
     },
+  };
+}
+
+function standstillEvent(stoodMicros: Micros): FaultEvent {
+  return {
+    kind: "gateway-stood-still",
+    detail: "this program did not run for a while: it was stopped, or its machine was",
+    done: "no silence of that time speaks against an endpoint",
+    figures: { stoodMillis: Math.round(stoodMicros / MICROS_PER_MILLI) },
   };
 }
 

@@ -242,7 +242,11 @@ export class FaultDesk implements AttemptHost, HedgeHost {
     if (flight.progressed || seen > flight.tokensSeen) {
       flight.quietSince = at;
       hangs.answered(endpoint, at);
-    } else hangs.waits(endpoint, "stream", flight.quietSince);
+    } else {
+      const hasToken = flight.begun && !flight.resuming;
+      const promptTokens = hasToken ? 0 : flight.promptTokens - outcomes.expectedTokens[flight.row]!;
+      hangs.waits(endpoint, hasToken ? "begun" : "stream", flight.quietSince, promptTokens);
+    }
     flight.progressed = false;
     flight.tokensSeen = seen;
     const found = this.probes.troubleOf(endpoint);
@@ -259,7 +263,6 @@ export class FaultDesk implements AttemptHost, HedgeHost {
       held: false,
       resuming: flight.resuming,
       movedTimes: mayMoveAgain(flight) ? times - (flight.begun ? 0 : 1) : 0,
-      sentMicros: at - flight.sentAt,
       streams: true,
       blocked: false,
       trouble: flight.trouble,

@@ -5,8 +5,8 @@ import { randomFor } from "#core/random.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 
 const SECOND = MICROS_PER_SECOND;
-const { silentMicros, unansweredMicros, stalledMicros, unwatchedMicros, usualFactor, returnMicros, returnMicrosMax } =
-  HANG_DEFAULTS;
+const { silentMicros, unansweredMicros, stalledMicros, begunMicros, unwatchedMicros } = HANG_DEFAULTS;
+const { usualFactor, usualMicrosMax, prefillMicrosPerToken, returnMicros, returnMicrosMax } = HANG_DEFAULTS;
 
 /** An endpoint under a clock of a tenth of a second: a probe every second, one request that waits if `waitingSince`. */
 class Case {
@@ -16,6 +16,8 @@ class Case {
   probe: ProbeResult = "moving";
   waitingSince = Infinity;
   wholeSince = Infinity;
+  begunSince = Infinity;
+  promptTokens = 0;
 
   /** Runs on for so long, or to the first verdict; returns the verdict. */
   run(micros: number): HangVerdict | undefined {
@@ -23,7 +25,12 @@ class Case {
     while (this.at < until) {
       this.at += SECOND / 10;
       if (this.at % SECOND === 0) this.judge.probed(this.at, this.probe);
-      this.judge.waits(this.waitingSince, this.wholeSince);
+      this.judge.waits({
+        stream: this.waitingSince,
+        begun: this.begunSince,
+        whole: this.wholeSince,
+        promptTokens: this.promptTokens,
+      });
       const verdict = this.judge.judge(this.at);
       if (verdict !== undefined) {
         this.verdicts.push({ ...verdict, at: this.at });
@@ -68,6 +75,17 @@ describe("an endpoint hangs", () => {
       });
 });
 
+test("an endpoint hangs whose streams have begun and get no token while its page shows no work", () => {
+  const one = new Case();
+  one.run(10 * SECOND);
+  one.probe = "static";
+  one.begunSince = one.at;
+  const since = one.at;
+  const verdict = one.run(200 * SECOND);
+  assert.ok(verdict?.kind === "suspend" && verdict.reason === "stalled");
+  assert.ok(one.at - since >= begunMicros && one.at - since <= begunMicros + SECOND, `${one.at - since}`);
+});
+
 describe("an endpoint does not hang", () => {
   test("while its page shows work, however long a prefill takes", () => {
     const one = new Case();
@@ -103,15 +121,57 @@ describe("an endpoint does not hang", () => {
     }
   });
 
-  test("before a multiple of what is usual there", () => {
-    const one = new Case();
-    one.usual(10 * SECOND);
-    one.probe = "static";
-    one.run(SECOND);
-    one.waitingSince = one.at;
-    const since = one.at;
-    one.run(200 * SECOND);
-    assert.ok(one.at - since >= usualFactor * 10 * SECOND, `${one.at - since}`);
+  for (const [kind, usualSeconds, limitSeconds] of [
+    ["stream", 4.5, 18],
+    ["stream", 10, 20],
+    ["stream", 600, 20],
+    ["whole", 10, 40],
+  ] as const)
+    test(`before a multiple of what is usual there, within a bound where it streams: ${kind}, ${usualSeconds} s`, () => {
+      const one = new Case();
+      for (let i = 0; i < 40; i++) one.judge.took(kind, usualSeconds * SECOND);
+      one.probe = "static";
+      one.run(SECOND);
+      if (kind === "stream") one.waitingSince = one.at;
+      else one.wholeSince = one.at;
+      const since = one.at;
+      one.run(200 * SECOND);
+      const took = one.at - since;
+      assert.ok(took >= limitSeconds * SECOND && took <= (limitSeconds + 1) * SECOND, `${took}`);
+      assert.equal(
+        limitSeconds * SECOND,
+        Math.min(usualFactor * usualSeconds * SECOND, kind === "stream" ? usualMicrosMax : Infinity),
+      );
+    });
+
+  test("before the longest prompt that waits there could be computed, and for whom that keeps waiting neither", () => {
+    for (const kind of ["waitingSince", "begunSince", "wholeSince"] as const) {
+      const one = new Case();
+      one.probe = "static";
+      one.run(SECOND);
+      one[kind] = one.at;
+      one.promptTokens = 100_000;
+      const since = one.at;
+      one.run(400 * SECOND);
+      const took = one.at - since;
+      const prefill = 100_000 * prefillMicrosPerToken;
+      assert.ok(took >= prefill && took <= prefill + SECOND, `${kind}: ${took}`);
+    }
+  });
+
+  test("for what was not seen while its host stood still", () => {
+    for (const probe of ["none", "health", "static", "no-page"] as const) {
+      const one = new Case();
+      one.waitingSince = 0;
+      one.begunSince = 0;
+      one.run(3 * SECOND);
+      one.at += 100 * SECOND;
+      one.judge.stoodStill(one.at);
+      one.probe = probe;
+      one.judge.probed(one.at, probe);
+      assert.equal(one.run(4 * SECOND), undefined, probe);
+      assert.equal(one.run(100 * SECOND)?.kind, "suspend", "it does hang");
+    }
   });
 
   test("single slow answers do not move what is usual", () => {

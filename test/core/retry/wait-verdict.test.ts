@@ -28,7 +28,6 @@ const waiting = (of: Partial<Waiting>): Waiting => ({
   continues: false,
   resuming: false,
   movedTimes: 0,
-  sentMicros: 20 * SECOND,
   held: false,
   streams: true,
   blocked: false,
@@ -107,7 +106,6 @@ const DRAWN = fc.record({
   continues: fc.boolean(),
   resuming: fc.constant(false),
   movedTimes: fc.integer({ min: 0, max: 8 }),
-  sentMicros: fc.integer({ min: 0, max: 2 * LIMITS.idleMicrosMax }),
   held: fc.boolean(),
   streams: fc.boolean(),
   blocked: fc.boolean(),
@@ -149,15 +147,15 @@ test("what a fault brought to a busy endpoint moves again to an idle one, each t
   const { moveAgainMicros } = LIMITS;
   for (const resuming of [false, true])
     for (const movedTimes of [1, 2, 5]) {
-      const one = { resuming, movedTimes, quietMicros: 0 };
+      const one = { resuming, movedTimes };
       const due = moveAgainMicros * 2 ** (movedTimes - 1);
-      assert.equal(verdict({ ...one, sentMicros: due }), "wait");
-      assert.equal(verdict({ ...one, sentMicros: due + 1 }), "move");
+      assert.equal(verdict({ ...one, quietMicros: due }), "wait");
+      assert.equal(verdict({ ...one, quietMicros: due + 1 }), "move");
       const asked: TakerKind[] = [];
-      waitVerdict(waiting({ ...one, sentMicros: due + 1 }), LIMITS, (kind) => (asked.push(kind), "nobody"));
+      waitVerdict(waiting({ ...one, quietMicros: due + 1 }), LIMITS, (kind) => (asked.push(kind), "nobody"));
       assert.deepEqual(asked, ["idle"]);
     }
-  assert.equal(verdict({ movedTimes: 0, sentMicros: 3_600 * SECOND, at: 400 * SECOND }), "wait");
+  assert.equal(verdict({ movedTimes: 0, quietMicros: 400 * SECOND, at: 400 * SECOND }), "wait");
   assert.equal(faultOfLeaving("move", undefined), "saturated", "it speaks for a full endpoint, not against it");
   assert.equal(faultOfLeaving("move", LOST), "connect");
 });

@@ -51,7 +51,7 @@ test("verdicts reach the router as inputs, the log and the counters, each once",
   );
   assert.deepEqual([watch.isHung("alone"), watch.isHung("nobody")], [true, false]);
   for (let i = 0; i < 3; i++) watch.probed("alone", "moving");
-  assert.deepEqual(watch.counts, { silent: 3, stalled: 0, resumed: 1 });
+  assert.deepEqual(watch.counts, { silent: 3, stalled: 0, resumed: 1, standstills: 0 });
   assert.equal(watch.isHung("alone"), false);
   assert.deepEqual(
     events.map(({ kind, endpoint }) => [kind, endpoint]),
@@ -68,6 +68,44 @@ test("a byte from one rank is a sign of life of the server of all of them, and o
   const { watch, runSilent } = watchUnderTest();
   runSilent(3 * HANG_DEFAULTS.silentMicros, true);
   assert.deepEqual([watch.isHung("rank-0"), watch.isHung("rank-1"), watch.isHung("alone")], [false, false, true]);
+});
+
+test("a gateway that stood still judges nobody by it, whoever is the first to run after it; an engine that hung meanwhile is found", (t) => {
+  for (const first of ["sweep", "probe", "timer"]) {
+    t.mock.timers.enable({ apis: ["setInterval"] });
+    const { clock, watch, events, kinds } = watchUnderTest();
+    watch.start();
+    /** A sweep in which streams that have begun wait since a time, and a probe that times out. */
+    const runs = (since: number): void => {
+      watch.sweepBegins();
+      watch.waits("alone", "begun", since);
+      watch.sweepEnds();
+      watch.probed("alone", "none");
+    };
+    for (let i = 0; i < 3; i++) {
+      clock.at += SECOND;
+      t.mock.timers.tick(1_000);
+      watch.probed("alone", "static");
+    }
+    clock.at += 60 * SECOND;
+    if (first === "timer") t.mock.timers.tick(250);
+    else if (first === "probe") watch.probed("alone", "none");
+    runs(clock.at - 60 * SECOND);
+    assert.equal(watch.stoodStillUntil, clock.at, first);
+    assert.deepEqual([kinds.includes("endpoint-suspended"), watch.counts.standstills], [false, 1], first);
+    assert.deepEqual(
+      events.map(({ kind }) => kind),
+      ["gateway-stood-still"],
+    );
+    for (let i = 0; i < 12; i++) {
+      clock.at += SECOND / 2;
+      t.mock.timers.tick(500);
+      runs(watch.stoodStillUntil);
+    }
+    assert.equal(kinds.includes("endpoint-suspended"), true, first);
+    watch.stop();
+    t.mock.timers.reset();
+  }
 });
 
 test("an endpoint that left and joined again is judged anew", () => {

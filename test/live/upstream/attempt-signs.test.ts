@@ -6,6 +6,7 @@ import { AttemptSigns } from "#live/upstream/attempt-signs.ts";
 interface Signs {
   readonly made: AttemptSigns;
   readonly known: unknown[][];
+  readonly hangs: { stoodStillUntil: number };
   /** Its endpoint: whether it hangs, and what the directory has of it. */
   readonly endpoint: { isHung: boolean; entry: object | undefined };
 }
@@ -15,6 +16,7 @@ function signs(stream: boolean): Signs {
   const known: unknown[][] = [];
   const endpoint: Signs["endpoint"] = { isHung: false, entry: { state: "ready" } };
   const hangs = {
+    stoodStillUntil: 0,
     answered: (...one: unknown[]) => known.push(["answered", ...one]),
     waits: (...one: unknown[]) => known.push(["waits", ...one]),
     took: (...one: unknown[]) => known.push(["took", ...one]),
@@ -22,7 +24,7 @@ function signs(stream: boolean): Signs {
   };
   const directory = { get: () => endpoint.entry };
   const context = { hangs, directory } as unknown as Exchange["context"];
-  return { made: new AttemptSigns({ context, stream }, "e1", 1_000), known, endpoint };
+  return { made: new AttemptSigns({ context, stream }, "e1", 1_000, 64), known, endpoint, hangs };
 }
 
 test("an answer in one piece is known by how long it took, a stream by its first token", () => {
@@ -49,12 +51,33 @@ test("a stream without a token shows nothing of how long a token takes", () => {
 test("silence is counted from the last sweep that saw a piece; an attempt that nobody reads waits for nothing", () => {
   const { made, known } = signs(true);
   assert.equal(made.sweep(2_000, true), 1_000);
-  assert.deepEqual(known.splice(0), [["waits", "e1", "stream", 1_000]]);
+  assert.deepEqual(known.splice(0), [["waits", "e1", "stream", 1_000, 64]]);
   made.alive();
   assert.equal(made.sweep(3_000, true), 0);
   assert.deepEqual(known.splice(0), [["answered", "e1", 3_000]]);
   assert.equal(made.sweep(4_500, false), 1_500);
   assert.deepEqual(known, []);
+});
+
+test("a stream that has a token waits for the next one, and for no prompt", () => {
+  const { made, known } = signs(true);
+  made.sweep(2_000, true, true);
+  const whole = signs(false);
+  whole.made.sweep(2_000, true);
+  assert.deepEqual(
+    [...known, ...whole.known],
+    [
+      ["waits", "e1", "begun", 1_000, 0],
+      ["waits", "e1", "whole", 1_000, 64],
+    ],
+  );
+});
+
+test("while this program stood still nothing could be seen, and no silence is counted", () => {
+  const { made, known, hangs } = signs(true);
+  hangs.stoodStillUntil = 60_000;
+  assert.equal(made.sweep(61_000, true), 1_000);
+  assert.deepEqual(known, [["waits", "e1", "stream", 60_000, 64]]);
 });
 
 test("an endpoint's most serious trouble is the one that counts, since when it is that", () => {
