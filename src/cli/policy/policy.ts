@@ -36,7 +36,7 @@ export function policyCommand(): Command {
 
 function getCommand(): Command {
   return gatewayOptions(new Command("get"))
-    .description("Print the policy in force, as a file for `policy set`.")
+    .description("Print the policy in force, as a file for `policy set`; with --replace what is taken out of it goes.")
     .option("--version-number <version>", "an earlier version, instead of the one in force")
     .option("--json", "print everything about it as JSON")
     .action(async (flags: GatewayFlags & { versionNumber?: string; json?: boolean }) => {

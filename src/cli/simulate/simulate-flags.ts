@@ -14,11 +14,15 @@ import { FITNESS_KEYS } from "#sim/result/fitness.ts";
 import { HARDWARE } from "#engine/hardware.ts";
 import { SCHEDULER_POLICIES, type SchedulerPolicy } from "#engine/config.ts";
 
+/** Engines where nothing states how many. */
+export const INSTANCES_DEFAULT = 4;
+
 /** What was given to `simulate`, with defaults. Times as the flags' texts state. */
 export interface SimulateFlags extends RouterFlags, AutoscaleFlags, ArchitectureFlags, SetFlags {
   readonly autoscalerEnabled: boolean;
   readonly autoscalerPolicy?: string;
-  readonly numInstances: number;
+  /** INSTANCES_DEFAULT where it is left out. */
+  readonly numInstances?: number;
   readonly routers: number;
   readonly hedgeAfter?: number;
   readonly hedgeShare: number;
@@ -111,7 +115,7 @@ function addScalingFlags(to: FlagAdder): void {
 }
 
 function addClusterFlags(to: FlagAdder): void {
-  to.number("--num-instances <count>", "engines", whole(1, 10_000), 4);
+  to.number("--num-instances <count>", `engines (default: ${INSTANCES_DEFAULT})`, whole(1, 10_000));
   to.number("--routers <count>", ROUTERS_MEANING, whole(1, ROUTERS_MAX), 1);
   for (const option of routerOptions()) to.option(option);
   to.add("--engine <name>", "engine that comes with gnomon, or the path of an engine file (vLLM's defaults without)");

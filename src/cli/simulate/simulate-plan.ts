@@ -15,7 +15,7 @@ import { hedgeRules } from "../hedge-flags.ts";
 import { routersOf } from "../router-flags.ts";
 import { cascadePlan } from "./simulate-cascade.ts";
 import { engineOf } from "./simulate-engine.ts";
-import type { SimulateFlags } from "./simulate-flags.ts";
+import { INSTANCES_DEFAULT, type SimulateFlags } from "./simulate-flags.ts";
 import type { SimulatedRules } from "./simulated-rules.ts";
 import { policiesOf } from "./simulate-policies.ts";
 
@@ -57,7 +57,9 @@ export function clusterPlan(flags: SimulateFlags, set?: SimulatedRules): Cluster
     },
     ...(routers && { routers }),
     ...(rules && { rules }),
-    ...(policies.autoscale && { scaling: scalingOf(policies.autoscale, flags, flags.numInstances) }),
+    ...(policies.autoscale && {
+      scaling: scalingOf(policies.autoscale, flags, flags.numInstances ?? INSTANCES_DEFAULT),
+    }),
     engines,
     ...(cascade && { cascade: cascade.cascade }),
     ...(flags.lose.length > 0 && {
@@ -99,8 +101,13 @@ function architected(profile: NamedProfile, flags: SimulateFlags): NamedProfile 
 }
 
 function instancesOf(flags: SimulateFlags, config: EngineConfig): EngineSpec[] {
-  const { prefill, decode } = replicasOf(flags, flags.numInstances);
-  if (flags.architecture !== "pd") return instances(flags.numInstances, config);
+  const { architecture, numInstances } = flags;
+  const { prefill, decode } = replicasOf(flags, numInstances ?? INSTANCES_DEFAULT);
+  if (architecture !== "pd") return instances(numInstances ?? INSTANCES_DEFAULT, config);
+  if (numInstances !== undefined && prefill + decode !== numInstances)
+    throw new ConfigError([
+      `--num-instances: expected the ${prefill + decode} of --prefill-replicas and --decode-replicas, got ${numInstances}`,
+    ]);
   const specs = instances(prefill + decode, config);
   const endpoints = withRoles(
     specs.map(({ endpoint }) => endpoint),

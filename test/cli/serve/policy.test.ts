@@ -148,6 +148,12 @@ test("policy set leaves alone what it does not name, shows what it changes, and 
     headers: { authorization: `Bearer ${TOKEN}` },
     body: '{"limits":{"attemptsMax":9}}',
   });
+  const unclear = await fetch(`${url}/gnomon/admin/policy?force=perhaps`, {
+    method: "PATCH",
+    headers: { authorization: `Bearer ${TOKEN}` },
+    body: "{}",
+  });
+  assert.equal(unclear.status, 400);
   const changes = [{ path: "limits.attemptsMax", before: 3, after: 9 }];
   assert.deepEqual(await patch.json(), { outcome: "checked", version: 5, changes });
 });

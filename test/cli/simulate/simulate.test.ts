@@ -275,7 +275,7 @@ test("--architecture pd: prompts at some engines and answers at others, by which
     const given = [...SMALL, "--architecture", "pd", "--colocate-below-tokens", "0", "--check", "--json", ...flags];
     return JSON.parse((await simulate(t, ...given, "--trace-level", "decisions")).out) as PdResult;
   };
-  const { requests, handoffs, endpoints, trace } = await run("--prefill-replicas", "2", "--decode-replicas", "3");
+  const { requests, handoffs, endpoints, trace } = await run("--num-instances", "5", "--prefill-replicas", "2");
   assert.equal(requests["completed"], 60);
   assert.equal(handoffs?.shared, 60);
   assert.deepEqual(
@@ -305,6 +305,11 @@ test("--architecture pd: prompts at some engines and answers at others, by which
     assert.equal(refused.code, 2);
     assert.ok(refused.said.startsWith(`--architecture pd: expected at least one engine of each kind, got ${count}: `));
   }
+  const both = ["--architecture", "pd", "--prefill-replicas", "1", "--decode-replicas", "2"];
+  const other = await simulate(t, "--num-instances", "8", ...both);
+  assert.match(other.said, /^--num-instances: expected the 3 of --prefill-replicas and --decode-replicas, got 8$/);
+  const three = await simulate(t, "--num-requests", "9", "--json", ...both);
+  assert.equal((JSON.parse(three.out) as { endpoints: unknown[] }).endpoints.length, 3);
   const table = await simulate(t, ...SMALL, "--architecture", "pd");
   assert.match(table.out, /prefill +\d+ decisions for two endpoints/);
   const alone = await simulate(t, "--prefill-replicas", "2");
