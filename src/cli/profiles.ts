@@ -6,6 +6,7 @@ import type { Plugin, Signal } from "#core/plugin/plugin.ts";
 import type { PluginSpec, ProfileSpec, StageSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { unknownWord } from "#config/problem.ts";
+import { signalsOf as gaugesStated, signalsText } from "#config/profile-signals.ts";
 import { loadProfile, profileNames, type NamedProfile } from "#config/profile-file.ts";
 
 type CatalogEntry = Pick<Plugin<unknown>, "summary" | "reads" | "source" | "parameters">;
@@ -63,11 +64,9 @@ function profileLine(profile: NamedProfile): string {
   return `${name.padEnd(26)}${summary}\n${" ".repeat(26)}reads ${signals(spec).join(", ")}; from ${source}\n`;
 }
 
-function profileDetail({ name, summary, source, spec, signals: gaugeSignals }: NamedProfile): string {
-  const gauges =
-    gaugeSignals === undefined
-      ? ""
-      : `  reads gauges every ${gaugeSignals.intervalMillis} ms by default (${gaugeSignals.source})\n`;
+function profileDetail(profile: NamedProfile): string {
+  const { name, summary, source, spec } = profile;
+  const gauges = `  made for ${signalsText(gaugesStated(profile))}\n`;
   const head = `${name}: ${summary}\n  from ${source}; reads ${signals(spec).join(", ")}\n${gauges}`;
   return `${head}${stageText(spec)}${disaggregationText(spec)}`;
 }

@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { profileNames } from "#config/profile-file.ts";
 import type { JobPool } from "#shadow/question/job-pool.ts";
+import type { Candidate } from "#shadow/question/candidate.ts";
+import { scrapedEvery } from "#sim/signal/scraped-every.ts";
+import { COMMON_SCORERS } from "#shadow/tune/policy-space.ts";
 import { Search, type SearchOptions } from "#shadow/tune/search.ts";
 import { namedProfile } from "../question/what-if-case.ts";
 import { KeptTrials, MEAN_E2E } from "./tune-case.ts";
@@ -73,4 +76,45 @@ test("a budget that is too small for all profiles still brings two to the end", 
   const { finalists } = await search.run();
   assert.ok(finalists.length >= 1);
   assert.ok(spent() <= 12);
+});
+
+test("law: a policy near another one is simulated under the signals of the one that it was made from", async () => {
+  const gaugesOf = (millis: number) => ({ signals: scrapedEvery(1_000 * millis), staleAfterMicros: 3_000_000 });
+  const bases = ["llm-d", "aibrix-least-request", "weighted"].map((name, i) => ({
+    ...namedProfile(name),
+    gauges: gaugesOf(10 * (i + 1)),
+  }));
+  const inForce = namedProfile("gnomon");
+  const tried = new Map<string, Candidate["gauges"]>();
+  const run = (job: Parameters<JobPool["run"]>[0]) => {
+    assert.ok(job.kind === "trial");
+    const { candidate } = job.trial;
+    tried.set(candidate.name, candidate.gauges);
+    const loss = candidate.name.startsWith("tuned-") ? 80 + (tried.size % 7) : candidate === inForce ? 1_000 : 90;
+    return Promise.resolve({ losses: Float64Array.of(loss), completed: 1 });
+  };
+  const space = { scorers: COMMON_SCORERS, accepts: () => true };
+  const { finalists } = await new Search(
+    { run: run as unknown as JobPool["run"] },
+    {
+      inForce,
+      bases,
+      space,
+      seed: 1,
+      isWhole: true,
+      trialsMax: 300,
+      parallel: 1,
+      objective: MEAN_E2E,
+      memory: new KeptTrials(),
+      millisLeft: () => Infinity,
+    },
+  ).run();
+  const made = finalists.filter(({ origin }) => origin !== "");
+  assert.ok(made.length > 2);
+  for (const { origin, candidate } of made) {
+    // A policy that was made from another one that was made names the first of them.
+    const from = bases.find(({ name }) => origin.startsWith(`${name}; `));
+    assert.deepEqual(tried.get(candidate.name), from?.gauges, origin);
+  }
+  assert.ok(made.some(({ candidate }) => candidate.gauges !== undefined));
 });
