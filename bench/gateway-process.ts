@@ -5,6 +5,8 @@ import { kept } from "./children.ts";
 
 export interface GatewayProcess {
   readonly port: number;
+  /** Of status pages; that of an older commit, which has one port for all, is the same. */
+  readonly adminPort: number;
   readonly pid: number;
 }
 
@@ -33,7 +35,9 @@ export async function startGateway(
     const port = /ready at http:\/\/[^:]+:(\d+)|"url":"http:\/\/[^:"]+:(\d+)/.exec(output);
     if (port === null) continue;
     gateway.stdout.resume();
-    return { port: Number(port[1] ?? port[2]), pid: gateway.pid! };
+    const found = Number(port[1] ?? port[2]);
+    const adminPort = Number(/"adminUrl":"http:\/\/[^:"]+:(\d+)/.exec(output)?.[1] ?? found);
+    return { port: found, adminPort, pid: gateway.pid! };
   }
   throw new Error(`the gateway ended before it was ready: ${output}`);
 }

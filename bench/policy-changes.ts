@@ -30,9 +30,9 @@ async function main(changes: number, invalid: number, clients: number): Promise<
       log: { level: "error" },
     };
     const configMap = new ConfigMap(directory, fixed);
-    const { url, end } = await startGateway(configMap.file);
+    const { url, adminUrl, end } = await startGateway(configMap.file);
     const since = performance.now();
-    const storm = await policyStorm({ url, token: TOKEN, configMap, fixed, changes, invalid, clients });
+    const storm = await policyStorm({ url, adminUrl, token: TOKEN, configMap, fixed, changes, invalid, clients });
     const seconds = (performance.now() - since) / 1000;
     await end();
     const { decisions, unnamed, changes: recorded, replay } = await traceOfStorm(trace);
@@ -55,7 +55,7 @@ async function main(changes: number, invalid: number, clients: number): Promise<
   }
 }
 
-async function startGateway(file: string): Promise<{ url: string; end: () => Promise<void> }> {
+async function startGateway(file: string): Promise<{ url: string; adminUrl: string; end: () => Promise<void> }> {
   const main = join(import.meta.dirname, "../src/main.ts");
   const env = { ...process.env, BENCH_TOKEN: TOKEN };
   const gateway = kept(
@@ -71,7 +71,7 @@ async function startGateway(file: string): Promise<{ url: string; end: () => Pro
       gateway.kill("SIGINT");
       await once(gateway, "exit");
     };
-    return { url, end };
+    return { url, adminUrl: /"adminUrl":"([^"]+)"/.exec(output)?.[1] ?? "", end };
   }
   throw new Error(`the gateway ended before it was ready: ${output}`);
 }

@@ -127,7 +127,7 @@ function spread(differences: readonly number[]): string {
 async function measured(arm: Arm, block: number): Promise<{ readonly round: Round; readonly shadow: string }> {
   const settings = arm === "on" ? [...SHADOW, ...values.set] : values.set;
   const gateway = started(join(import.meta.dirname, "shadow-gateway.ts"), settings);
-  const { url } = (await message(gateway)) as { url: string };
+  const { url, adminUrl } = (await message(gateway)) as { url: string; adminUrl: string };
   const log = join(scratch, "requests.jsonl");
   const flags = {
     "--url": url,
@@ -144,7 +144,7 @@ async function measured(arm: Arm, block: number): Promise<{ readonly round: Roun
   await mark(gateway);
   await sleep(seconds * 1000);
   const taken = await mark(gateway);
-  const shadow = arm === "on" ? await shadowLine(url) : "";
+  const shadow = arm === "on" ? await shadowLine(adminUrl) : "";
   const [code] = (await ended) as [number | null];
   if (code !== 0) throw new Error(`the driver ended with ${code}: requests failed`);
   const gone = once(gateway, "exit");

@@ -44,6 +44,7 @@ stack.tap.listen({
   },
 });
 const { url } = await stack.gateway.listen("127.0.0.1", 0);
+const { url: adminUrl } = await stack.gateway.listenAdmin("127.0.0.1", 0);
 const sources = await startSources(stack, config, [], {});
 await stack.warmUp();
 while (stack.readiness.waitsFor().length > 0) await new Promise((resolve) => setTimeout(resolve, READY_POLL_MILLIS));
@@ -80,4 +81,4 @@ process.once("disconnect", () => {
     process.exit(0);
   })();
 });
-process.send!({ url });
+process.send!({ url, adminUrl });

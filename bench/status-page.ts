@@ -52,11 +52,11 @@ try {
 
 async function main(): Promise<void> {
   const { ports } = await upstreams();
-  const { port, pid } = await startGateway(ports, [], 0);
+  const { port, adminPort, pid } = await startGateway(ports, [], 0);
   const sender = sendAt(port);
   await wait(WARM_UP_MILLIS);
-  await bytes(port);
-  const viewer = await openViewer(port);
+  await bytes(adminPort);
+  const viewer = await openViewer(adminPort);
   await viewer.open();
   await wait(WARM_UP_MILLIS / 3);
   const cpu: Record<"open" | "closed", number[]> = { open: [], closed: [] };
@@ -71,7 +71,7 @@ async function main(): Promise<void> {
   }
   const { sent, failed } = sender.stop();
   await viewer.close();
-  const answerMillis = await cpuOfAnswers(port, pid);
+  const answerMillis = await cpuOfAnswers(adminPort, pid);
   await viewer.end();
   const [open, closed] = [median(cpu.open), median(cpu.closed)];
   const differences = cpu.open.map((one, i) => one - cpu.closed[i]!);

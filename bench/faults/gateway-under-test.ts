@@ -8,6 +8,8 @@ import { kept } from "../children.ts";
 /** A gateway in a process of its own, with all that it writes kept in a folder. */
 export interface GatewayUnderTest {
   readonly port: number;
+  /** Of status pages and administration. */
+  readonly adminPort: number;
   readonly pid: number;
   readonly folder: string;
   /** Sum of a metric over its series. */
@@ -51,9 +53,11 @@ export async function startGateway(ports: readonly number[], config: object): Pr
       throw new Error(`no gateway: ${output}`);
     else await new Promise((resolve) => setTimeout(resolve, 50));
   }
+  const adminPort = Number(/"adminUrl":"http:\/\/[^:"]+:(\d+)/.exec(output)?.[1]);
   const page = async (): Promise<string> => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   return {
     port,
+    adminPort,
     pid: child.pid!,
     folder,
     page,

@@ -181,7 +181,9 @@ async function known(gateways: readonly GatewayUnderTest[]): Promise<void> {
   let waits = true;
   while (waits && performance.now() < until) {
     await pause(4 * SLOWED_MILLIS);
-    const shares = await Promise.all(gateways.map(({ port }) => shareOf({ url: `http://127.0.0.1:${port}` })));
+    const shares = await Promise.all(
+      gateways.map(({ adminPort }) => shareOf({ adminUrl: `http://127.0.0.1:${adminPort}` })),
+    );
     const isQuiet = (peers: (typeof shares)[number]["peers"]): boolean =>
       peers.length === gateways.length - 1 && peers.every(({ requestsInFlight }) => requestsInFlight === 0);
     waits = shares.some(({ state, peers }) => state !== "shared" || !isQuiet(peers));
@@ -189,8 +191,8 @@ async function known(gateways: readonly GatewayUnderTest[]): Promise<void> {
 }
 
 /** Requests of the day's tenant, as one gateway's limit counts them. */
-async function countedOfDay({ port }: GatewayUnderTest): Promise<number> {
-  const { limits } = (await (await fetch(`http://127.0.0.1:${port}/gnomon/admission`)).json()) as {
+async function countedOfDay({ adminPort }: GatewayUnderTest): Promise<number> {
+  const { limits } = (await (await fetch(`http://127.0.0.1:${adminPort}/gnomon/admission`)).json()) as {
     limits: { name: string; most: { subject: string; used: number }[] }[];
   };
   return limits.find(({ name }) => name === "daily")?.most.find(({ subject }) => subject === "daily")?.used ?? 0;
@@ -199,7 +201,9 @@ async function countedOfDay({ port }: GatewayUnderTest): Promise<number> {
 async function allShare(gateways: readonly GatewayUnderTest[]): Promise<void> {
   const until = performance.now() + 30_000;
   for (;;) {
-    const shares = await Promise.all(gateways.map(({ port }) => shareOf({ url: `http://127.0.0.1:${port}` })));
+    const shares = await Promise.all(
+      gateways.map(({ adminPort }) => shareOf({ adminUrl: `http://127.0.0.1:${adminPort}` })),
+    );
     if (shares.every(({ peers }) => peers.length === gateways.length - 1)) return;
     if (performance.now() > until) throw new Error("the gateways do not find each other");
     await pause(50);

@@ -32,6 +32,7 @@ export class ConfigMap {
 /** A gateway whose policy is to be changed. */
 export interface StormOptions {
   readonly url: string;
+  readonly adminUrl: string;
   readonly token: string;
   readonly configMap: ConfigMap;
   /** Its file, but for routing and limits. */
@@ -211,13 +212,13 @@ class Admin {
   }
 
   async #get<T>(below: string): Promise<T> {
-    const answer = await fetch(`${this.#options.url}/gnomon/admin/policy${below}`, { headers: this.#headers });
+    const answer = await fetch(`${this.#options.adminUrl}/gnomon/admin/policy${below}`, { headers: this.#headers });
     if (answer.status !== 200) throw new Error(`${answer.status} ${await answer.text()}`);
     return (await answer.json()) as T;
   }
 
   #send(method: string, below: string, body: object): Promise<Response> {
-    const url = `${this.#options.url}/gnomon/admin/policy${below}`;
+    const url = `${this.#options.adminUrl}/gnomon/admin/policy${below}`;
     return fetch(url, { method, headers: this.#headers, body: JSON.stringify(body) });
   }
 

@@ -15,6 +15,7 @@ const START_MILLIS_MAX = 60_000;
 /** A gateway in a process of its own. */
 export interface Gateway {
   readonly url: string;
+  readonly adminUrl: string;
   readonly child: ChildProcess;
   /** Folder of its trace. */
   readonly trace: string;
@@ -54,10 +55,17 @@ export async function startGateway(
 ): Promise<Gateway> {
   const folder = mkdtempSync(join(tmpdir(), "gnomon-replicas-"));
   const replica = `replica-${process.pid}-${Math.floor(Math.random() * 1e9)}`;
-  const port = await freePort();
+  const [port, adminPort] = [await freePort(), await freePort()];
   const set = ["log.level=error", `record.directory=${folder}/trace`, `prefix.secretEnv=${SECRET_ENV}`, ...settings];
   if (redis !== "") set.push(`share.url=${redis}`, `share.replica=${replica}`);
-  const flags = ["serve", "--port", String(port), ...engines.urls.flatMap((url) => ["--endpoint", url])];
+  const flags = [
+    "serve",
+    "--port",
+    String(port),
+    "--admin-port",
+    String(adminPort),
+    ...engines.urls.flatMap((url) => ["--endpoint", url]),
+  ];
   const child = kept(
     spawn(process.execPath, [MAIN, ...flags, ...set.flatMap((one) => ["--set", one])], {
       stdio: ["ignore", "ignore", "inherit"],
@@ -66,7 +74,8 @@ export async function startGateway(
   );
   const url = `http://127.0.0.1:${port}`;
   await answering(`${url}/readyz`);
-  return { url, child, trace: `${folder}/trace`, replica, end: () => ended(child) };
+  const adminUrl = `http://127.0.0.1:${adminPort}`;
+  return { url, adminUrl, child, trace: `${folder}/trace`, replica, end: () => ended(child) };
 }
 
 async function answering(url: string): Promise<void> {
@@ -95,6 +104,6 @@ export interface ShareFigures {
   readonly counts: Readonly<Record<string, number>>;
 }
 
-export async function shareOf({ url }: Pick<Gateway, "url">): Promise<ShareFigures> {
-  return (await (await fetch(`${url}/gnomon/share`)).json()) as ShareFigures;
+export async function shareOf({ adminUrl }: Pick<Gateway, "adminUrl">): Promise<ShareFigures> {
+  return (await (await fetch(`${adminUrl}/gnomon/share`)).json()) as ShareFigures;
 }

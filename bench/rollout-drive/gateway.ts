@@ -30,6 +30,7 @@ export class DrivenGateway {
   readonly #options: readonly string[];
   #child: ReturnType<typeof spawn> | undefined;
   url = "";
+  adminUrl = "";
 
   constructor(folder: string, config: object) {
     this.#file = join(folder, "gateway.yaml");
@@ -48,6 +49,7 @@ export class DrivenGateway {
       if (url === undefined || !text.includes('"event":"ready"')) continue;
       child.stdout.resume();
       this.url = url;
+      this.adminUrl = /"adminUrl":"([^"]+)"/.exec(text)?.[1] ?? "";
       return;
     }
     throw new Error(`the gateway ended before it was ready: ${text}`);
@@ -62,7 +64,7 @@ export class DrivenGateway {
   }
 
   async admin(method: "GET" | "POST", path: string, body?: object): Promise<unknown> {
-    const answer = await fetch(`${this.url}/gnomon/admin${path}`, {
+    const answer = await fetch(`${this.adminUrl}/gnomon/admin${path}`, {
       method,
       headers: { authorization: `Bearer ${TOKEN}` },
       ...(body && { body: JSON.stringify(body) }),

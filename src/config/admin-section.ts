@@ -9,7 +9,7 @@ export const admin = z
     tokenEnv: environmentName()
       .optional()
       .describe(
-        `Variable that holds the bearer token of /gnomon/*; ${ADMIN_TOKEN_VARIABLE} if that is set and neither this nor tokenFile is. Without a token they answer on loopback only, and /gnomon/admin/* not at all.`,
+        `Variable that holds the bearer token of /gnomon/*; ${ADMIN_TOKEN_VARIABLE} if that is set and neither this nor tokenFile is. Without a token they answer on loopback only; /gnomon/admin/* and engines' administration not at all.`,
       ),
     tokenFile: z.string().min(1).optional().describe("File that holds it, such as a mounted secret; read at start."),
     statusTokenEnv: environmentName()

@@ -17,7 +17,7 @@ const paths = () =>
 export const routes = z.strictObject({
   extra: paths().describe("Further inference paths (POST), whose requests each go to one engine."),
   administration: paths().describe(
-    "Paths of engines' administration, such as /v1/load_lora_adapter or /sleep; a call (GET or POST) needs admin access and goes to all ready engines.",
+    "Paths of engines' administration, such as /v1/load_lora_adapter or /sleep; a call (GET or POST) on the administrative port needs the admin token and goes to all ready engines.",
   ),
   administrationMillisMax: millis(1000, MILLIS_PER_DAY).default(300_000).describe("Longest wait for all of them."),
 });

@@ -18,13 +18,17 @@ export interface Drained {
 }
 
 /**
- * Ends a gateway's server. First it is about to leave: everything is served, but each answer ends its connection, so that
+ * Ends a gateway's servers. First it is about to leave: everything is served, but each answer ends its connection, so that
  * clients move on. Then it drains: inference is refused, while metrics and status pages answer until the last request is
  * over. What has not ended by then is answered with an error, and cut.
  */
-export async function drainGateway(server: Server, context: GatewayParts, times: DrainTimes): Promise<Drained> {
+export async function drainGateway(
+  servers: readonly Server[],
+  context: GatewayParts,
+  times: DrainTimes,
+): Promise<Drained> {
   context.phase = "leaving";
-  if (server.listening && times.noticeMillis > 0) await sleep(times.noticeMillis);
+  if (servers.some(({ listening }) => listening) && times.noticeMillis > 0) await sleep(times.noticeMillis);
   context.phase = "draining";
   const deadline = performance.now() + times.graceMillis;
   while (context.inFlight.size > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MILLIS);
@@ -34,14 +38,19 @@ export async function drainGateway(server: Server, context: GatewayParts, times:
   });
   const written = performance.now() + LAST_WORDS_MILLIS;
   while (context.inFlight.size > 0 && performance.now() < written) await sleep(DRAIN_POLL_MILLIS);
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeAllConnections();
-  await closed;
+  await Promise.all(servers.map(ended));
   // The answers that were cut are notified some turns after their sockets.
   while (context.inFlight.size > 0) await sleep(1);
   context.inFlight.stop();
   await context.pools.destroy();
   return { requestsCut };
+}
+
+/** With all its connections. */
+async function ended(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeAllConnections();
+  await closed;
 }
 
 const DRAIN_POLL_MILLIS = 20;

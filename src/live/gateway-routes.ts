@@ -27,7 +27,10 @@ export interface AdministrationOptions {
 }
 
 interface Parts {
+  /** For clients. */
   readonly app: GatewayApp;
+  /** For operators. */
+  readonly admin: GatewayApp;
   readonly context: GatewayParts;
   readonly allowed: ClientAuth;
   readonly door: InferenceDoor;
@@ -36,7 +39,10 @@ interface Parts {
   readonly administration: AdministrationOptions | undefined;
 }
 
-/** What the gateway serves beside the status pages: inference whose target needs reading first, models, and the rest. */
+/**
+ * What each port serves beside probes and status pages. For clients: inference whose target needs reading first, models and
+ * stored responses. For operators: engines' administration.
+ */
 export function addRoutes(parts: Parts): void {
   const { app, context, allowed, door } = parts;
   addCors(parts);
@@ -58,19 +64,35 @@ export function addRoutes(parts: Parts): void {
       ? answerOf(context, refusal("unknown-model", "This model is not served.", "model"))
       : c.json(model);
   });
-  addFaults(parts);
+  addFaults(app, parts, INFERENCE_PORT);
+  addFaults(parts.admin, parts, ADMIN_PORT);
 }
 
-function addFaults({ app, context, routes }: Parts): void {
+/** What a port serves, for whoever asks for something else. */
+interface PortText {
+  readonly isInference: boolean;
+  readonly pages: string;
+}
+
+const INFERENCE_PORT: PortText = {
+  isInference: true,
+  pages: "GET serves /v1/models, /metrics, /healthz and /readyz.",
+};
+const ADMIN_PORT: PortText = {
+  isInference: false,
+  pages: "GET serves /gnomon/ (the status page), /metrics, /healthz and /readyz; inference is served on listen.port.",
+};
+
+function addFaults(app: GatewayApp, { context, routes }: Parts, { isInference, pages }: PortText): void {
   app.notFound((c) => {
     const { path, method } = c.req;
-    if (routes.of(path) !== undefined) {
+    if (isInference && routes.of(path) !== undefined) {
       return answerOf(context, refusal("wrong-method", `${path} takes POST.`), path, { allow: "POST" });
     }
     context.counters.refused["unknown-path"] = (context.counters.refused["unknown-path"] ?? 0) + 1;
     const nothing = `There is nothing at ${method} ${path.slice(0, PATH_SHOWN_MAX)}.`;
-    const pages = "GET serves /gnomon/ (the status page), /metrics, /healthz and /readyz.";
-    const there = `${pages} POST serves ${routes.list()}. Further paths pass where routes.extra or routes.administration has them.`;
+    const inference = `POST serves ${routes.list()}. Further paths pass where routes.extra has them; status pages and administration are served on listen.adminPort.`;
+    const there = isInference ? `${pages} ${inference}` : pages;
     return answerOf(context, refusal("unknown-path", `${nothing} ${there}`), path);
   });
   app.onError((error) => {
@@ -168,14 +190,14 @@ function addStoredResponses({ app, context, allowed }: Parts): void {
   );
 }
 
-function addAdministration({ app, context, caller, administration }: Parts): void {
+function addAdministration({ admin, context, caller, administration }: Parts): void {
   if (administration === undefined || administration.paths.length === 0) return;
   const engines = new EngineAdministration(context, caller, administration.done);
-  app.on(["GET", "POST"], [...administration.paths], async (c) => {
+  admin.on(["GET", "POST"], [...administration.paths], async (c) => {
     const { headers, socket } = c.env.incoming;
     const verdict = administration.access({ headers, remoteAddress: socket.remoteAddress });
     if (verdict === "unauthorized") return answerOf(context, NEEDS_ADMIN_TOKEN);
-    if (verdict === "forbidden") return answerOf(context, LOOPBACK_ONLY);
+    if (verdict === "forbidden") return answerOf(context, NO_TOKEN);
     return beside(context, c.env.incoming, administration.millisMax, (request) =>
       engines.serve(request, c.req.path + new URL(c.req.url).search),
     );
@@ -183,10 +205,7 @@ function addAdministration({ app, context, caller, administration }: Parts): voi
 }
 
 const NEEDS_ADMIN_TOKEN = refusal("unauthorized", "Send the admin token as a bearer token, or as x-api-key.");
-const LOOPBACK_ONLY = refusal(
-  "forbidden",
-  "Without an admin token engines are administered from loopback only; set admin.tokenEnv.",
-);
+const NO_TOKEN = refusal("forbidden", "Engines are administered with the admin token alone; set admin.tokenEnv.");
 
 /** Serves a request beside inference, which a gateway that drains waits for. */
 async function beside(

@@ -97,12 +97,17 @@ export interface GatewayOptions extends Pick<OpenFilesOptions, "filesMax"> {
   readonly sendsOwnHeaders?: boolean;
   /** Origins whose pages may call, "*" for any; none leaves that to the engines. */
   readonly corsOrigins?: readonly string[];
-  /** Mounts what else is served on the same port, before the unknown paths. */
-  readonly statusRoutes?: (app: GatewayApp) => void;
+  /** Mounts what probes, scrapers and load balancers ask for, on both ports. */
+  readonly openRoutes?: (app: GatewayApp) => void;
+  /** Mounts status pages and administration, on the administrative port alone. */
+  readonly adminRoutes?: (app: GatewayApp) => void;
 }
 
 export interface Gateway {
+  /** Of the port for clients. */
   readonly app: GatewayApp;
+  /** Of the port for operators. */
+  readonly admin: GatewayApp;
   /** What its requests share, for another host of the same router. */
   readonly parts: GatewayParts;
   readonly routes: Routes;
@@ -115,6 +120,8 @@ export interface Gateway {
   inFlight(): number;
   /** Rejects with the socket's error when the address cannot be had. Port 0 takes a free one. */
   listen(host: string, port: number): Promise<{ readonly url: string }>;
+  /** The same for status pages and administration, which the other port does not have. */
+  listenAdmin(host: string, port: number): Promise<{ readonly url: string }>;
   /**
    * Goes on taking requests for `noticeMillis`, while load balancers learn that it leaves. Then refuses new ones, waits
    * for those in flight at most `graceMillis` and cuts them off. All else is served until then.
@@ -141,15 +148,19 @@ export function createGateway(options: GatewayOptions): Gateway {
   const responses = new StoredResponses({ directory, caller, counters });
   const context = partsOf(options, { seat, pools, limits, counters, hangs, answers, responses });
   const app: GatewayApp = new Hono();
-  options.statusRoutes?.(app);
+  const admin: GatewayApp = new Hono();
+  for (const each of [app, admin]) options.openRoutes?.(each);
+  options.adminRoutes?.(admin);
   const allowed = authOf(options) ?? (() => ANYBODY);
   const routes = new Routes(options.extraRoutes);
   const door = new InferenceDoor(context, allowed, routes, trustedProxies(options.trustedProxies ?? []));
-  addRoutes({ app, context, allowed, door, routes, caller, administration: options.administration });
-  const server = newServer(app, context, door, options);
-  context.openFiles.guard(server);
+  addRoutes({ app, admin, context, allowed, door, routes, caller, administration: options.administration });
+  const server = newServer(app, context, options, door);
+  const adminServer = newServer(admin, context, options);
+  for (const each of [server, adminServer]) context.openFiles.guard(each);
   return {
     app,
+    admin,
     parts: context,
     routes,
     counters,
@@ -161,12 +172,13 @@ export function createGateway(options: GatewayOptions): Gateway {
       context.waits = waitLimits(context.limits);
       context.bodies.rules = bodyRules(context.limits);
       seat.changeRetries(retryOptions(context.limits), hedgeOptions(context.limits));
-      limitServer(server, context.limits);
+      for (const each of [server, adminServer]) limitServer(each, context.limits);
     },
     inFlight: () => context.inFlight.size,
     listen: (host, port) => listen(server, host, port),
+    listenAdmin: (host, port) => listen(adminServer, host, port),
     close: async (graceMillis, noticeMillis = 0) => {
-      const drained = await drainGateway(server, context, { graceMillis, noticeMillis });
+      const drained = await drainGateway([server, adminServer], context, { graceMillis, noticeMillis });
       answers.close();
       context.openFiles.stop();
       seat.stop();
@@ -225,8 +237,8 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
 function newServer(
   app: GatewayApp,
   context: GatewayParts,
-  door: InferenceDoor,
   { listenTls: tls }: Pick<GatewayOptions, "listenTls">,
+  door?: InferenceDoor,
 ): Server {
   const { limits, counters, inFlight } = context;
   const pipelines = new Pipelines({
@@ -239,7 +251,7 @@ function newServer(
     errorHandler: () => malformedTarget(context),
   });
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    if (door.takes(incoming)) door.serve(incoming, outgoing);
+    if (door?.takes(incoming) === true) door.serve(incoming, outgoing);
     else if (incoming.headers.host === undefined && incoming.httpVersionMinor > 0) refuseHost(outgoing, context);
     else void listener(incoming, outgoing);
   };

@@ -14,7 +14,7 @@ import { GatewayMetrics } from "#live/metrics/metrics.ts";
 import type { RecorderStatus } from "#live/recorder/recorder.ts";
 import { Readiness } from "#live/status/readiness.ts";
 import { PowerKeeper } from "#live/scrape/power-keeper.ts";
-import { enginePages } from "#live/status/engine-pages.ts";
+import { openPages } from "#live/status/open-pages.ts";
 import { type StatusOptions, statusRoutes } from "#live/status/status.ts";
 import { gnomonVersion } from "./gnomon-version.ts";
 import type { HangWatch } from "#live/upstream/hang-watch.ts";
@@ -137,7 +137,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
     ...policy.models,
     ...towardsClients(state.inForce.config, tokens.adminToken, { ...tls, ...tracing }, keeper),
     clientAuth: keys.auth,
-    statusRoutes: pagesOf({ ...pages, blockSizes, ...shadowStatus }),
+    ...pagesOf({ ...pages, blockSizes, ...shadowStatus }),
   });
   running.gateway = gateway;
 
@@ -183,12 +183,9 @@ function reporterOf(readiness: Readiness, faults: FaultLog): LiveStack["report"]
   };
 }
 
-function pagesOf(status: Omit<StatusOptions, "version">): NonNullable<GatewayOptions["statusRoutes"]> {
+function pagesOf(status: Omit<StatusOptions, "version">): Pick<GatewayOptions, "openRoutes" | "adminRoutes"> {
   const version = gnomonVersion();
-  return (app) => {
-    statusRoutes({ ...status, version })(app);
-    enginePages(status.readiness, version)(app);
-  };
+  return { openRoutes: openPages({ ...status, version }), adminRoutes: statusRoutes({ ...status, version }) };
 }
 
 function startPower({ power }: Config): PowerKeeper {

@@ -3,6 +3,8 @@ import type { ServePlan } from "./serve-plan.ts";
 
 export interface ReadyFacts {
   readonly url: string;
+  /** Of status pages and administration. */
+  readonly adminUrl: string;
   readonly plan: ServePlan;
   /** The endpoints are emulated engines that the gateway started. */
   readonly emulated: boolean;
@@ -10,13 +12,13 @@ export interface ReadyFacts {
 
 /** What a person needs first: that it is ready, a command to paste, and where the metrics are. */
 export function readyText(directory: EndpointDirectory, facts: ReadyFacts): string {
-  const { url } = facts;
+  const { url, adminUrl } = facts;
   const model = readyModels(directory)[0] ?? "MODEL";
   const body = JSON.stringify({ model, messages: [{ role: "user", content: "Hello" }], max_tokens: 32 });
   return [
     readySentence(directory, facts),
     `  curl ${url}/v1/chat/completions -H 'content-type: application/json' -d '${body.replaceAll("'", "'\\''")}'`,
-    `  metrics: ${url}/metrics   status: ${url}/gnomon/`,
+    `  metrics: ${url}/metrics   status: ${adminUrl}/gnomon/`,
     "",
   ].join("\n");
 }
@@ -27,9 +29,10 @@ export function waitingText(url: string, waitsFor: readonly string[]): string {
 
 /** The same for a collector of logs, as one line of JSON. */
 export function readyLine(directory: EndpointDirectory, facts: ReadyFacts): string {
-  const { url, plan, emulated } = facts;
+  const { url, adminUrl, plan, emulated } = facts;
   return line("ready", readySentence(directory, facts), {
     url,
+    adminUrl,
     endpoints: readyEntries(directory).length,
     endpointsKnown: directory.all().length,
     emulated,

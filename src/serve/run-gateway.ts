@@ -1,6 +1,7 @@
 import { flushCompileCache } from "node:module";
 import type { Target } from "#live/discovery/target.ts";
 import { MILLIS_PER_SECOND } from "#core/units.ts";
+import { adminPortOf } from "#config/listen-section.ts";
 import type { Config } from "#config/schema.ts";
 import { listedTargets, startSources } from "./endpoint-sources.ts";
 import { announce } from "./announce.ts";
@@ -28,12 +29,12 @@ export async function runGateway(plan: ServePlan): Promise<void> {
     const requestsInFlight = stack.gateway.inFlight();
     log.info({ event: "draining", signal, requestsInFlight, drainNoticeMillis, drainMillis }, "draining");
   });
-  const { url, picker, sources } = await start(stack, config, listed).catch(async (error: unknown) => {
+  const { urls, picker, sources } = await start(stack, config, listed).catch(async (error: unknown) => {
     await stack.close();
     throw error;
   });
   started();
-  if (!stack.readiness.draining) await getReady(stack, { url, plan, emulated: sources.emulated });
+  if (!stack.readiness.draining) await getReady(stack, { ...urls, plan, emulated: sources.emulated });
   await over;
   await Promise.all([stack.close(), picker?.stop(config.listen.drainMillis, drainNoticeMillis(config, process.env))]);
   await sources.stop();
@@ -51,15 +52,27 @@ async function getReady(stack: LiveStack, facts: ReadyFacts): Promise<void> {
 }
 
 async function start(stack: LiveStack, config: Config, listed: readonly Target[]) {
-  const url = await listen(stack, config);
+  const urls = await listen(stack, config);
   const picker = await startLivePicker(stack, config);
-  return { url, picker, sources: await startSources(stack, config, listed, process.env) };
+  return { urls, picker, sources: await startSources(stack, config, listed, process.env) };
 }
 
-async function listen({ gateway }: LiveStack, { listen: { host, port } }: Config): Promise<string> {
+async function listen({ gateway }: LiveStack, config: Config): Promise<Pick<ReadyFacts, "url" | "adminUrl">> {
+  const { host, port, adminHost } = config.listen;
+  const adminPort = adminPortOf(config.listen);
+  const url = await listenAt(`${host}:${port}`, "--host and --port", () => gateway.listen(host, port));
+  const adminUrl = await listenAt(
+    `${adminHost}:${adminPort}, for status pages and administration`,
+    "--admin-port",
+    () => gateway.listenAdmin(adminHost, adminPort),
+  );
+  return { url, adminUrl };
+}
+
+async function listenAt(where: string, flags: string, begin: () => Promise<{ url: string }>): Promise<string> {
   try {
-    return (await gateway.listen(host, port)).url;
+    return (await begin()).url;
   } catch (error) {
-    throw refusedBySystem(`cannot listen on ${host}:${port}`, error, "choose another with --host and --port");
+    throw refusedBySystem(`cannot listen on ${where}`, error, `choose another with ${flags}`);
   }
 }

@@ -7,7 +7,7 @@ import type { GatewayOptions } from "#live/gateway.ts";
 import { LoopLoad } from "#live/loop-load.ts";
 import type { IdentityOptions } from "#live/request/identity.ts";
 import type { SloRulesOptions } from "#live/request/slo-rules.ts";
-import { adminAccess } from "#live/status/admin-access.ts";
+import { tokenAccess } from "#live/status/admin-access.ts";
 import type { LiveTracing } from "./live-tracing.ts";
 import type { LiveTls } from "./live-tls.ts";
 import { gatewayLimits, type LivePolicy } from "./policy/live-policy.ts";
@@ -67,7 +67,7 @@ export function towardsClients(
     extraRoutes: routes.extra,
     administration: {
       paths: routes.administration,
-      access: adminAccess(adminToken),
+      access: tokenAccess(adminToken),
       millisMax: routes.administrationMillisMax,
       done: keeper.administered.bind(keeper),
     },

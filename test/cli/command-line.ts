@@ -4,6 +4,8 @@ import type { Readable } from "node:stream";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 
+/** Where status pages and administration are, in what a gateway prints once it is ready. */
+export const ADMIN = /"adminUrl":"(http:[^"]+)"/;
 const ROOT = join(import.meta.dirname, "../..");
 
 /** A gnomon that runs in a process of its own, as a person starts it. */

@@ -11,6 +11,7 @@ import { KEEPER_TIMES_DEFAULT } from "#live/discovery/keeper-times.ts";
 import { DEFAULT_LIMITS } from "#live/request/limits.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { describeAsMarkdown, describeAsYaml, describeKeys } from "#config/describe.ts";
+import { adminPortOf } from "#config/listen-section.ts";
 import { type ConfigSources, loadConfig } from "#config/load.ts";
 import { overrideFromText } from "#config/override.ts";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
@@ -45,7 +46,11 @@ test("config/default.yaml is what the schema describes, and reads back as the de
 
 test("defaults that other parts have too are the same there", () => {
   const { drainMillis: _, drainNoticeMillis: __, tls: ___, warmUpMillis: ____, ...listen } = DEFAULTS.listen;
-  assert.deepEqual(listen, { host: "127.0.0.1", port: 8080 });
+  assert.deepEqual(listen, { host: "127.0.0.1", port: 8080, adminHost: "127.0.0.1" });
+  assert.deepEqual(
+    [8080, 0].map((port) => adminPortOf({ port })),
+    [8081, 0],
+  );
   assert.deepEqual({ holdMillis: undefined, hedgeMillis: undefined, ...DEFAULTS.limits }, DEFAULT_LIMITS);
   const { intervalMillis: given, timeoutMillis, staleAfterMillis, ...times } = DEFAULTS.scrape;
   assert.equal(given, undefined);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { CommandLine } from "../cli/command-line.ts";
+import { ADMIN, type CommandLine } from "../cli/command-line.ts";
 
 /** Sends a gateway that was just started one request, and asks for its status page. */
 export async function assertServes(served: CommandLine): Promise<string> {
@@ -12,9 +12,10 @@ export async function assertServes(served: CommandLine): Promise<string> {
   });
   assert.equal(answer.status, 200);
   assert.match(await answer.text(), /data: \[DONE\]\n\n$/);
-  const page = await (await fetch(`${url}/gnomon/`)).text();
+  const [, adminUrl = ""] = await served.said(ADMIN);
+  const page = await (await fetch(`${adminUrl}/gnomon/`)).text();
   const [script = ""] = /[\w./-]+\/main\.[jt]s/.exec(page) ?? [];
-  assert.equal((await fetch(new URL(script, `${url}/gnomon/`))).status, 200, page);
+  assert.equal((await fetch(new URL(script, `${adminUrl}/gnomon/`))).status, 200, page);
   return url;
 }
 

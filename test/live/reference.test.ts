@@ -53,18 +53,27 @@ test("every route and every metric of a gateway is documented, and none that is 
   );
   const stack = await createLiveStack(plan, {}, pino({ level: "silent" }));
   try {
-    const { app } = stack.gateway;
-    const mounted = app.routes
-      .filter(({ method, path }) => method !== "ALL" && !(method === "POST" && path === "/*"))
-      .map(({ method, path }) => `${method} ${path.replace(/:id\{(?:\[.*?\]\{.*?\}|\.\+)\}/, "{id}")}`)
-      .filter((route) => !NOT_SERVED.has(route));
+    const { app, admin } = stack.gateway;
+    const [forClients, forOperators] = [app, admin].map(({ routes }) =>
+      routes
+        .filter(({ method, path }) => method !== "ALL" && !(method === "POST" && path === "/*"))
+        .map(({ method, path }) => `${method} ${path.replace(/:id\{(?:\[.*?\]\{.*?\}|\.\+)\}/, "{id}")}`)
+        .filter((route) => !NOT_SERVED.has(route)),
+    ) as [string[], string[]];
+    const mounted = [
+      ...forClients.map((route) => `${route} ${forOperators.includes(route) ? "both" : "clients"}`),
+      ...forOperators.filter((route) => !forClients.includes(route)).map((route) => `${route} admin`),
+    ];
     const inference = new Routes()
       .list()
       .split(", ")
       .map((path) => (path.startsWith("/") ? `POST ${path}` : path))
-      .filter((route) => route !== "POST /v1/responses/{id}");
+      .filter((route) => route !== "POST /v1/responses/{id}")
+      .map((route) => `${route} clients`);
     assertSame(
-      table("Routes").map(([method, path]) => `${method} ${path}`),
+      table("Routes").flatMap(([methods = "", path, port]) =>
+        methods.split(", ").map((method) => `${method} ${path} ${port}`),
+      ),
       [...mounted, ...inference],
     );
 

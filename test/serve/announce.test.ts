@@ -5,7 +5,12 @@ import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
 import { NOT_ASKED } from "#live/discovery/member.ts";
 import { announce } from "#serve/announce.ts";
 
-const FACTS = { url: "http://h:1", plan: { profile: loadProfile("gnomon") } as never, emulated: true };
+const FACTS = {
+  url: "http://h:1",
+  adminUrl: "http://h:2",
+  plan: { profile: loadProfile("gnomon") } as never,
+  emulated: true,
+};
 
 async function announced(second: { state: string; detail: string }, then: (entry: never) => void): Promise<string> {
   const directory = new EndpointDirectory();

@@ -59,7 +59,7 @@ function tokenOf({ tokenEnv, tokenFile }: GatewayFlags): string {
 function urlOf({ url }: GatewayFlags): URL {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed?.protocol === "http:" || parsed?.protocol === "https:") return parsed;
-  throw new ConfigError([`--url: expected a gateway such as http://127.0.0.1:8080, got ${JSON.stringify(url)}`]);
+  throw new ConfigError([`--url: expected a gateway such as http://127.0.0.1:8081, got ${JSON.stringify(url)}`]);
 }
 
 function jsonOf(text: string): object | undefined {

@@ -19,7 +19,7 @@ that is left out was never scraped, and everything else that is left out is zero
      {"id": "b", "requestsInFlight": 2, "prefillTokensQueued": 800, "promptTokensInFlight": 3000, "ttftMillis": 90,
       "tpotMillis": 12, "labels": {"capacity": "2"}, "kvCapacityTokens": 400000, "concurrencyMax": 256}]}
 
-A live decision:  curl -s 127.0.0.1:8080/gnomon/decisions?n=1 | gnomon explain --decision -
+A live decision:  curl -s 127.0.0.1:8081/gnomon/decisions?n=1 | gnomon explain --decision -
 `;
 
 /** Shows how a profile comes to its choice, in a state of one's own or in a decision that a gateway made. */

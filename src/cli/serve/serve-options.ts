@@ -20,6 +20,11 @@ const KEY_FLAGS: readonly KeyFlag[] = [
   { flags: "--host <address>", path: ["listen", "host"], meaning: "address to listen on" },
   { flags: "-p, --port <port>", path: ["listen", "port"], meaning: "port to listen on; 0 takes a free one" },
   {
+    flags: "--admin-port <port>",
+    path: ["listen", "adminPort"],
+    meaning: "port of status pages and administration; by default the one after --port",
+  },
+  {
     flags: "--picker-port <port>",
     path: ["picker", "port"],
     meaning: "port on which Envoy asks for endpoints (external processing); off by default",

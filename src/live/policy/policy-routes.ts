@@ -12,24 +12,24 @@ type PolicyContext = Context<{ Bindings: HttpBindings }>;
 
 export interface PolicyRoutesOptions {
   readonly desk: PolicyDesk;
+  /** Forbidden: there is no token, and nobody is let in, from loopback neither. */
   readonly access: (caller: AdminCaller) => AdminVerdict;
-  /** Without one nobody is let in, from loopback neither. */
-  readonly hasToken: boolean;
 }
 
 const PATH = "/gnomon/admin/policy";
 
 /** The admin API of policies. Whatever it is sent goes the way of all sources: PolicyDesk. */
-export function policyRoutes({ desk, access, hasToken }: PolicyRoutesOptions): (app: App) => void {
+export function policyRoutes({ desk, access }: PolicyRoutesOptions): (app: App) => void {
   const { bytesMax } = desk;
   return (app) => {
     app.use("/gnomon/admin/*", async (c: PolicyContext, next) => {
-      if (!hasToken)
+      const { headers, socket } = c.env.incoming;
+      const verdict = access({ headers, remoteAddress: socket.remoteAddress });
+      if (verdict === "allowed") return next();
+      if (verdict === "forbidden")
         return problem(c, 403, [
           "the admin API is closed; start the gateway with GNOMON_ADMIN_TOKEN, admin.tokenEnv or admin.tokenFile",
         ]);
-      const { headers, socket } = c.env.incoming;
-      if (access({ headers, remoteAddress: socket.remoteAddress }) === "allowed") return next();
       c.header("www-authenticate", "Bearer");
       return problem(c, 401, ["send the admin token as a bearer token"]);
     });

@@ -32,6 +32,11 @@ export function adminAccess(...tokens: readonly (string | undefined)[]): (caller
   };
 }
 
+/** Who may change something: who sends the admin token; nobody where there is none. */
+export function tokenAccess(token: string | undefined): (caller: AdminCaller) => AdminVerdict {
+  return token === undefined ? () => "forbidden" : adminAccess(token);
+}
+
 function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }

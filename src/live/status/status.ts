@@ -1,7 +1,7 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import type { Router } from "#core/router.ts";
-import { adminAccess } from "./admin-access.ts";
+import { adminAccess, tokenAccess } from "./admin-access.ts";
 import { admissionView } from "./admission-view.ts";
 import { nowMicros } from "../clock.ts";
 import type { DecisionRing, KeptDecision } from "./decision-ring.ts";
@@ -18,7 +18,6 @@ import { autopilotRoutes } from "../autopilot/autopilot-routes.ts";
 import type { RolloutDesk } from "../rollout/rollout-desk.ts";
 import { rolloutRoutes } from "../rollout/rollout-routes.ts";
 import { policyRoutes } from "../policy/policy-routes.ts";
-import { MetricsPage } from "../metrics/metrics-page.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { Readiness } from "./readiness.ts";
 import type { ShareStatus } from "../share/share-status.ts";
@@ -65,20 +64,13 @@ type StatusContext = Context<{ Bindings: HttpBindings }>;
 const DECISIONS_SHOWN = 20;
 
 /**
- * Mounts the pages about the gateway itself. /metrics, /healthz and /readyz are open, for scrapers and probes. What is
- * below /gnomon/ is for who sends the status token or the admin token; the page at /gnomon/ holds no data and asks for one
- * of them itself. All but those below /gnomon/admin/ are read-only, and those want the admin token and answer nobody where
- * there is none.
+ * Mounts the pages about the gateway itself, on the port for operators alone. What is below /gnomon/ is for who sends the
+ * status token or the admin token; the page at /gnomon/ holds no data and asks for one of them itself. All but those below
+ * /gnomon/admin/ are read-only, and those want the admin token and answer nobody where there is none.
  */
 export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: HttpBindings }>) => void {
   const access = adminAccess(options.adminToken, options.statusToken);
   return (app) => {
-    metricsRoute(app, options);
-    app.get("/healthz", (c) => c.json({ status: "alive" }));
-    app.get("/readyz", (c) => {
-      const waitsFor = options.readiness.waitsFor();
-      return c.json({ ready: waitsFor.length === 0, waitsFor }, waitsFor.length === 0 ? 200 : 503);
-    });
     pageRoutes(app);
     app.use("/gnomon/:page{.+}", async (c, next) => {
       c.header("cache-control", "no-store");
@@ -89,11 +81,7 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
       return next();
     });
     app.get("/gnomon/policy", (c) => c.json({ inForce: options.policy.view(), ...options.policy.history() }));
-    policyRoutes({
-      desk: options.policy,
-      access: adminAccess(options.adminToken),
-      hasToken: options.adminToken !== undefined,
-    })(app);
+    policyRoutes({ desk: options.policy, access: tokenAccess(options.adminToken) })(app);
     endpointRoutes(new EndpointDesk(options))(app);
     const { rollouts } = options;
     if (rollouts !== undefined) {
@@ -135,14 +123,6 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
       return c.json({ kept: options.decisions.size, decisions: options.decisions.last(count).map(decisionView) });
     });
   };
-}
-
-function metricsRoute(app: Hono<{ Bindings: HttpBindings }>, { metrics }: StatusOptions): void {
-  const page = new MetricsPage({ render: () => metrics.render(), now: () => performance.now() });
-  app.get("/metrics", async (c) => {
-    c.header("content-type", metrics.contentType);
-    return c.body(await page.text());
-  });
 }
 
 function endpoints({ router, directory, keeper, kvEvents }: StatusOptions) {

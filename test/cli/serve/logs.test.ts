@@ -118,13 +118,18 @@ test("at a terminal the first lines hold a command to paste", () => {
   const models = [{ id: "it's", object: "model", owned_by: "vllm" }] as never;
   directory.add({ id: "a", url: "http://a", state: "ready", detail: "", models } as never);
   const plan = { profile: loadProfile("gnomon") } as never;
-  const [ready, curl, pages] = readyText(directory, { url: "http://h:1", plan, emulated: true }).split("\n");
+  const [ready, curl, pages] = readyText(directory, {
+    url: "http://h:1",
+    adminUrl: "http://h:2",
+    plan,
+    emulated: true,
+  }).split("\n");
   assert.equal(ready, "gnomon is ready at http://h:1: 1 emulated engine, profile gnomon");
   const body = `{"model":"it'\\''s","messages":[{"role":"user","content":"Hello"}],"max_tokens":32}`;
   assert.equal(curl, `  curl http://h:1/v1/chat/completions -H 'content-type: application/json' -d '${body}'`);
-  assert.match(pages!, /http:\/\/h:1\/metrics .*http:\/\/h:1\/gnomon\//);
+  assert.match(pages!, /http:\/\/h:1\/metrics .*http:\/\/h:2\/gnomon\//);
   // Those that are not ready yet are counted as well.
   directory.add({ id: "b", url: "http://b", state: "waiting", detail: "", models: [] } as never);
-  const facts = { url: "http://h:1", plan, emulated: false };
+  const facts = { url: "http://h:1", adminUrl: "http://h:2", plan, emulated: false };
   assert.match(readyText(directory, facts), /^gnomon is ready at http:\/\/h:1: 1 of 2 engines, profile gnomon\n/);
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { policyCommand } from "#cli/policy/policy.ts";
 import { ConfigMap, policyStorm, traceOfStorm } from "../../../bench/policy/storm.ts";
-import { gnomon } from "../command-line.ts";
+import { ADMIN, gnomon } from "../command-line.ts";
 import { inProcess } from "../in-process.ts";
 
 const READY = /gnomon is ready at (http:\S+): /;
@@ -26,7 +26,8 @@ test("policies change under load by file and admin API: no request fails, decisi
   const configMap = new ConfigMap(directory, fixed);
   const served = gnomon(t, ["serve", "--config", configMap.file], { STORM_TOKEN: TOKEN });
   const [, url = ""] = await served.said(READY);
-  const storm = { url, token: TOKEN, configMap, fixed, changes: 12, invalid: 6, clients: 4 };
+  const [, adminUrl = ""] = await served.said(ADMIN);
+  const storm = { url, adminUrl, token: TOKEN, configMap, fixed, changes: 12, invalid: 6, clients: 4 };
   const result = await policyStorm(storm);
   assert.deepEqual([result.failed, result.failures], [0, []]);
   assert.deepEqual(result.slipped, []);
@@ -35,7 +36,7 @@ test("policies change under load by file and admin API: no request fails, decisi
   assert.equal(result.versionInForce, 13);
   assert.ok(result.versions.size > 1, [...result.versions].join(" "));
 
-  await drivenByCommands(t, url);
+  await drivenByCommands(t, adminUrl);
 
   const page = await (await fetch(`${url}/metrics`)).text();
   assert.match(page, /^gnomon_policy_version 15$/m);
@@ -108,7 +109,7 @@ test("policy set leaves alone what it does not name, shows what it changes, and 
     "error",
   ];
   const served = gnomon(t, args, { STORM_TOKEN: TOKEN });
-  const [, url = ""] = await served.said(READY);
+  const [, url = ""] = await served.said(ADMIN);
   process.env["STORM_TOKEN"] = TOKEN;
   t.after(() => delete process.env["STORM_TOKEN"]);
   const policy = (...argv: string[]) =>
@@ -162,8 +163,8 @@ test("the admin API is closed without a token, to loopback too, and to whoever h
   const args = ["--port", "0", "--set", "emulate.timeScale=1000", "--set", "emulate.count=1", "--log-level", "error"];
   const closed = gnomon(t, args);
   const open = gnomon(t, [...args, "--set", "admin.tokenEnv=STORM_TOKEN"], { STORM_TOKEN: TOKEN });
-  const [, closedUrl = ""] = await closed.said(READY);
-  const [, openUrl = ""] = await open.said(READY);
+  const [, closedUrl = ""] = await closed.said(ADMIN);
+  const [, openUrl = ""] = await open.said(ADMIN);
   const status = async (url: string, method: string, token: string, below = "") => {
     const headers = { authorization: `Bearer ${token}` };
     const body = method === "GET" ? {} : { body: "{}" };

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { StubEngine, answer } from "../../live/discovery/stub-engine.ts";
-import { gnomon } from "../command-line.ts";
+import { ADMIN, gnomon } from "../command-line.ts";
 
 const READY = /gnomon is ready at (http:\S+): /;
 const SERVE = ["serve", "--port", "0", "--log-level", "error"];
@@ -150,6 +150,7 @@ test("without an exporter nothing that a GPU does distinguishes the same engines
   const served = gnomon(t, [...SERVE, "--profile", "cognitora", ...both.flatMap(({ url }) => ["--endpoint", url])]);
   const [, url = ""] = await served.said(READY);
   assert.equal((await ask(url, "Hi")).status, 200);
-  const decisions = (await (await fetch(`${url}/gnomon/decisions?n=1`)).json()) as { decisions: unknown[] };
+  const [, adminUrl = ""] = await served.said(ADMIN);
+  const decisions = (await (await fetch(`${adminUrl}/gnomon/decisions?n=1`)).json()) as { decisions: unknown[] };
   assert.match(JSON.stringify(decisions.decisions[0]), /"power"/);
 });

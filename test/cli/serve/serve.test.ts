@@ -99,10 +99,16 @@ test("a port in use is one line and exit code 1, and so is a fleet that does not
   const { server, port } = await takenPort();
   t.after(() => server.close());
   const busy = gnomon(t, ["--port", String(port), "--log-level", "error"]);
+  const administered = gnomon(t, [...FAST, "--admin-port", String(port)]);
   const fleet = gnomon(t, [...FAST, "--set", "emulate.engine=nothing"]);
   assert.equal((await busy.exit).code, 1);
   const refusal = `cannot listen on 127.0.0.1:${port}: the address is in use; choose another with --host and --port`;
   assert.equal(busy.stderr(), `gnomon: ${refusal}\n`);
+  assert.equal((await administered.exit).code, 1);
+  assert.match(
+    administered.stderr(),
+    /:\d+, for status pages and administration: the address is in use; choose another with --admin-port\n$/,
+  );
   assert.equal((await fleet.exit).code, 1);
   assert.match(fleet.stderr(), /^gnomon: the emulated fleet did not start: engine: expected one of .*\n$/);
 });

@@ -39,10 +39,12 @@ class Administered {
     },
   });
   url = "";
+  adminUrl = "";
 
   static async of(t: TestContext, ...engines: readonly Emulator[]): Promise<Administered> {
     const made = new Administered();
     made.url = (await made.gateway.listen("127.0.0.1", 0)).url;
+    made.adminUrl = (await made.gateway.listenAdmin("127.0.0.1", 0)).url;
     t.after(() => made.fleet.keeper.stop());
     t.after(() => made.gateway.close(0));
     await made.serve(...engines);
@@ -56,7 +58,7 @@ class Administered {
   }
 
   call(path: string, body: object = {}): Promise<Got> {
-    return ask(this.url, body, { path, headers: { authorization: "Bearer secret" } });
+    return ask(this.adminUrl, body, { path, headers: { authorization: "Bearer secret" } });
   }
 
   completion(model: string): Promise<Got> {

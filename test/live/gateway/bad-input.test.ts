@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { after, before, describe, test } from "node:test";
 
 import { CHAT, type Ask, type Rig, ask, errorOf, startRig } from "./rig.ts";
-import { chatAnswer, jsonReply } from "./stub-engine.ts";
+import { type Reply, chatAnswer, jsonReply } from "./stub-engine.ts";
 
 const TEXT = { model: "tiny", prompt: "x" };
 const completions: Ask = { path: "/v1/completions" };
@@ -96,7 +96,7 @@ const CASES: readonly Case[] = [
     body: CHAT,
     how: { path },
     status: 404,
-    says: /There is nothing at POST .*\/gnomon\/ \(the status page\).* POST serves \/v1\/chat\/completions, .*\/v1\/embeddings.*routes\.administration/,
+    says: /There is nothing at POST .* POST serves \/v1\/chat\/completions, .*\/v1\/embeddings.*routes\.extra .*listen\.adminPort/,
   })),
 ];
 
@@ -209,7 +209,8 @@ describe("what only the engine can judge passes untouched", () => {
     { ...CHAT, max_tokens: -1, priority: "high", session_id: 5 },
   ];
   test("odd values reach the engine byte by byte", async () => {
-    const rig = await startRig([(_r, socket) => socket.write(jsonReply(200, chatAnswer("ok")))]);
+    const reply: Reply = (_r, socket) => socket.write(jsonReply(200, chatAnswer("ok")));
+    const rig = await startRig([reply], { engineFields: ["priority"] });
     for (const body of odd) {
       const bytes = ` ${JSON.stringify(body, undefined, 1)}\n`;
       assert.equal((await ask(rig.url, bytes)).status, 200);

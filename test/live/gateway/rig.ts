@@ -28,6 +28,8 @@ export const LOWEST_ID_FIRST: ProfileSpec = {
 /** A gateway over the real router and engines that answer with bytes. */
 export interface Rig {
   readonly url: string;
+  /** Of the port for operators; "" where nothing is served there. */
+  readonly adminUrl: string;
   readonly gateway: Gateway;
   readonly router: Router;
   readonly tap: RouterTap;
@@ -115,6 +117,9 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
     },
   });
   const { url } = await gateway.listen("127.0.0.1", 0);
+  const { administration, adminRoutes } = options;
+  const isAdministered = administration !== undefined || adminRoutes !== undefined;
+  const adminUrl = isAdministered ? (await gateway.listenAdmin("127.0.0.1", 0)).url : "";
   const close = async (): Promise<void> => {
     await gateway.close(0);
     await Promise.all(engines.map((engine) => engine.kill().catch(() => {})));
@@ -124,6 +129,7 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
   const kinds = () => inputs.map(({ kind }) => kind).filter((kind) => kind !== "endpoint-joined");
   return {
     url,
+    adminUrl,
     gateway,
     router,
     tap,

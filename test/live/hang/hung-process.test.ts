@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { gnomon } from "../../cli/command-line.ts";
+import { ADMIN, gnomon } from "../../cli/command-line.ts";
 import { Conversation } from "./conversation.ts";
 import { startEngine } from "./engine-process.ts";
 import { SwitchedEngine } from "./switched-engine.ts";
@@ -38,8 +38,9 @@ async function serve(t: TestContext, urls: readonly string[]) {
     ...urls.flatMap((url) => ["--endpoint", url]),
   ]);
   const [, url = ""] = await served.said(READY);
+  const [, adminUrl = ""] = await served.said(ADMIN);
   const standing = async (id: string): Promise<string | null | undefined> => {
-    const { endpoints } = (await (await fetch(`${url}/gnomon/endpoints`)).json()) as { endpoints: Endpoint[] };
+    const { endpoints } = (await (await fetch(`${adminUrl}/gnomon/endpoints`)).json()) as { endpoints: Endpoint[] };
     return endpoints.find((endpoint) => endpoint.id === id)?.standing;
   };
   return { served, url, standing };

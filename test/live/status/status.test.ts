@@ -15,6 +15,7 @@ import { Readiness } from "#live/status/readiness.ts";
 import { RecentTraffic } from "#live/status/recent-traffic.ts";
 import { ShownDecisions } from "#live/status/shown-decisions.ts";
 import type { PolicyDesk } from "#live/policy/policy-desk.ts";
+import { openPages } from "#live/status/open-pages.ts";
 import { statusRoutes } from "#live/status/status.ts";
 import type { Overview } from "#page/status/overview.ts";
 import { FleetUnderTest, until } from "../discovery/fleet-under-test.ts";
@@ -96,6 +97,7 @@ class StatusUnderTest {
       shownDecisions: this.shown,
       version: "1.2.3",
     })(app);
+    openPages({ metrics, readiness, version: "1.2.3" })(app);
     const listener = getRequestListener(app.fetch);
     this.#server = createServer((incoming, outgoing) => void listener(incoming, outgoing));
     t.after(async () => {

@@ -26,7 +26,7 @@ const ROLLOUT = {
 };
 
 /** A gateway of its own over an emulated fleet that is quick. */
-async function startedGateway(t: TestContext): Promise<string> {
+async function startedGateway(t: TestContext): Promise<{ readonly url: string; readonly adminUrl: string }> {
   const settings = [
     "emulate.timeScale=20",
     "emulate.outputTokensMean=8",
@@ -41,8 +41,8 @@ async function startedGateway(t: TestContext): Promise<string> {
   return new Promise((ready, failed) => {
     const read = (text: Buffer): void => {
       output += text.toString();
-      const found = /(http:\/\/127\.0\.0\.1:\d+)[^\d].*is ready|ready at (http:\/\/127\.0\.0\.1:\d+)/.exec(output);
-      if (found !== null) ready(found[1] ?? found[2]!);
+      const found = /"url":"([^"]+)","adminUrl":"([^"]+)"/.exec(output);
+      if (found !== null) ready({ url: found[1]!, adminUrl: found[2]! });
     };
     gateway.stdout!.on("data", read);
     gateway.stderr!.on("data", read);
@@ -107,13 +107,13 @@ async function opened(page: Page, address: string): Promise<void> {
 
 test("a rollout of a real gateway, from its first window to who promoted it", { skip: withoutBrowser }, async (t) => {
   const viewport = { width: 1400, height: 900 };
-  const [address, page] = await Promise.all([startedGateway(t), openPage({ viewport })]);
-  await post(address, "/gnomon/admin/rollout", ROLLOUT, asAdmin("ana@example.org"));
-  const stop = traffic(address);
+  const [{ url, adminUrl }, page] = await Promise.all([startedGateway(t), openPage({ viewport })]);
+  await post(adminUrl, "/gnomon/admin/rollout", ROLLOUT, asAdmin("ana@example.org"));
+  const stop = traffic(url);
   t.after(() => page.close());
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(String(error)));
-  await opened(page, address);
+  await opened(page, adminUrl);
   const rollout = page.getByRole("article", { name: "Rollout prefixes-or-not" });
   await rollout.getByText("running", { exact: true }).waitFor();
   await rollout.getByText(/Switchback: .* windows of 0\.4 s/).waitFor();
@@ -140,7 +140,7 @@ test("a rollout of a real gateway, from its first window to who promoted it", { 
   }
   await stop();
   await post(
-    address,
+    adminUrl,
     "/gnomon/admin/rollout/prefixes-or-not/promote",
     { arm: "as-it-is", reason: "it is quicker" },
     asAdmin("bo@example.org"),
