@@ -163,6 +163,11 @@ export class Router {
     );
   }
 
+  /** Whether an endpoint turned a request down as it leaves, and served none since. */
+  isDraining(endpoint: EndpointId): boolean {
+    return this.#fleet.get(endpoint)?.breaker.isDraining === true;
+  }
+
   #decision(input: Exclude<Input, RequestHedged>, forced: EndpointId | undefined): Decision | undefined {
     if (input.kind === "request-arrived") return this.#arrived(input, forced);
     if (input.kind === "request-retried") return this.#again(input.at, this.#placements.retried(input), forced);

@@ -83,6 +83,11 @@ export class RouterGroup {
     return this.#sum(({ strayInputs, peers }) => strayInputs + peers.counts.strayNews);
   }
 
+  /** As the router of a request knows it. */
+  isDraining(requestId: string, endpoint: EndpointId): boolean {
+    return this.routers[this.#takers.get(requestId) ?? 0]!.isDraining(endpoint);
+  }
+
   hasTaker(at: Micros, requestId: string, kind?: TakerKind): boolean {
     return this.routers[this.#takers.get(requestId) ?? 0]!.hasTaker(at, requestId, kind);
   }

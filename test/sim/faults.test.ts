@@ -74,7 +74,7 @@ test("a killed engine: what had no token is tried elsewhere, what had is cut, it
     faults: { cut: 1 },
     retries: 1,
     retriesDenied: 0,
-    moved: { lost: 0, hung: 0, asleep: 0, late: 0 },
+    moved: { lost: 0, hung: 0, asleep: 0, draining: 0, late: 0 },
     hedges: {},
     hedgesDenied: {},
     continuations: 0,

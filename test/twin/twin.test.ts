@@ -62,7 +62,7 @@ async function compare(t: TestContext, script: TwinScript, kinds: readonly strin
       timeouts: counters.timeouts,
       hedges: { ...counters.hedges },
       hedgesDenied: { ...counters.hedgesDenied },
-      moved: { lost: 0, hung: 0, asleep: 0, late: 0, ...counters.moved },
+      moved: { lost: 0, hung: 0, asleep: 0, draining: 0, late: 0, ...counters.moved },
     },
     { ...twin.path, faults: { ...twin.path.faults } },
   );
@@ -172,6 +172,18 @@ test("all hang: whoever nobody else may serve is waited for, and goes on where i
     if (!goesOn) assert.ok(two.path.cuts > 0);
     else assert.deepEqual([two.path.cuts, two.ends.completed, two.path.continuations > 0], [0, 30, true]);
   }
+});
+
+test("a draining engine ends what it makes; once it is silent, what it has goes on elsewhere at once", async (t) => {
+  const script = {
+    endpoints: 3,
+    requests: requests(60, 130_000, 120),
+    events: [happens("engine-draining", 2.05, "a"), happens("engine-hung", 3.05, "a")],
+  };
+  const twin = await compare(t, script, ["request-continued", "attempt-failed"], GOING_ON);
+  assert.deepEqual([twin.path.cuts, twin.ends.completed], [0, 60]);
+  const went = twin.words.flatMap((word, i) => (word.startsWith("request-continued") ? [twin.times[i]! / SECOND] : []));
+  assert.ok(went.length > 1 && Math.min(...went) > 4.05 && Math.max(...went) < 4.6, went.join());
 });
 
 test("what waits without a token where a fault brought it moves to endpoints that are back, and none waits in vain", async (t) => {

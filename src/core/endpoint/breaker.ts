@@ -54,6 +54,7 @@ export class Breaker {
   #pauseMicros: number;
   #tripped = false;
   #trippedAt: Micros = 0;
+  #isDraining = false;
   /** Since its pause was over: requests under way that were sent there, and how many there may be. */
   #probes = 0;
   #room = 1;
@@ -78,6 +79,11 @@ export class Breaker {
   /** It opened, and no request was served since. */
   get isTripped(): boolean {
     return this.#tripped;
+  }
+
+  /** It turned a request down as it leaves, and served none since. */
+  get isDraining(): boolean {
+    return this.#tripped && this.#isDraining;
   }
 
   /** Whether a request may be sent there now. */
@@ -138,6 +144,7 @@ export class Breaker {
     if (this.#tripped) this.#pauseMicros = Math.min(this.#pauseMicros * 2, this.#options.pauseMicrosMax);
     this.#tripped = true;
     this.#trippedAt = at;
+    this.#isDraining = fault === "draining";
     const shortest = fault === "draining" ? this.#options.drainingPauseMicros : 0;
     const pauseMicros = Math.max(this.#jittered(at), shortest);
     this.#openUntil = at + pauseMicros;

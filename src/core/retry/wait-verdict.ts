@@ -32,9 +32,9 @@ export interface WaitLimits {
 
 /**
  * lost: nobody accepts a connection there. hung: it was judged to hang. evicted: it is drained, and its time is over.
- * asleep: its engine sleeps, and lets wait what came too late for it.
+ * asleep: its engine sleeps, and lets wait what came too late for it. draining: it turned a request down as it leaves.
  */
-export type TroubleKind = "lost" | "hung" | "evicted" | "asleep";
+export type TroubleKind = "lost" | "hung" | "evicted" | "asleep" | "draining";
 
 /** What an attempt fails by where its endpoint is left. */
 export const FAULT_OF_TROUBLE: Readonly<Record<TroubleKind, Fault>> = {
@@ -42,6 +42,7 @@ export const FAULT_OF_TROUBLE: Readonly<Record<TroubleKind, Fault>> = {
   hung: "hung",
   evicted: "draining",
   asleep: "asleep",
+  draining: "draining",
 };
 
 /** Why an endpoint is to be left, and since when that is known. */
@@ -113,9 +114,10 @@ export function waitVerdict(waiting: Waiting, limits: WaitLimits, taker: (kind: 
   const { at, arrivedAt, quietMicros, begun, continues, held, streams, blocked, trouble } = waiting;
   const waited = at - arrivedAt;
   if (waited > limits.totalMicrosMax || at > waiting.deadlineAt) return "time-out";
-  if (trouble?.kind === "evicted" || trouble?.kind === "asleep") {
-    // It is well: what cannot go on elsewhere ends where it is, or once it is woken.
-    if ((!begun || continues) && taker("any") === "free") return begun ? "cut" : "move";
+  if (trouble?.kind === "evicted" || trouble?.kind === "asleep" || trouble?.kind === "draining") {
+    // It is well: what cannot go on elsewhere ends where it is, or once it is woken. A draining one ends what it makes.
+    const isLeft = trouble.kind !== "draining" || quietMicros > limits.continueMicrosMax;
+    if (isLeft && (!begun || continues) && taker("any") === "free") return begun ? "cut" : "move";
   } else if (trouble !== undefined && begun) {
     if (!blocked && isBetterElsewhere(waiting, limits, taker)) return "cut";
   } else if (trouble !== undefined) {

@@ -58,8 +58,10 @@ export class AttemptSigns {
   /** The endpoint's trouble as a sweep finds it. */
   trouble(at: Micros): Trouble | undefined {
     const { directory, hangs } = this.#context;
+    const entry = directory.get(this.#endpoint);
     const kind = hangs.isHung(this.#endpoint) ? "hung" : undefined;
-    this.#trouble = troubleSince(this.#trouble, troubleOf(directory.get(this.#endpoint), kind), at);
+    const found = troubleOf(entry, kind) ?? (hangs.isDraining(this.#endpoint) ? "draining" : undefined);
+    this.#trouble = troubleSince(this.#trouble, found, at);
     return this.#trouble;
   }
 

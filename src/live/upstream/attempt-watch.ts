@@ -6,6 +6,8 @@ import type { SweepListener } from "../request/in-flight.ts";
 /** Who judges endpoints by what attempts there find, and knows which of them hang. */
 export interface AttemptWatch extends SweepListener {
   isHung(endpoint: EndpointId): boolean;
+  /** It turned a request down as it leaves. */
+  isDraining(endpoint: EndpointId): boolean;
   /** A byte of an answer came since the last sweep. */
   answered(endpoint: EndpointId, at: Micros): void;
   /** An answer's first byte came after so long, or all of one that comes in one piece. */

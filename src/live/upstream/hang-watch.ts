@@ -30,6 +30,7 @@ const STANDSTILL_MILLIS = 2_000;
 /** The core's watch over the gateway's endpoints, with a clock, counters and a log. */
 export class HangWatch implements SweepListener {
   readonly #watch: PureHangWatch;
+  readonly #tap: RouterTap;
   readonly #now: () => Micros;
   readonly #report: HangWatchOptions["report"];
   readonly counts: HangCounts = { silent: 0, stalled: 0, resumed: 0, standstills: 0 };
@@ -40,6 +41,7 @@ export class HangWatch implements SweepListener {
   constructor({ tap, directory, judge, servedUntilWell, report, now }: HangWatchOptions) {
     this.#now = now ?? nowMicros;
     this.#report = report;
+    this.#tap = tap;
     const watch = new PureHangWatch({
       judge: judge ?? PATH_RULES.hang,
       servedUntilWell: servedUntilWell ?? PATH_RULES.servedUntilWell,
@@ -56,6 +58,10 @@ export class HangWatch implements SweepListener {
 
   isHung(endpoint: EndpointId): boolean {
     return this.#watch.isHung(endpoint);
+  }
+
+  isDraining(endpoint: EndpointId): boolean {
+    return this.#tap.router.isDraining(endpoint);
   }
 
   /** Sees from now on where this program stands still, until it is stopped. */

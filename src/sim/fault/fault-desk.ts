@@ -249,7 +249,8 @@ export class FaultDesk implements AttemptHost, HedgeHost {
     }
     flight.progressed = false;
     flight.tokensSeen = seen;
-    const found = this.probes.troubleOf(endpoint);
+    const drains = router.isDraining(flight.id, endpoint);
+    const found = this.probes.troubleOf(endpoint) ?? (drains ? "draining" : undefined);
     flight.trouble = troubleSince(flight.trouble, found, at);
     const times = flight.begun ? flight.continuations : outcomes.attempts[flight.row]!;
     const waiting = {

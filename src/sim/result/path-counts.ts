@@ -35,7 +35,7 @@ export function newPathCounts(): PathCounts {
     faults: {},
     retries: 0,
     retriesDenied: 0,
-    moved: { lost: 0, hung: 0, asleep: 0, late: 0 },
+    moved: { lost: 0, hung: 0, asleep: 0, draining: 0, late: 0 },
     hedges: {},
     hedgesDenied: {},
     continuations: 0,

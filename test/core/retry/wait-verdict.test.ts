@@ -65,6 +65,18 @@ test("an endpoint that is drained is left at once by what can go on elsewhere, a
   assert.equal(verdict({ trouble: evicted, begun: true, continues: true, quietMicros: 0 }, "nobody"), "wait");
 });
 
+test("a draining endpoint is left by what is silent there and can go on elsewhere", () => {
+  const draining: Trouble = { kind: "draining", since: 0 };
+  const { continueMicrosMax } = LIMITS;
+  const begun = { trouble: draining, begun: true, continues: true };
+  assert.equal(verdict({ ...begun, quietMicros: continueMicrosMax }), "wait", "it ends what it makes");
+  assert.equal(verdict({ ...begun, quietMicros: continueMicrosMax + 1 }), "cut");
+  assert.equal(verdict({ ...begun, continues: false }), "wait");
+  assert.equal(verdict(begun, "barred"), "wait");
+  assert.equal(verdict({ trouble: draining, quietMicros: continueMicrosMax + 1 }), "move");
+  assert.equal(verdict({ trouble: draining, quietMicros: continueMicrosMax }), "wait");
+});
+
 test("limits hold to the microsecond, each for what it is about", () => {
   const { totalMicrosMax, firstByteMicrosMax, idleMicrosMax, writeStallMicrosMax } = LIMITS;
   assert.equal(verdict({ at: firstByteMicrosMax }), "wait");

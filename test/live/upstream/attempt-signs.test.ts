@@ -21,6 +21,7 @@ function signs(stream: boolean): Signs {
     waits: (...one: unknown[]) => known.push(["waits", ...one]),
     took: (...one: unknown[]) => known.push(["took", ...one]),
     isHung: () => endpoint.isHung,
+    isDraining: () => false,
   };
   const directory = { get: () => endpoint.entry };
   const context = { hangs, directory } as unknown as Exchange["context"];
