@@ -222,7 +222,7 @@ function simulated(arrivals: readonly Arrival[], seed: number): Simulated {
       timeScale: 1,
       rateScale: 1,
     }),
-    signals: { ...scrapedEvery(1_000 * SCRAPE_MILLIS), delayMicros: 5_000 },
+    signals: scrapedEvery(1_000 * SCRAPE_MILLIS),
     ...PLAIN_CLUSTER,
   });
   const counts = Array.from({ length: ENGINES }, () => 0);

@@ -85,7 +85,7 @@ function run(
       },
     })),
     arrivals: requests(shape),
-    signals: { ...scrapedEvery(SCRAPE_MICROS), delayMicros: 5_000 },
+    signals: scrapedEvery(SCRAPE_MICROS),
     ...PLAIN_CLUSTER,
     ...overrides,
   });

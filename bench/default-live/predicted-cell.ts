@@ -7,7 +7,7 @@ import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import type { Column } from "../default-choice/cell.ts";
 import { PLAIN_CLUSTER } from "../plain-cluster.ts";
-import { SCRAPE_DELAY_MICROS, STALE_AFTER_INTERVALS } from "../profiles/case.ts";
+import { STALE_AFTER_INTERVALS } from "../profiles/case.ts";
 import { fleetOf } from "../profiles/run-case.ts";
 import { cellFigures } from "./cell-figures.ts";
 import type { LiveCase } from "./live-case.ts";
@@ -54,7 +54,7 @@ export function predictedCell(
       timeScale: 1 / timeScale,
       rateScale: 1,
     }),
-    signals: { ...scrapedEvery(scrapeMicros), delayMicros: SCRAPE_DELAY_MICROS },
+    signals: scrapedEvery(scrapeMicros),
     ...PLAIN_CLUSTER,
   });
   const rows = outcomes.ids.flatMap((id, row) =>

@@ -66,7 +66,5 @@ export interface Study {
   readonly scrapeMicros: Micros | "own";
 }
 
-export const SCRAPE_DELAY_MICROS: Micros = 5000;
-
 /** A scrape older than so many intervals is stale. */
 export const STALE_AFTER_INTERVALS = 3;

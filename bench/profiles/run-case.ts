@@ -9,7 +9,7 @@ import { type SimulationResult, simulate } from "#sim/simulate.ts";
 import type { SimulationOptions } from "#sim/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
-import { type Case, ENGINES_DEFAULT, SCRAPE_DELAY_MICROS, STALE_AFTER_INTERVALS, type Study } from "./case.ts";
+import { type Case, ENGINES_DEFAULT, STALE_AFTER_INTERVALS, type Study } from "./case.ts";
 import { PLAIN_CLUSTER } from "../plain-cluster.ts";
 
 /** Longer than the model's own, so that the longest conversations are served too. */
@@ -62,7 +62,7 @@ export function runCase(
       timeScale: 1,
       rateScale: (one.rateScale * study.engines) / ENGINES_DEFAULT,
     }),
-    signals: { ...scrapedEvery(scrapeMicros), delayMicros: SCRAPE_DELAY_MICROS },
+    signals: scrapedEvery(scrapeMicros),
     ...PLAIN_CLUSTER,
   });
 }

@@ -105,7 +105,7 @@ export function clusterOf(
       },
     })),
     arrivals,
-    signals: { ...scrapedEvery(MICROS_PER_SECOND), delayMicros: 5_000 },
+    signals: scrapedEvery(MICROS_PER_SECOND),
     ...PLAIN_CLUSTER,
   };
 }

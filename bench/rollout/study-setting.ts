@@ -58,7 +58,7 @@ function settingWith(workload: Setting["workload"], endpoints: number, seed: num
     })),
     fleetEvents: [],
     engine: ENGINE,
-    signals: { ...scrapedEvery(MICROS_PER_SECOND), delayMicros: 5_000 },
+    signals: scrapedEvery(MICROS_PER_SECOND),
     blockTokens: ENGINE.blockTokens,
     staleAfterMicros: 3 * MICROS_PER_SECOND,
     requestMicros: 0,
