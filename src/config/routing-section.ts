@@ -161,6 +161,12 @@ export const clients = z.strictObject({
     .describe(
       "If an engine sends no token ids, continue such a stream from its text: a chat by continue_final_message, a completion by a longer prompt. The rest may differ from what the first engine would have generated, and is counted separately; set false for engines that do not know continue_final_message.",
     ),
+  seedStreams: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Give sampled streams of tools, structured output and /v1/responses that state no seed a random one, so that another engine can repeat them if theirs breaks. A seed costs engines some sampling speed; /v1/messages has none.",
+    ),
   timeoutHeaders: headers()
     .default(["x-gnomon-timeout-ms", "x-envoy-upstream-rq-timeout-ms", "grpc-timeout"])
     .describe(

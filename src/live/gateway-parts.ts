@@ -74,6 +74,8 @@ export interface GatewayParts {
   readonly continuesStreams: boolean;
   /** Where an engine sends no ids of them, one goes on behind its text. */
   readonly continuesByText: boolean;
+  /** Gives a seed to streams that could go on no other way. */
+  readonly seedsStreams: boolean;
   /** What these take. */
   continuationBytes: number;
   /** Questions under way that free blocks which nobody fetched. */

@@ -71,6 +71,7 @@ export interface GatewayOptions extends Pick<OpenFilesOptions, "filesMax"> {
   readonly continuesStreams?: boolean;
   /** Has streams whose engine sends no token ids go on behind their text; false when left out. */
   readonly continuesByText?: boolean;
+  readonly seedsStreams?: boolean;
   /** Models in place of those that requests name; none when left out. */
   readonly rewrites?: () => ModelRewrites;
   /** Cascades of models; none when left out. */
@@ -215,6 +216,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     requestUsage: options.requestUsage ?? false,
     continuesStreams: options.continuesStreams ?? false,
     continuesByText: options.continuesByText ?? false,
+    seedsStreams: options.seedsStreams ?? false,
     knownBodies: new KnownBodies(own.counters.knownBodies),
     continuationBytes: 0,
     releasesUnderWay: 0,

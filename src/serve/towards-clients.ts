@@ -62,6 +62,7 @@ export function towardsClients(
     requestUsage: clients.requestUsage,
     continuesStreams: clients.continueStreams,
     continuesByText: clients.continueByText,
+    seedsStreams: clients.seedStreams,
     sendsOwnHeaders: clients.ownHeaders,
     corsOrigins: clients.corsOrigins,
     extraRoutes: routes.extra,

@@ -1,5 +1,6 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 
+import type { RepeatableStream } from "../continuation/repeatable-stream.ts";
 import type { KeptStream } from "../continuation/kept-stream.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import type { ClientWriter } from "./client-writer.ts";
@@ -78,6 +79,8 @@ export interface Delivery {
   readonly answerReader: AnswerReader | undefined;
   /** What is kept of a stream so that it can go on elsewhere; undefined where nothing is. */
   readonly kept: KeptStream | undefined;
+  /** The same of one that another engine would make again. */
+  readonly repeatable: RepeatableStream | undefined;
   /** What a cascade makes of the answer; undefined where the request asked for none. */
   readonly cascade: CascadeReading | undefined;
   /** The client has a part of a stream that could go on elsewhere. */

@@ -97,6 +97,23 @@ export function eventData(event: Buffer): Fields | undefined {
   return data < 0 ? undefined : parseData(event, data, event.length);
 }
 
+/**
+ * Whether an event ends a block of Anthropic's messages: an engine that aborts an answer ends its last block first, so that
+ * it is no end before the event behind it has come.
+ */
+export function endsBlock(bytes: Buffer, start: number, end: number): boolean {
+  const event = bytes.subarray(start, end);
+  return BLOCK_ENDS.some((name) => event.includes(name));
+}
+
+/** No JSON string can hold these between bare quotes. */
+const BLOCK_ENDS = [Buffer.from('"content_block_stop"'), Buffer.from('"signature_delta"')];
+
+/** Kinds of events with which a broken answer may end, or that come anywhere. */
+export function mayEndBroken(kind: SseKind): boolean {
+  return kind === "abort" || kind === "error" || kind === "garbage" || kind === "comment";
+}
+
 /** The id of a response, of the event that it begins with. */
 export function responseIdOf(event: Fields | undefined): string | undefined {
   const response = event?.["response"];

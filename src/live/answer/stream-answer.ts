@@ -3,7 +3,7 @@ import type { Answer, AnswerCounts, AnswerHead, Delivery, KeptAnswer } from "./a
 import { faultOfEvent } from "./fault-of-status.ts";
 import { ownCachedTokens } from "../disaggregation/own-cached-tokens.ts";
 import type { Dialect } from "../request/route.ts";
-import { eventData, responseIdOf } from "./sse-event.ts";
+import { endsBlock, eventData, mayEndBroken, responseIdOf } from "./sse-event.ts";
 import { SseScanner } from "./sse-scanner.ts";
 import { TokenForm } from "./token-form.ts";
 import { findUsage } from "./usage.ts";
@@ -36,6 +36,8 @@ export class StreamAnswer implements Answer {
   #lastStart = 0;
   #lastEnd = 0;
   #responseId: string | undefined;
+  /** Events that end a block of Anthropic's messages: one that is aborted has its last block ended first. */
+  readonly #blockEnds: Buffer[] = [];
 
   constructor(delivery: Delivery, head: AnswerHead) {
     this.#delivery = delivery;
@@ -115,12 +117,22 @@ export class StreamAnswer implements Answer {
     const delivery = this.#delivery;
     let from = 0;
     while (scanner.next()) {
+      if (delivery.dialect === "messages") {
+        if (endsBlock(scanner.bytes, scanner.start, scanner.end)) {
+          this.#pass(scanner.bytes, from, scanner.start);
+          this.#blockEnds.push(Buffer.from(scanner.bytes.subarray(scanner.start, scanner.end)));
+          from = scanner.end;
+          continue;
+        }
+        if (!mayEndBroken(scanner.kind)) this.#passBlockEnds();
+      }
       switch (scanner.kind) {
         case "token":
           this.#remember();
           this.#form.learn(scanner.bytes, scanner.start, scanner.end);
           delivery.answerReader?.event(scanner.bytes, scanner.start, scanner.end);
           from = this.#keep(from);
+          this.#noteForRepeat();
           if (this.#tokens++ === 0) delivery.firstToken();
           else delivery.progress(this.#tokens);
           break;
@@ -132,11 +144,13 @@ export class StreamAnswer implements Answer {
         case "end":
           if (this.#reported === "nothing") this.#reported = "stop";
           this.#remember();
+          this.#noteForRepeat();
           break;
         case "meta":
           this.#remember();
           if (delivery.dialect === "responses") this.#responseId ??= responseIdOf(this.#event());
           from = this.#keep(from);
+          this.#noteForRepeat();
           break;
         case "done":
           if (this.#isUnbegun()) return this.#stop(from, "abort");
@@ -185,6 +199,19 @@ export class StreamAnswer implements Answer {
     this.#pass(bytes, from, hidden[0]);
     this.#pass(NULL, 0, NULL.length);
     return hidden[1];
+  }
+
+  #noteForRepeat(): void {
+    const { repeatable } = this.#delivery;
+    if (repeatable !== undefined) repeatable.read(this.#scanner.bytes, this.#scanner.start, this.#scanner.end);
+  }
+
+  /** What lies behind a held end of a block shows that the answer goes on, or is whole. */
+  #passBlockEnds(): void {
+    for (const event of this.#blockEnds.splice(0)) {
+      this.#pass(event, 0, event.length);
+      this.#delivery.repeatable?.read(event, 0, event.length);
+    }
   }
 
   /**

@@ -7,6 +7,8 @@ import { REROUTED, type PathEvent } from "#core/path/path-event.ts";
 import type { Forward } from "../upstream/forward.ts";
 import { continuedBody } from "./continued-body.ts";
 import { continuedText } from "./continued-text.ts";
+import { withFields } from "../request/request-body.ts";
+import type { RepeatableStream } from "./repeatable-stream.ts";
 import { settleSeam } from "./settle-seam.ts";
 
 /**
@@ -14,7 +16,8 @@ import { settleSeam } from "./settle-seam.ts";
  * Undefined where that endpoint is asked first at which token it goes on: the event follows then.
  */
 export function askContinuation(exchange: Exchange, forward: Forward, fault: Fault): PathEvent | undefined {
-  const { context, kept, model, routeId: requestId } = exchange;
+  const { context, kept, model, repeatable, routeId: requestId } = exchange;
+  if (repeatable !== undefined) return askRepeat(exchange, repeatable, forward, fault);
   assert(kept !== undefined, "a stream that goes on was kept");
   if (kept.unfit !== undefined) return denied(exchange, "no-endpoint", kept.unfit);
   const { unsettled, continuations } = kept;
@@ -38,6 +41,27 @@ export function askContinuation(exchange: Exchange, forward: Forward, fault: Fau
     })
     .catch((error: unknown) => exchange.bug(error));
   return undefined;
+}
+
+/** The other endpoint makes the answer from its beginning: for the router it has the request as it came. */
+function askRepeat(exchange: Exchange, stream: RepeatableStream, forward: Forward, fault: Fault): PathEvent {
+  const { context, path, prompt, routeId: requestId } = exchange;
+  if (stream.unfit !== undefined) return denied(exchange, "no-endpoint", stream.unfit);
+  const after = context.seat.afterBreak({ requestId, fault, outputTokens: 0, continuations: stream.continuations });
+  if (after.kind === "give-up") return denied(exchange, after.why);
+  const { decision } = after;
+  context.observe.fault?.(continuedEvent(forward, fault, decision.endpoint, 0, false));
+  forward.continueAt(decision);
+  stream.continuations++;
+  context.counters.continuationTokens += prompt.promptTokens;
+  forward.content = { path, body: repeatedBody(stream, forward.firstBody) };
+  return REROUTED;
+}
+
+/** The request as it came. vLLM stores a response under the id that its request brings. */
+function repeatedBody({ dialect, first }: RepeatableStream, body: Buffer): Buffer {
+  const id = first?.["id"];
+  return dialect === "responses" && typeof id === "string" ? withFields(body, { request_id: id }) : body;
 }
 
 function denied({ context }: Exchange, why: Extract<PathEvent, { kind: "denied" }>["why"], counted: string = why) {

@@ -5,6 +5,8 @@ import type { StreamName } from "./kept-stream-options.ts";
 export interface TokenCounts {
   readonly promptTokens: number;
   readonly outputTokens: number;
+  /** Of the prompt, at the endpoint that wrote the end; undefined where it does not state them. */
+  readonly cachedTokens?: number | undefined;
 }
 
 /** A piece of output of an endpoint at which a stream went on. */
@@ -55,6 +57,13 @@ export class ClientEvents {
 
 export const DONE_EVENT = "data: [DONE]\n\n";
 
-function usageOf({ promptTokens, outputTokens }: TokenCounts) {
-  return { prompt_tokens: promptTokens, total_tokens: promptTokens + outputTokens, completion_tokens: outputTokens };
+function usageOf({ promptTokens, outputTokens, cachedTokens }: TokenCounts) {
+  return {
+    prompt_tokens: promptTokens,
+    total_tokens: promptTokens + outputTokens,
+    completion_tokens: outputTokens,
+    ...(cachedTokens !== undefined && {
+      prompt_tokens_details: { cached_tokens: Math.min(cachedTokens, promptTokens) },
+    }),
+  };
 }

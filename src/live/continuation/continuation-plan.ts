@@ -56,7 +56,7 @@ export function continuationPlan(
 ): ContinuationPlan | UnfitRequest | undefined {
   const { fields, stream } = parsed;
   if (!stream || fields === undefined || (dialect !== "chat" && dialect !== "completions")) return undefined;
-  const greedy = isSmall(fields["temperature"]);
+  const greedy = isGreedy(fields);
   const unfit = unfitBy(parsed, fields, greedy);
   if (unfit !== undefined) return unfit;
   const outputTokensMax = parsed.outputTokensMax ?? (dialect === "completions" ? COMPLETION_TOKENS_DEFAULT : undefined);
@@ -183,7 +183,8 @@ function unfitBy(parsed: ParsedRequest, fields: Fields, greedy: boolean): UnfitR
 /** vLLM takes the likeliest token below this temperature. */
 const GREEDY_TEMPERATURE = 1e-5;
 
-function isSmall(temperature: unknown): boolean {
+/** The same prompt has the same answer, but for the engine's own nondeterminism. */
+export function isGreedy({ temperature }: Fields): boolean {
   return typeof temperature === "number" && temperature < GREEDY_TEMPERATURE;
 }
 

@@ -4,6 +4,9 @@ import { isMediaType } from "../answer/media-type.ts";
 import { eventData } from "../answer/sse-event.ts";
 import { SseScanner } from "../answer/sse-scanner.ts";
 import { findUsage } from "../answer/usage.ts";
+import { assert } from "#core/assert.ts";
+import type { Exchange } from "../request/exchange.ts";
+import { RepeatedAnswer } from "./repeated-answer.ts";
 import { isFields } from "../fields.ts";
 import { headerOf } from "../request/headers.ts";
 import { ClientEvents, DONE_EVENT } from "./client-event.ts";
@@ -19,7 +22,7 @@ import { stopAcross } from "./stop-across.ts";
  * What the client has already of the text is left out, and has to be the same; where it is not, the stream is cut: it can
  * only be made of two different answers.
  */
-export class ContinuedAnswer implements Answer {
+class ContinuedAnswer implements Answer {
   readonly carriage = "stream";
   readonly #delivery: Delivery;
   readonly #kept: KeptStream;
@@ -31,6 +34,7 @@ export class ContinuedAnswer implements Answer {
   #out = "";
   #began = false;
   #outputTokens: number;
+  #cachedTokens: number | undefined;
   #fingerprint: unknown;
   /** Text of the endpoint before that is still to go out, and the same until it counts as made. */
   readonly #owed: OwedText | undefined;
@@ -155,6 +159,7 @@ export class ContinuedAnswer implements Answer {
     const { bytes, start, end } = this.#scanner;
     const usage = findUsage(bytes, start, end);
     if (usage?.outputTokens !== undefined) this.#outputTokens = this.#kept.continuedTokens + usage.outputTokens;
+    this.#cachedTokens = usage?.cachedTokens;
     // Behind a text, the answer so far is in the engine's count of the prompt.
     if (this.#kept.promptTokens === 0 && usage?.promptTokens !== undefined)
       this.#kept.promptTokens = Math.max(1, usage.promptTokens - this.#kept.continuedTokens);
@@ -162,7 +167,8 @@ export class ContinuedAnswer implements Answer {
   }
 
   get #counts() {
-    return { promptTokens: this.#kept.promptTokens, outputTokens: this.#outputTokens };
+    const { promptTokens } = this.#kept;
+    return { promptTokens, outputTokens: this.#outputTokens, cachedTokens: this.#cachedTokens };
   }
 
   #done(): void {
@@ -189,6 +195,13 @@ export class ContinuedAnswer implements Answer {
     if (this.#delivery.stage === "passing") this.writeHeld();
     else this.#delivery.firstBytes();
   }
+}
+
+/** Carries what an endpoint answers at which a stream goes on. */
+export function continuedAnswer({ kept, repeatable }: Exchange, delivery: Delivery): Answer {
+  if (repeatable !== undefined) return new RepeatedAnswer(delivery, repeatable);
+  assert(kept !== undefined, "a stream that goes on was kept");
+  return new ContinuedAnswer(delivery, kept);
 }
 
 /** The head is that of an answer with which a stream can go on. */

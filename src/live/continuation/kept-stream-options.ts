@@ -3,12 +3,13 @@ import type { ContinuationPlan, UnfitRequest } from "./continuation-plan.ts";
 
 /**
  * Why a stream cannot go on.
+ * - sampled: its route has no form for ids, and another draw would not repeat it
  * - no-ids: its engine does not send token ids, and its text does not do in their place
  * - long, room: it has more tokens than are kept of one stream, or of all
  * - reasoning: it broke inside what a parser of the engine makes of the model's text
  * - seam: it broke between tokens that went out together, of an answer that another draw would not repeat
  */
-export type UnfitStream = UnfitRequest | "no-ids" | "long" | "room" | "reasoning" | "seam";
+export type UnfitStream = UnfitRequest | "sampled" | "no-ids" | "long" | "room" | "reasoning" | "seam";
 
 export interface KeptStreamOptions {
   readonly plan: ContinuationPlan;

@@ -69,14 +69,19 @@ export interface AskingRequest extends Asker {
 /** What follows a decision: the endpoint, the body that it gets, and whether usage was added to its stream. */
 export type OnRouted = (decision: Routed, body: Buffer, hidesUsage: boolean) => void;
 
-/** Prepares what a host keeps of an answer; true where the engine is to be asked for its token ids. */
-export type PrepareKept = (parsed: ParsedRequest, prompt: TokenizedPrompt) => boolean;
+/** Prepares what a host keeps of an answer; returns fields that the engine has to get for it. */
+export type PrepareKept = (parsed: ParsedRequest, prompt: TokenizedPrompt) => object | undefined;
 
 /**
  * From a whole body to the decision, the same for every host: what it asks, who asks, its tokens and block hashes, the
  * router. Either `routed` is called, or the request is refused; a defect on the way is the request's own.
  */
-export function askBody(asking: AskingRequest, body: Buffer, routed: OnRouted, keep: PrepareKept = () => false): void {
+export function askBody(
+  asking: AskingRequest,
+  body: Buffer,
+  routed: OnRouted,
+  keep: PrepareKept = () => undefined,
+): void {
   try {
     ask({ asking, body, routed, keep });
   } catch (error) {
@@ -243,8 +248,8 @@ function decide(
   cascade?.arrives(request, hidesUsage);
   accept(asking, request, (decision) => {
     // A part of a judged answer has no form in which another engine could go on behind it.
-    const asksIds = cascade === undefined && keep(parsed, prompt);
-    routed(decision, engineBody(body, parsed, model, { hidesUsage, asksIds, more: cascade?.fields }), hidesUsage);
+    const more = cascade === undefined ? keep(parsed, prompt) : cascade.fields;
+    routed(decision, engineBody(body, parsed, model, { hidesUsage, more }), hidesUsage);
   });
 }
 

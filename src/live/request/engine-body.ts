@@ -4,7 +4,6 @@ import { withFields } from "./request-body.ts";
 
 interface AddedFields {
   readonly hidesUsage: boolean;
-  readonly asksIds: boolean;
   readonly more: object | undefined;
 }
 
@@ -13,16 +12,15 @@ export function engineBody(
   body: Buffer,
   { model: asked, fields }: ParsedRequest,
   model: string,
-  { hidesUsage, asksIds, more }: AddedFields,
+  { hidesUsage, more }: AddedFields,
 ): Buffer {
   const isNamed = asked === model || fields === undefined;
-  if (isNamed && !hidesUsage && !asksIds && more === undefined) return body;
+  if (isNamed && !hidesUsage && more === undefined) return body;
   const options = fields?.["stream_options"];
   const merged = { ...(isFields(options) ? options : {}), include_usage: true, continuous_usage_stats: false };
   return withFields(body, {
     ...(!isNamed && { model }),
     ...(hidesUsage && { stream_options: merged }),
-    ...(asksIds && { return_token_ids: true }),
     ...more,
   });
 }

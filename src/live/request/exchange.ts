@@ -28,6 +28,7 @@ import { summarize } from "./summarize.ts";
 import { stalledEvent } from "../log/stalled-event.ts";
 import { heldTokens } from "../disaggregation/held-tokens.ts";
 import { keptAnswer } from "../continuation/kept-answer.ts";
+import type { RepeatableStream } from "../continuation/repeatable-stream.ts";
 import type { KeptStream } from "../continuation/kept-stream.ts";
 import type { UnfitStream } from "../continuation/kept-stream-options.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
@@ -80,6 +81,8 @@ export class Exchange implements Swept, Asker, PathHost {
   nameSwap: NameSwap | undefined;
   /** What is kept of a stream so that it can go on elsewhere, or why nothing is. */
   kept: KeptStream | undefined;
+  /** The same of one that another engine would make again. */
+  repeatable: RepeatableStream | undefined;
   unfit: UnfitStream | undefined;
   /** As the router knows its length. */
   prompt: CountedPrompt = { promptTokens: 0, exact: true };
@@ -269,6 +272,7 @@ export class Exchange implements Swept, Asker, PathHost {
     }
     if (result.responseId !== undefined) context.responses.made(result.responseId, this.#forward?.endpoint ?? "");
     this.kept?.close();
+    this.repeatable?.close();
     this.cascade?.close();
     this.bodyCame();
     context.bodies.give(this.#bodyBytes);

@@ -4,6 +4,7 @@ import type { AnswerHead, AnswerStage, Delivery, KeptAnswer } from "../answer/an
 import { PassAnswer } from "../answer/pass-answer.ts";
 import { nowMicros } from "../clock.ts";
 import { ClientEvents, DONE_EVENT } from "../continuation/client-event.ts";
+import type { RepeatableStream } from "../continuation/repeatable-stream.ts";
 import type { KeptStream } from "../continuation/kept-stream.ts";
 import type { Exchange } from "../request/exchange.ts";
 import { clientHeaders } from "../request/headers.ts";
@@ -55,9 +56,13 @@ export class AnswerDelivery implements Delivery {
   get kept(): KeptStream | undefined {
     return this.#exchange.kept;
   }
+  get repeatable(): RepeatableStream | undefined {
+    return this.#exchange.repeatable;
+  }
   get continues(): boolean {
-    const { state, kept } = this.#exchange;
-    return state.kind === "passing" && state.carriage === "stream" && kept !== undefined && kept.unfit === undefined;
+    const { state, kept, repeatable = kept } = this.#exchange;
+    if (state.kind !== "passing" || state.carriage !== "stream") return false;
+    return repeatable !== undefined && repeatable.unfit === undefined;
   }
 
   get cascade() {
@@ -92,8 +97,9 @@ export class AnswerDelivery implements Delivery {
   }
 
   get takesChunks(): boolean {
-    const { state, kept, nameSwap, cascade, answerReader, writer } = this.#exchange;
+    const { state, kept, nameSwap, cascade, answerReader, repeatable, writer } = this.#exchange;
     if (state.kind !== "passing" || nameSwap !== undefined || cascade !== undefined) return false;
+    if (repeatable !== undefined) return false;
     return answerReader === undefined && (kept === undefined || kept.readsTokens) && writer.takesChunks;
   }
 
@@ -183,8 +189,8 @@ export class AnswerDelivery implements Delivery {
 
   /** A stream is cut that was to be kept, or could not be. */
   #countDenied(): void {
-    const { kept, unfit, context } = this.#exchange;
-    const why = unfit ?? kept?.unfit;
+    const { kept, repeatable = kept, unfit, context } = this.#exchange;
+    const why = unfit ?? repeatable?.unfit;
     if (why !== undefined && !this.#isMarked) countUp(context.counters.continuationsDenied, why);
   }
 

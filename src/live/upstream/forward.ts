@@ -13,7 +13,7 @@ import { isUnderWay } from "./attempt-verdict.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { nowMicros } from "../clock.ts";
 import { askContinuation } from "../continuation/ask-continuation.ts";
-import { ContinuedAnswer, isContinuation } from "../continuation/continued-answer.ts";
+import { continuedAnswer, isContinuation } from "../continuation/continued-answer.ts";
 import { refusal } from "../answer/errors.ts";
 import { Stages } from "../disaggregation/stages.ts";
 import type { Exchange } from "../request/exchange.ts";
@@ -144,7 +144,7 @@ export class Forward implements AttemptListener {
   }
 
   #send(): PathEvent | undefined {
-    const { context, answerReader, cascade, kept, state } = this.#exchange;
+    const { context, answerReader, cascade, kept, repeatable, state } = this.#exchange;
     const { content } = this;
     this.#answer = undefined;
     const sent = this.#stages?.next(content.path, content.body, (fault) => this.#besideFailed(fault));
@@ -155,7 +155,7 @@ export class Forward implements AttemptListener {
     }
     answerReader?.reset();
     cascade?.reset();
-    if (state.kind !== "resuming") kept?.reset();
+    if (state.kind !== "resuming") (repeatable ?? kept)?.reset();
     const hedge = this.#hedging?.taken();
     if (hedge !== undefined) {
       [this.#attempt, this.#signs] = [hedge.attempt, hedge.signs];
@@ -203,11 +203,11 @@ export class Forward implements AttemptListener {
 
   answerStarted(status: number, headers: AnswerHeaders): void {
     const head: AnswerHead = { status, headers };
-    const { state, kept } = this.#exchange;
+    const { state } = this.#exchange;
     try {
-      if (state.kind === "resuming" && kept !== undefined) {
+      if (state.kind === "resuming") {
         if (!isContinuation(head)) return this.#delivery.attemptFailed(status === 503 ? "saturated" : "status");
-        this.#answer = new ContinuedAnswer(this.#delivery, kept);
+        this.#answer = continuedAnswer(this.#exchange, this.#delivery);
         return;
       }
       this.#answer = this.#stages?.answerOf(this.#delivery, head);

@@ -18,6 +18,7 @@ export class HedgeDelivery implements Delivery {
   readonly cachedTokens = undefined;
   readonly answerReader = undefined;
   readonly kept = undefined;
+  readonly repeatable = undefined;
   readonly cascade = undefined;
   readonly continues = false;
   readonly #exchange: Exchange;

@@ -65,5 +65,18 @@ describe("an engine that is terminated, as every rolling restart does", () => {
         await fleet.close();
       }
     });
+
+    test(`${path}: its stream goes on at another engine, and is whole`, async () => {
+      const fleet = await startFleet();
+      try {
+        const { body } = await interrupted(fleet, path, true);
+        assert.equal(Number(COUNTED[path]!.exec(body.slice(body.lastIndexOf('"usage"')))?.[1]), TOKENS, body);
+        assert.match(body, /(?:\[DONE\]|"type":"message_stop"\})\n\n$/);
+        assert.ok(!body.includes("error"), body);
+        assert.deepEqual(fleet.rig.gateway.counters.continuations, { draining: 1 });
+      } finally {
+        await fleet.close();
+      }
+    });
   }
 });

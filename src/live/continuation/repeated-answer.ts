@@ -1,0 +1,203 @@
+import type { Answer, AnswerCounts, Delivery } from "../answer/answer.ts";
+import { faultOfEvent } from "../answer/fault-of-status.ts";
+import { endsBlock, eventData, mayEndBroken } from "../answer/sse-event.ts";
+import { SseScanner } from "../answer/sse-scanner.ts";
+import { type Usage, findUsage } from "../answer/usage.ts";
+import { type Fields, isFields } from "../fields.ts";
+import { eventPieces } from "./event-pieces.ts";
+import { noteItem, type RepeatableStream } from "./repeatable-stream.ts";
+
+/**
+ * Carries an answer that another endpoint makes again from its beginning. What the client has of it is left out, and has to
+ * be the same; where it is not, the stream is cut. The rest goes out under the names of the stream that broke.
+ */
+export class RepeatedAnswer implements Answer {
+  readonly carriage = "stream";
+  readonly #delivery: Delivery;
+  readonly #stream: RepeatableStream;
+  readonly #scanner: SseScanner;
+  /** What the client has and that is still to come again. */
+  readonly #again: { readonly name: string; text: string }[];
+  readonly #itemIds = new Map<string, string>();
+  #responseId: string | undefined;
+  #out = "";
+  #began = false;
+  #ends = false;
+  #tokens = 0;
+  #usage: Usage | undefined;
+  readonly #blockEnds: Fields[] = [];
+
+  constructor(delivery: Delivery, stream: RepeatableStream) {
+    this.#delivery = delivery;
+    this.#stream = stream;
+    this.#scanner = new SseScanner(stream.dialect, delivery.limits.eventBytesInspected);
+    this.#again = stream.parts.map((part) => ({ ...part }));
+  }
+
+  data(chunk: Buffer): void {
+    const scanner = this.#scanner;
+    scanner.push(chunk);
+    while (this.#delivery.stage !== "over" && scanner.next()) {
+      if (this.#holdsBlockEnd()) continue;
+      switch (scanner.kind) {
+        case "token":
+          this.#tokens++;
+          this.#begin();
+          if (!this.#event()) return;
+          this.#delivery.progress(this.#tokens);
+          break;
+        case "end":
+          this.#ends = true;
+          if (!this.#event()) return;
+          break;
+        case "meta":
+        case "usage":
+          if (!this.#event()) return;
+          break;
+        case "done":
+          return this.#done();
+        case "error":
+        case "abort":
+        case "garbage":
+          return this.#broke();
+        case "comment":
+      }
+    }
+    this.#flush();
+  }
+
+  ended(): void {
+    this.#delivery.broke("cut");
+  }
+
+  /** The client has a head. */
+  showHead(): void {}
+
+  writeHeld(): void {
+    const out = this.#out;
+    this.#out = "";
+    if (out !== "") this.#delivery.write(Buffer.from(out));
+  }
+
+  counts(): AnswerCounts {
+    return { usage: this.#usage, tokensSeen: this.#tokens, responseId: this.#responseId };
+  }
+
+  /** The router is notified of the first token once. */
+  #begin(): void {
+    if (this.#began) return;
+    this.#began = true;
+    this.#delivery.firstToken();
+  }
+
+  /** True of an end of a block, which waits for what follows it. */
+  #holdsBlockEnd(): boolean {
+    const { bytes, start, end, kind } = this.#scanner;
+    if (this.#stream.dialect !== "messages" || mayEndBroken(kind)) return false;
+    const event = endsBlock(bytes, start, end) ? eventData(bytes.subarray(start, end)) : undefined;
+    if (event !== undefined) this.#blockEnds.push(event);
+    else for (const held of this.#blockEnds.splice(0)) if (this.#trim(held) === true) this.#pass(held);
+    return event !== undefined;
+  }
+
+  /** Passes on what the client has not of an event; false where it has another one in its place. */
+  #event(): boolean {
+    const { bytes, start, end, kind } = this.#scanner;
+    const event = eventData(bytes.subarray(start, end));
+    if (event === undefined) return true;
+    this.#usage = findUsage(bytes, start, end) ?? this.#usage;
+    if (kind === "usage" && this.#delivery.hidesUsage) return true;
+    if (this.#stream.dialect === "responses") noteItem(this.#itemIds, event);
+    const isNew = this.#trim(event);
+    if (isNew === true || kind === "usage" || kind === "done") this.#pass(event);
+    if (isNew === undefined) this.#diverged();
+    return isNew !== undefined;
+  }
+
+  /** Leaves out of an event what the client has; true where something is left, undefined where it is something else. */
+  #trim(event: Fields): boolean | undefined {
+    let isNew = false;
+    for (const { name, text, keep } of eventPieces(this.#stream.dialect, event)) {
+      let rest = text;
+      const first = this.#again[0];
+      if (first !== undefined) {
+        const both = Math.min(first.text.length, text.length);
+        if (first.name !== name || first.text.slice(0, both) !== text.slice(0, both)) return undefined;
+        first.text = first.text.slice(both);
+        if (first.text === "") this.#again.shift();
+        rest = text.slice(both);
+        keep(rest);
+        // The next part may begin only once this one is over.
+        if (rest !== "" && this.#again.length > 0) return undefined;
+      }
+      isNew ||= rest !== "";
+    }
+    return isNew;
+  }
+
+  #pass(event: Fields): void {
+    const { dialect, first, events } = this.#stream;
+    this.#stream.add(event);
+    this.#stream.events++;
+    if (dialect === "chat" || dialect === "completions") {
+      const named = { ...event, ...(first && { id: first["id"], created: first["created"] }) };
+      this.#out += `data: ${JSON.stringify(named)}\n\n`;
+    } else if (dialect === "messages") this.#out += typedEvent(event, JSON.stringify(event));
+    else this.#out += typedEvent(event, this.#asFirst({ ...event, sequence_number: events }));
+  }
+
+  /** An event of a response, with the ids that the client knows in place of those that this engine made up. */
+  #asFirst(event: Fields): string {
+    const { first, itemIds } = this.#stream;
+    let text = JSON.stringify(event);
+    for (const [place, id] of this.#itemIds) text = renamed(text, id, itemIds.get(place));
+    const { response } = event;
+    const own = isFields(response) ? response["id"] : undefined;
+    this.#responseId = typeof first?.["id"] === "string" ? first["id"] : undefined;
+    return typeof own === "string" ? renamed(text, own, this.#responseId) : text;
+  }
+
+  #done(): void {
+    if (this.#again.length > 0) return this.#diverged();
+    const { dialect } = this.#stream;
+    if (dialect === "messages" && !this.#ends) return this.#broke();
+    if (dialect === "chat" || dialect === "completions") this.#out += DONE;
+    else if (!this.#event()) return;
+    this.#flush();
+    this.#delivery.marked("ok");
+    this.#delivery.completed("ok", true);
+  }
+
+  #diverged(): void {
+    this.#flush();
+    this.#delivery.diverged();
+  }
+
+  /** The engine failed here too. */
+  #broke(): void {
+    const { bytes, start, end, kind } = this.#scanner;
+    this.#flush();
+    if (kind !== "error") return this.#delivery.broke(kind === "garbage" ? "garbage" : "draining");
+    const event = bytes.subarray(start, end);
+    const error = eventData(event)?.["error"];
+    const code = isFields(error) && typeof error["code"] === "number" ? error["code"] : 0;
+    this.#delivery.broke(faultOfEvent(code, event), event);
+  }
+
+  #flush(): void {
+    if (this.#out === "") return;
+    if (this.#delivery.stage === "passing") this.writeHeld();
+    else this.#delivery.firstBytes();
+  }
+}
+
+const DONE = "data: [DONE]\n\n";
+
+function typedEvent({ type }: Fields, data: string): string {
+  return `event: ${String(type)}\ndata: ${data}\n\n`;
+}
+
+/** Ids stand between quotes, and are random. */
+function renamed(text: string, from: string, to: string | undefined): string {
+  return to === undefined ? text : text.replaceAll(JSON.stringify(from), JSON.stringify(to));
+}
