@@ -268,6 +268,31 @@ test("a suspended endpoint takes nothing while another may serve, comes back one
   for (let i = 0; i < 9; i++) assert.equal(endpointOf(ask(made, `c${i}`, 62)), "b", "one at a time");
 });
 
+test("an endpoint that is back gets more with each first token, not with whole answers alone, whatever it still had", () => {
+  const broken = router(["a", "b"]);
+  for (let i = 0; i < 3; i++) {
+    ask(broken, `f${i}`, 10 + i, { subset: ["a"] });
+    fail(broken, `f${i}`, 10 + i);
+  }
+  const hung = router(["a", "b"]);
+  for (let i = 0; i < 3; i++) ask(hung, `kept${i}`, 10, { subset: ["a"] });
+  hung.accept({ kind: "endpoint-suspended", at: 20, endpoint: "a", reason: "silent" });
+  hung.accept({ kind: "endpoint-resumed", at: 30, endpoint: "a", servedUntilWell: 8 });
+  for (const made of [broken, hung]) {
+    const at = 40_000_000;
+    made.accept({ kind: "endpoint-cordoned", at, endpoint: "a" });
+    ask(made, "elsewhere", at);
+    made.accept({ kind: "endpoint-uncordoned", at, endpoint: "a" });
+    assert.equal(made.hasTaker(at, "elsewhere"), true);
+    ask(made, "probe", at + 1, { subset: ["a"] });
+    assert.equal(made.hasTaker(at + 2, "elsewhere"), false, "one at first");
+    made.accept({ kind: "first-token", at: at + 3, requestId: "probe" });
+    assert.equal(made.hasTaker(at + 3, "elsewhere"), true);
+    for (const id of ["second", "third"]) ask(made, id, at + 4, { subset: ["a"] });
+    assert.equal(made.hasTaker(at + 4, "elsewhere"), false, "then two more");
+  }
+});
+
 test("who left an endpoint that hung or was lost may go back there once it is back; who is still with it may not", () => {
   for (const back of ["resumed", "joined"]) {
     const made = router(["a"]);

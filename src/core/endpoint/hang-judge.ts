@@ -121,6 +121,8 @@ export class HangJudge {
   #answeredAt: Micros;
   #movedAt: Micros;
   #pageAt: Micros = -Infinity;
+  /** From then on silence counts. */
+  #seenFrom: Micros = -Infinity;
   #changedAt: Micros;
   #pauseMicros: Micros;
 
@@ -176,10 +178,7 @@ export class HangJudge {
 
   /** Its host stood still until then and saw nothing: no silence before that speaks against the endpoint. */
   stoodStill(at: Micros): void {
-    this.answered(at);
-    this.#movedAt = Math.max(this.#movedAt, at);
-    this.#probesFailed = 0;
-    this.#pagesFailed = 0;
+    this.#seenFrom = Math.max(this.#seenFrom, at);
   }
 
   /** What is to be done now; it counts as done. */
@@ -204,7 +203,7 @@ export class HangJudge {
 
   #hangs(at: Micros): HangVerdict | undefined {
     const { silentMicros, probesFailedMin } = this.#options;
-    const silence = at - this.#aliveAt;
+    const silence = at - Math.max(this.#aliveAt, this.#seenFrom);
     if (this.#probesFailed >= probesFailedMin && silence >= silentMicros)
       return this.#suspend("silent", silence, silentMicros, "none");
     for (const kind of WAIT_KINDS) {
@@ -216,7 +215,8 @@ export class HangJudge {
 
   #stalls(at: Micros, kind: WaitKind): HangVerdict | undefined {
     const shown = this.#probe === "static" || this.#probe === "moving";
-    const from = Math.max(this.#waiting[kind], this.#answeredAt, this.#changedAt, shown ? this.#movedAt : 0);
+    const lastSign = Math.max(this.#answeredAt, this.#changedAt, this.#seenFrom, shown ? this.#movedAt : 0);
+    const from = Math.max(this.#waiting[kind], lastSign);
     const { begunMicros } = this.#options;
     const base = kind === "begun" && shown && this.#pageAt - from >= begunMicros / 2 ? begunMicros : this.#limit();
     if (!(at - from >= base)) return undefined;

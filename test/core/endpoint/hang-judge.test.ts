@@ -188,6 +188,16 @@ describe("an endpoint does not hang", () => {
 });
 
 describe("an endpoint that hung is let back", () => {
+  test("by its own signs, not by a standstill of its host", () => {
+    const one = new Case();
+    one.probe = "static";
+    one.waitingSince = 0;
+    assert.equal(one.run(60 * SECOND)?.kind, "suspend");
+    one.judge.stoodStill(one.at);
+    assert.equal(one.run(returnMicros - 2 * SECOND), undefined);
+    assert.equal(one.judge.standing, "hung");
+  });
+
   test("a silent one when it answers probes again, and is well with its first byte", () => {
     const one = new Case();
     one.probe = "none";
