@@ -151,13 +151,21 @@ const CLASS_SCORES = { critical: 4, standard: 3, batch: -1, sheddable: -2, backg
 
 export const admission = z
   .strictObject({
-    limits: named(limit, LIMITS_MAX).default({}).describe("Limits by name; a request must pass all of them."),
+    limits: named(limit, LIMITS_MAX)
+      .default({})
+      .describe(
+        "Limits by name; a request must pass all of them. Gateways that share count what all of them admit, some milliseconds late: in a burst each of n may admit up to a whole limit before it learns of the others, and without Redis each has the whole.",
+      ),
     modelCap: modelCap.prefault({}).describe("Hard cap on requests in flight, per model and role."),
     classes: named(score(), CLASSES_MAX)
       .default(CLASS_SCORES)
       .describe("Service classes with their scores: a higher score goes first, and one below 0 may be shed."),
     defaultClass: z.string().default("standard").describe("Class of requests that name no known class."),
-    priority: priority.optional().describe("Policy for the priority sent to vLLM; unset: the client's own priority."),
+    priority: priority
+      .optional()
+      .describe(
+        "Policy for the priority sent to vLLM; unset: the client's own, where clients.engineFields allows one.",
+      ),
     saturation: saturation.prefault({}).describe("When an endpoint is full."),
     shedAt: share()
       .optional()

@@ -25,7 +25,8 @@ const key = z.strictObject({
   expires: z.iso.datetime({ offset: true }).optional().describe("From then on it opens nothing."),
 });
 
-const SCHEMA = z.strictObject({ keys: z.array(key).max(KEYS_MAX) });
+const LIST = z.array(key).max(KEYS_MAX);
+const SCHEMA = z.strictObject({ keys: LIST });
 
 /** A key as a file holds it. */
 export type KeyEntry = z.infer<typeof key>;
@@ -45,8 +46,11 @@ export function parseKeysFile(file: string, text: string): KeyEntry[] {
 }
 
 function checked(file: string, { value, lineOf }: YamlFile): KeyEntry[] {
-  const lineOfProblem = (problem: Problem) => problemLine(problem, `${file} line ${lineOf(problem.path)}`);
-  const shape = checkShape(SCHEMA, value);
+  // Entries alone, as `gnomon keys new >> FILE` leaves them in a file that was not there, are a file too.
+  const isBare = Array.isArray(value);
+  const lineOfProblem = (problem: Problem) =>
+    problemLine(problem, `${file} line ${lineOf(isBare ? problem.path.slice(1) : problem.path)}`);
+  const shape = checkShape(SCHEMA, isBare ? { keys: value } : value);
   if (!shape.ok) throw new ConfigError(shape.problems.map(lineOfProblem));
   const { keys } = shape.value;
   const problems: Problem[] = [];

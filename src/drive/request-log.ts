@@ -11,7 +11,7 @@ export class RequestLog {
 
   /** Throws when the file cannot be written. */
   constructor(path: string) {
-    this.#file = openSync(path, "w");
+    this.#file = openSync(path, "w", 0o600);
   }
 
   write(request: WorkloadRequest, sample: Sample): void {

@@ -89,7 +89,7 @@ export class PickStream {
     }
     const { context, addresses, pathOf } = this.#shared;
     const headers = proxyHeaders(sent);
-    const { route, takesBody } = pathOf(headers.get(":path"));
+    const { route, takesBody, refused } = pathOf(headers.get(":path"));
     const request = new PickRequest({
       context,
       headers,
@@ -102,6 +102,7 @@ export class PickStream {
     request.seen = { status: 0, showsBodies: this.#responseMode !== BODY_MODE.none };
     if (context.phase === "draining") return request.refuse(DRAINING);
     if (context.inFlight.size > request.limits.requestsInFlightMax) return request.refuse(FULL);
+    if (refused !== undefined) return request.refuse(refused);
     if (sent.endOfStream === true || !takesBody || UNREAD_MODES.has(this.#requestMode)) {
       this.#asked = "by-headers";
       return askWithoutBody(request, (decision) => this.#place(request, decision));

@@ -14,6 +14,8 @@ export interface PickerOptions {
   /** The gateway's own: one router, one tap, one set of limits and counters. */
   readonly context: GatewayParts;
   readonly routes: Routes;
+  /** Paths of engines' administration beside those that are known; none when left out. */
+  readonly administration?: readonly string[];
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
@@ -41,17 +43,24 @@ type Stream = ServerDuplexStream<ProcessingRequest, ProcessingResponse>;
 /** What a message holds beside the body. */
 const MESSAGE_BYTES = 256 * 1024;
 
+/**
+ * Streams of one connection beyond the requests that may be in flight: each of those is refused with 503 and a reason,
+ * where HTTP/2's own refusal would be a bare 500 of Envoy's.
+ */
+const STREAMS_PER_REQUEST = 2;
+const STREAMS_MORE = 1_000;
+
 /** Serves Envoy's external processing protocol; rejects with the system's error where the address cannot be had. */
 export async function startPicker(options: PickerOptions): Promise<Picker> {
-  const { context, routes, host, port, healthPort, tls, fallbacksMax, ready } = options;
+  const { context, routes, administration = [], host, port, healthPort, tls, fallbacksMax, ready } = options;
   const addresses = new Addresses(context.directory);
-  const shared: PickerParts = { context, addresses, pathOf: pathReader(routes), fallbacksMax };
+  const shared: PickerParts = { context, addresses, pathOf: pathReader(routes, administration), fallbacksMax };
   const health = new PickerHealth(ready);
   const healthService = serviceOf("health.proto", HEALTH);
   const server = proxyServer({
     "grpc.max_receive_message_length": context.limits.bodyBytesMax + MESSAGE_BYTES,
     "grpc.max_send_message_length": -1,
-    "grpc.max_concurrent_streams": context.limits.requestsInFlightMax,
+    "grpc.max_concurrent_streams": STREAMS_PER_REQUEST * context.limits.requestsInFlightMax + STREAMS_MORE,
   });
   server.addService(serviceOf("external_processor.proto", EXTERNAL_PROCESSOR), {
     Process: (stream: Stream) => serve(stream, shared),

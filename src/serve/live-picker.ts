@@ -6,7 +6,10 @@ import type { LiveStack } from "./live-stack.ts";
 import { refusedBySystem } from "./system-error.ts";
 
 /** Begins to answer a proxy's questions beside the gateway, with the same router; undefined where none is configured. */
-export async function startLivePicker(stack: LiveStack, { listen, picker }: Config): Promise<Picker | undefined> {
+export async function startLivePicker(
+  stack: LiveStack,
+  { listen, picker, routes }: Config,
+): Promise<Picker | undefined> {
   const { port } = picker;
   if (port === undefined) return undefined;
   // Its libraries are loaded where they are used.
@@ -14,6 +17,7 @@ export async function startLivePicker(stack: LiveStack, { listen, picker }: Conf
   const options = {
     context: stack.gateway.parts,
     routes: stack.gateway.routes,
+    administration: routes.administration,
     host: listen.host,
     port,
     healthPort: picker.healthPort,

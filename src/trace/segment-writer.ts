@@ -17,6 +17,10 @@ export type SegmentFile = Pick<FileHandle, "appendFile" | "truncate" | "datasync
  * One file of lines in one zstd frame, which is flushed after every append: what was appended before a crash can be
  * read. Compression runs on the thread pool. Not for concurrent use: await each call.
  */
+/** What is asked, when and how often, is nobody else's: files and folders of traces are their owner's alone. */
+export const TRACE_FILE_MODE = 0o600;
+export const TRACE_FOLDER_MODE = 0o700;
+
 export class SegmentWriter {
   readonly #file: SegmentFile;
   readonly #options: SegmentOptions;
@@ -30,7 +34,7 @@ export class SegmentWriter {
 
   /** Creates the file, which must not be there yet. */
   static async create(path: string, options: SegmentOptions): Promise<SegmentWriter> {
-    const { create = (name) => open(name, "wx") } = options;
+    const { create = (name) => open(name, "wx", TRACE_FILE_MODE) } = options;
     return new SegmentWriter(await create(path), options);
   }
 

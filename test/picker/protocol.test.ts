@@ -117,6 +117,50 @@ test("what engines arrange among themselves is taken out of head and body, in ev
   assert.deepEqual({ ...proxy.rig.gateway.counters.stripped }, counted);
 });
 
+test("what changes engines is refused: one alone would get it, from whoever may ask for inference", async (t) => {
+  const proxy = await ProxyRig.start(t, {}, { administration: ["/v1/of_this_deployment"] });
+  for (const path of [
+    "/v1/load_lora_adapter",
+    "/sleep?level=1",
+    "/collective_rpc/",
+    "//reset_prefix_cache",
+    "/w%61ke_up",
+    "/x/../pause",
+    "/v1/of_this_deployment",
+  ]) {
+    const exchange = proxy.open();
+    exchange.head({ path, endOfStream: path === "/sleep?level=1" });
+    const { immediateResponse } = await exchange.next();
+    assert.equal(immediateResponse?.status?.code, 403, path);
+    assert.match(String(immediateResponse?.body), /PermissionDeniedError.*|listen\.adminPort/);
+  }
+  assert.equal(proxy.rig.decisions.length, 0);
+  assert.equal(proxy.rig.gateway.counters.refused["forbidden"], 7);
+});
+
+test(
+  "beyond the limit of requests in flight each gets 503 and a reason, and none the protocol's own refusal",
+  { timeout: 30_000 },
+  async (t) => {
+    const proxy = await ProxyRig.start(t, { limits: { requestsInFlightMax: 3 } });
+    const exchanges = Array.from({ length: 12 }, () => proxy.open());
+    for (const exchange of exchanges) {
+      exchange.head();
+      exchange.body(chat());
+    }
+    const answers = await Promise.all(exchanges.map((exchange) => exchange.next()));
+    const refused = answers.flatMap(({ immediateResponse }) =>
+      immediateResponse === undefined ? [] : [immediateResponse],
+    );
+    assert.deepEqual([answers.length - refused.length, refused.length], [3, 9]);
+    for (const { status, body } of refused) {
+      assert.equal(status?.code, 503);
+      assert.match(String(body), /as many requests in flight as it may/);
+    }
+    assert.equal(proxy.rig.gateway.counters.refused["full"], 9);
+  },
+);
+
 test("without a body, or where the proxy sends none in time, the headers alone decide", async (t) => {
   const proxy = await ProxyRig.start(t);
   for (const options of [

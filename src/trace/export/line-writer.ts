@@ -1,4 +1,5 @@
 import { createWriteStream } from "node:fs";
+import { TRACE_FILE_MODE } from "../segment-writer.ts";
 import { rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { PassThrough } from "node:stream";
@@ -17,7 +18,7 @@ export class LineWriter {
   /** A file that is there already is not written over: `write` or `close` reject with EEXIST. */
   constructor(path: string) {
     this.#path = path;
-    const file = createWriteStream(path, { flags: "wx" });
+    const file = createWriteStream(path, { flags: "wx", mode: TRACE_FILE_MODE });
     if (path.endsWith(".zst")) this.#done = pipeline(this.#input, createZstdCompress(), file);
     else if (path.endsWith(".gz")) this.#done = pipeline(this.#input, createGzip(), file);
     else this.#done = pipeline(this.#input, file);

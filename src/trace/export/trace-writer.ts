@@ -4,7 +4,7 @@ import { TraceEncoder } from "../encoder.ts";
 import { SegmentCheck } from "../segment-check.ts";
 import type { TraceItem } from "../record.ts";
 import { segmentName } from "../segment-name.ts";
-import { SegmentWriter } from "../segment-writer.ts";
+import { SegmentWriter, TRACE_FOLDER_MODE } from "../segment-writer.ts";
 import { FleetState } from "../transform/fleet-state.ts";
 
 export interface TraceWriterOptions {
@@ -70,7 +70,7 @@ export class TraceWriter {
     const { continues: _, ...kept } = this.#fleet.header(this.#segmentNumber);
     const continues = this.#segmentNumber > 0 ? { continues: this.#check.crc32 } : {};
     const header = { ...kept, checked: true, ...continues };
-    await mkdir(this.#directory, { recursive: true });
+    await mkdir(this.#directory, { recursive: true, mode: TRACE_FOLDER_MODE });
     const name = segmentName(header.startWallMicros, header.run, header.segment);
     this.#segment = await SegmentWriter.create(join(this.#directory, name), {
       compressionLevel: COMPRESSION_LEVEL,

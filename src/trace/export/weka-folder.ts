@@ -1,5 +1,6 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { TRACE_FILE_MODE, TRACE_FOLDER_MODE } from "../segment-writer.ts";
 import { conversations } from "../conversations.ts";
 import { Tally } from "../transform/tally.ts";
 import type { TrafficRequest } from "../transform/traffic.ts";
@@ -27,13 +28,13 @@ export async function writeWekaFolder(
   }
   const ids = new WekaBlockIds();
   let sessions = 0;
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true, mode: TRACE_FOLDER_MODE });
   try {
     for (const group of conversations([...byRequest.keys()])) {
       const members = group.map((request) => byRequest.get(request)!);
       for (const session of wekaSessions(members, ids)) {
         const name = `session_${String(++sessions).padStart(5, "0")}.json`;
-        await writeFile(join(folder, name), `${JSON.stringify(session)}\n`);
+        await writeFile(join(folder, name), `${JSON.stringify(session)}\n`, { mode: TRACE_FILE_MODE });
       }
     }
   } catch (error) {

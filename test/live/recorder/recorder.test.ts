@@ -62,6 +62,18 @@ function sampleInputs(count: number, seed: number): Input[] {
     );
 }
 
+test("a trace and the folders made for it are their owner's alone", async (t) => {
+  const directory = join(await folder(t), "made", "for-it");
+  const recorder = await Recorder.open(options(directory));
+  for (const input of sampleInputs(10, 3)) recorder.accepted(input, undefined);
+  await recorder.close();
+  const names = await readdir(directory);
+  assert.ok(names.length > 0);
+  const mode = async (...parts: string[]): Promise<string> => ((await stat(join(...parts))).mode & 0o777).toString(8);
+  assert.deepEqual([await mode(directory), await mode(directory, "..")], ["700", "700"]);
+  for (const name of names) assert.equal(await mode(directory, name), "600", name);
+});
+
 test("what was accepted is read back, in order, over all segments", async (t) => {
   const directory = await folder(t);
   const recorder = await Recorder.open(options(directory, { segmentBytesMax: 2_000 }));
