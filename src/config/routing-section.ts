@@ -186,7 +186,7 @@ export const clients = z.strictObject({
     .max(64)
     .default([])
     .describe(
-      "Origins whose browser pages may call the gateway, which answers their preflight requests. None: an engine answers them, and its CORS headers are passed on.",
+      "Origins whose browser pages may call the gateway. None: preflight requests are answered without CORS headers, and engines' own pass in their answers.",
     ),
 });
 

@@ -5,7 +5,7 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "./answer/errors.ts";
 import { BesideRequest } from "./beside/beside-request.ts";
 import { EngineAdministration } from "./beside/engine-administration.ts";
-import { type EngineCaller, readyServers } from "./beside/engine-caller.ts";
+import type { EngineCaller } from "./beside/engine-caller.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import type { AdministrationDone } from "./discovery/adapter-loads.ts";
 import type { ServedModel } from "./discovery/endpoint-directory.ts";
@@ -131,10 +131,10 @@ function answerOf(
 }
 
 /**
- * Preflights. Where the configuration names origins the gateway answers them, and all its answers say the same; else an
- * engine does, as it states in its own answers what pages may do with them.
+ * Preflights, which carry no key and are answered here, never by an engine. Where the configuration names origins all
+ * answers of the gateway state what pages may do with them; else a preflight allows nothing.
  */
-function addCors({ app, context, caller }: Parts): void {
+function addCors({ app, context, routes }: Parts): void {
   const { cors } = context;
   if (cors !== undefined) {
     app.use("*", async (c, next) => {
@@ -144,36 +144,17 @@ function addCors({ app, context, caller }: Parts): void {
       for (let i = 0; i < headers.length; i += 2) c.res.headers.set(headers[i]!, headers[i + 1]!);
     });
   }
-  app.options("*", async (c) => {
+  app.options("*", (c) => {
     if (cors !== undefined) {
       const requested = c.req.header("access-control-request-headers") ?? "";
       const flat = preflightHeaders(cors.of(c.req.header("origin") ?? ""), requested);
       for (let i = 0; i < flat.length; i += 2) c.header(flat[i]!, flat[i + 1]);
       return c.body(null, 204);
     }
-    const [entry] = readyServers(context.directory);
-    if (entry === undefined) return answerOf(context, refusal("no-endpoint", "No engine is ready for this request."));
-    const request = new BesideRequest(context, c.env.incoming, PREFLIGHT_MILLIS_MAX);
-    try {
-      const { path } = c.req;
-      const call = { ...request.call, method: "OPTIONS", path, body: undefined, signal: request.signal } as const;
-      const answer = await caller.call(entry, call);
-      const text = await answer.body.text();
-      const passed = Object.entries(answer.headers).filter(([name]) => PASSED_OF_PREFLIGHT.test(name));
-      return new Response(answer.statusCode === 204 ? null : text, {
-        status: answer.statusCode,
-        headers: Object.fromEntries(passed.map(([name, value]) => [name, String(value)])),
-      });
-    } catch {
-      return answerOf(context, refusal("upstream-broke", "No engine answered this preflight."));
-    } finally {
-      request.end();
-    }
+    c.header("allow", routes.of(c.req.path) === undefined ? "GET, HEAD, POST, OPTIONS" : "POST, OPTIONS");
+    return c.body(null, 204);
   });
 }
-
-const PREFLIGHT_MILLIS_MAX = 5_000;
-const PASSED_OF_PREFLIGHT = /^(?:access-control-.*|vary|allow|content-type)$/;
 
 function addStoredResponses({ app, context, allowed }: Parts): void {
   app.on(

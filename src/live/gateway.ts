@@ -15,7 +15,7 @@ import { type GatewayCounters, newCounters } from "./metrics/gateway-counters.ts
 import { GatewayMessage } from "./request/gateway-message.ts";
 import { answerHttpFaults } from "./request/http-faults.ts";
 import { Identifier, type IdentityOptions } from "./request/identity.ts";
-import { malformedTarget, refuseHost } from "./request/malformed-target.ts";
+import { isHostClear, malformedTarget, refuseHost } from "./request/malformed-target.ts";
 import { InFlight } from "./request/in-flight.ts";
 import { Pipelines } from "./request/pipelines.ts";
 import { KnownBodies } from "./request/known-bodies.ts";
@@ -254,7 +254,7 @@ function newServer(
   });
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (door?.takes(incoming) === true) door.serve(incoming, outgoing);
-    else if (incoming.headers.host === undefined && incoming.httpVersionMinor > 0) refuseHost(outgoing, context);
+    else if (!isHostClear(incoming)) refuseHost(outgoing, context);
     else void listener(incoming, outgoing);
   };
   const bounds = {

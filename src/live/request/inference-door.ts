@@ -4,6 +4,7 @@ import type { GatewayParts } from "../gateway-parts.ts";
 import type { ClientAuth } from "./client-auth.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "../answer/errors.ts";
 import { Exchange } from "./exchange.ts";
+import { hostOf } from "./malformed-target.ts";
 import { type RequestTarget, RequestTargets } from "./request-target.ts";
 import type { Routes } from "./route.ts";
 import { serveInference } from "./serve-inference.ts";
@@ -40,11 +41,8 @@ export class InferenceDoor {
    */
   takes({ method, url = "", rawHeaders }: IncomingMessage): boolean {
     if (method !== "POST" || this.#targets.of(url) === undefined) return false;
-    for (let i = 0; i < rawHeaders.length; i += 2) {
-      const name = rawHeaders[i]!;
-      if (name.length === 4 && name.toLowerCase() === "host") return this.#isPlain(rawHeaders[i + 1]!);
-    }
-    return false;
+    const host = hostOf(rawHeaders);
+    return host !== undefined && this.#isPlain(host);
   }
 
   /** False where no inference route has this target; nothing is answered then. */

@@ -1,4 +1,4 @@
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { ERRORS, errorBody, errorHeaders, refusal } from "../answer/errors.ts";
 import type { GatewayParts } from "../gateway-parts.ts";
 
@@ -18,4 +18,21 @@ export function refuseHost(outgoing: ServerResponse, { sendsOwnHeaders }: Gatewa
   const body = errorBody(MALFORMED_TARGET);
   const own = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), sendsOwnHeaders);
   outgoing.writeHead(ERRORS["bad-request"].status, [...own, "connection", "close"]).end(body);
+}
+
+/** The one host that a request names; undefined where it names none, or several. */
+export function hostOf(rawHeaders: readonly string[]): string | undefined {
+  let host: string | undefined;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!;
+    if (name.length !== 4 || name.toLowerCase() !== "host") continue;
+    if (host !== undefined) return undefined;
+    host = rawHeaders[i + 1]!;
+  }
+  return host;
+}
+
+/** HTTP/1.1 requires one host, and nothing allows two (RFC 9112 3.2): who reads which of them is anybody's guess. */
+export function isHostClear({ headers, rawHeaders, httpVersionMinor }: IncomingMessage): boolean {
+  return hostOf(rawHeaders) !== undefined || (headers.host === undefined && httpVersionMinor === 0);
 }

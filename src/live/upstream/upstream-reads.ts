@@ -1,6 +1,7 @@
 import type { OnReadOpts, Socket } from "node:net";
 
 import { ChunkFraming } from "./chunk-framing.ts";
+import { InterimAnswers } from "./interim-answers.ts";
 import type { PlainAnswers } from "./plain-answers.ts";
 import { READ_SLAB } from "./read-slab.ts";
 
@@ -34,6 +35,9 @@ export class UpstreamReads {
   /** Whose payload does not go by undici. */
   #direct: Socket | undefined;
   #paused = false;
+  /** Nothing of the answer itself came yet. */
+  #awaitsHead = true;
+  readonly #interim = new InterimAnswers();
   /** Answers in one piece that do not go by undici at all. */
   readonly #plain: PlainAnswers | undefined;
 
@@ -53,6 +57,8 @@ export class UpstreamReads {
     this.end();
     this.#reads = 0;
     this.#came = false;
+    this.#awaitsHead = true;
+    this.#interim.begin();
   }
 
   /** Its answer is over, or nobody wants it any more. */
@@ -100,9 +106,20 @@ export class UpstreamReads {
   }
 
   /** Whether reading goes on. */
-  #take(socket: Socket, bytes: number): boolean {
-    if (this.#direct === socket) return this.#pass(socket, bytes);
+  #take(socket: Socket, read: number): boolean {
+    if (this.#direct === socket) return this.#pass(socket, read);
     this.#came = true;
+    let bytes = read;
+    if (this.#awaitsHead) {
+      const behind = this.#interim.passOver(read);
+      bytes = behind.bytes;
+      if (bytes === 0) return !this.#paused;
+      this.#awaitsHead = false;
+      if (behind.kept !== undefined) {
+        this.#reads++;
+        socket.push(behind.kept);
+      }
+    }
     if (this.#plain?.take(socket, bytes) === true) return !this.#paused;
     const framing = this.#framing;
     if (framing !== undefined) {

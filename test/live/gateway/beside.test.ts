@@ -205,20 +205,21 @@ test("a stored response streams, also while another engine hangs", async (t) => 
   while (rig.engines[0]!.sockets.size > 0) await new Promise((resolve) => setTimeout(resolve, 5));
 });
 
-test("preflights: an engine answers them where no origins are configured, and its answer passes", async (t) => {
-  const cors = "access-control-allow-origin: *\r\naccess-control-allow-methods: POST\r\nx-other: 1\r\n";
-  const rig = await rigOf(t, [(_r, socket) => void socket.write(jsonReply(200, "OK", cors))]);
-  const headers = { origin: "https://chat.example", "access-control-request-method": "POST" };
-  const got = await ask(rig.url, undefined, { method: "OPTIONS", headers });
-  assert.equal(got.status, 200);
-  assert.equal(got.headers["access-control-allow-origin"], "*");
-  assert.equal(got.headers["access-control-allow-methods"], "POST");
-  assert.equal(got.headers["x-other"], undefined);
-  const [sent] = rig.engines[0]!.requests;
-  assert.deepEqual(
-    [sent!.method, sent!.path, headerOf(sent!, "origin")],
-    ["OPTIONS", "/v1/chat/completions", "https://chat.example"],
-  );
+test("preflights: where no origins are configured they allow nothing, and no engine gets any, with or without keys", async (t) => {
+  for (const options of [{}, { clientKeys: ["sk-1"] }]) {
+    const rig = await rigOf(t, [ok], options);
+    const headers = { origin: "https://chat.example", "access-control-request-method": "POST" };
+    for (const [path, allow] of [
+      ["/v1/chat/completions", "POST, OPTIONS"],
+      ["/v1/models", "GET, HEAD, POST, OPTIONS"],
+      ["/sleep", "GET, HEAD, POST, OPTIONS"],
+    ] as const) {
+      const got = await ask(rig.url, undefined, { method: "OPTIONS", headers, path });
+      assert.deepEqual([got.status, got.headers.allow, got.body], [204, allow, ""]);
+      for (const name of Object.keys(got.headers)) assert.ok(!name.startsWith("access-control-"), name);
+    }
+    assert.equal(rig.engines[0]!.requests.length, 0);
+  }
 });
 
 test("preflights: where origins are configured, they hold for every answer and the engines' own are replaced", async (t) => {

@@ -79,6 +79,51 @@ describe("what is wrong with HTTP itself", () => {
   });
 });
 
+describe("a request that two parties could read in two ways", () => {
+  const line = "POST /v1/chat/completions HTTP/1.1\r\n";
+  const json = "content-type: application/json\r\n";
+  const length = `content-length: ${BODY.length}\r\n`;
+  const chunked = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`;
+  const shapes: Readonly<Record<string, string>> = {
+    "two hosts": `${line}host: x\r\nHost: y\r\n${json}${length}\r\n${BODY}`,
+    "the same host twice": `${line}host: x\r\nhost: x\r\n${json}${length}\r\n${BODY}`,
+    "two hosts and a target with one": `POST http://x/v1/chat/completions HTTP/1.1\r\nhost: x\r\nhost: y\r\n${json}${length}\r\n${BODY}`,
+    "two hosts in HTTP/1.0": `POST /v1/chat/completions HTTP/1.0\r\nhost: x\r\nhost: y\r\n${json}${length}\r\n${BODY}`,
+    "two hosts for a page": "GET /healthz HTTP/1.1\r\nhost: x\r\nhost: y\r\n\r\n",
+    "two hosts for an engine's administration":
+      "POST /sleep HTTP/1.1\r\nhost: x\r\nhost: y\r\ncontent-length: 0\r\n\r\n",
+    "two lengths": `${line}host: x\r\n${json}${length}content-length: 4\r\n\r\n${BODY}`,
+    "the same length twice": `${line}host: x\r\n${json}${length}${length}\r\n${BODY}`,
+    "a list of lengths": `${line}host: x\r\n${json}content-length: ${BODY.length}, ${BODY.length}\r\n\r\n${BODY}`,
+    "a length with a sign": `${line}host: x\r\n${json}content-length: +${BODY.length}\r\n\r\n${BODY}`,
+    "a length in hexadecimal": `${line}host: x\r\n${json}content-length: 0x10\r\n\r\n${BODY}`,
+    "a length and chunks": `${line}host: x\r\n${json}${length}transfer-encoding: chunked\r\n\r\n${chunked}`,
+    "chunks and a length": `${line}host: x\r\n${json}transfer-encoding: chunked\r\n${length}\r\n${chunked}`,
+    "another encoding": `${line}host: x\r\n${json}transfer-encoding: xchunked\r\n\r\n${chunked}`,
+    "an encoding after chunks": `${line}host: x\r\n${json}transfer-encoding: chunked, identity\r\n\r\n${chunked}`,
+    "chunks twice": `${line}host: x\r\n${json}transfer-encoding: chunked\r\ntransfer-encoding: identity\r\n\r\n${chunked}`,
+    "a space before the colon": `${line}host: x\r\n${json}transfer-encoding : chunked\r\n\r\n${chunked}`,
+    "a folded line": `${line}host: x\r\n${json}x: y\r\n ${length}\r\n${BODY}`,
+    "a line end without its first half": `${line}host: x\n${json}${length}\r\n${BODY}`,
+    "a NUL in a value": `${line}host: x\r\nx: \0\r\n${json}${length}\r\n${BODY}`,
+    "a chunk length with a sign": `${line}host: x\r\n${json}transfer-encoding: chunked\r\n\r\n+${chunked}`,
+    "a chunk without its line end": `${line}host: x\r\n${json}transfer-encoding: chunked\r\n\r\n2\r\n{}3\r\n{} \r\n0\r\n\r\n`,
+    "no version": `POST /v1/chat/completions\r\nhost: x\r\n${json}${length}\r\n${BODY}`,
+  };
+
+  for (const [shape, bytes] of Object.entries(shapes)) {
+    test(`is refused, its connection ends, and no engine gets it: ${shape}`, async () => {
+      const rig = await startRig([(_r, socket) => socket.write(jsonReply(200, chatAnswer("ok")))]);
+      const smuggled = "GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n";
+      const got = await talk(rig.url, bytes + smuggled, /never/);
+      assert.match(got, /^(?:HTTP\/1\.1 400 .*connection: close|$)/is);
+      assert.ok((got.match(/HTTP\/1\.1 \d/g) ?? []).length <= 1, "one answer at most");
+      assert.equal(rig.engines[0]!.requests.length, 0);
+      await rig.close();
+    });
+  }
+});
+
 describe("garbage behind a request", () => {
   test("does not land in its stream", async () => {
     const rig = await startRig([
