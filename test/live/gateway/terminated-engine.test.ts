@@ -6,9 +6,16 @@ import { engineDefaults } from "#engine/config.ts";
 
 import { type Got, type Rig, ask, startRig } from "./rig.ts";
 
-/** Five milliseconds a token: long enough to be interrupted. */
-const STEADY = { kind: "coefficients", baseMicros: 5_000, perPrefillTokenMicros: 0, perDecodeMicros: 0 } as const;
-const engine = engineDefaults({ blockTokens: 16, kvBlocks: 2_048, stepTime: STEADY });
+/** So many microseconds a token. */
+const engineOf = (baseMicros: number) =>
+  engineDefaults({
+    blockTokens: 16,
+    kvBlocks: 2_048,
+    stepTime: { kind: "coefficients", baseMicros, perPrefillTokenMicros: 0, perDecodeMicros: 0 },
+  });
+/** Long enough to be interrupted, however busy the machine is. */
+const SLOW = engineOf(100_000);
+const FAST = engineOf(1_000);
 const TOKENS = 60;
 
 const CHAT = [{ role: "user", content: "Of the old harbor and the ships in it." }];
@@ -32,8 +39,11 @@ interface Fleet {
 }
 
 async function startFleet(): Promise<Fleet> {
-  const options = { port: 0, host: "127.0.0.1", seed: 1, model: "tiny", engine, timeScale: 1 };
-  const [first, second] = await Promise.all([startEmulator(options), startEmulator(options)]);
+  const options = { port: 0, host: "127.0.0.1", seed: 1, model: "tiny", timeScale: 1 };
+  const [first, second] = await Promise.all([
+    startEmulator({ ...options, engine: SLOW }),
+    startEmulator({ ...options, engine: FAST }),
+  ]);
   const rig = await startRig([], { urls: [first.url, second.url], continuesStreams: true });
   const close = async (): Promise<void> => {
     await rig.close();
@@ -46,7 +56,7 @@ async function startFleet(): Promise<Fleet> {
 async function interrupted(fleet: Fleet, path: string, stream: boolean): Promise<Got> {
   const body = { model: "tiny", ...BODIES[path], ...(stream && { stream, stream_options: { include_usage: true } }) };
   const answer = ask(fleet.rig.url, body, { path });
-  while (fleet.first.engine.gauges.generationTokens < 5) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (fleet.first.engine.gauges.generationTokens < 3) await new Promise((resolve) => setTimeout(resolve, 5));
   await fleet.first.signalTerminate();
   return answer;
 }
