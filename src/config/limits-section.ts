@@ -158,6 +158,11 @@ export const limits = z.strictObject({
   answerBytesInspected: bytes()
     .default(8 * MIB)
     .describe("Bytes of a non-streamed answer that are held back and inspected."),
+  answerBytesUnreadMax: bytes()
+    .default(128 * MIB)
+    .describe(
+      "Bytes of answers that all clients together have yet to read; beyond it non-streamed answers wait at their engines, and clients that read nothing for two seconds are cut, the longest first.",
+    ),
   errorBytesKept: bytes().default(65_536).describe("Bytes of an endpoint's error that are kept and passed on."),
   eventBytesInspected: bytes().default(MIB).describe("Bytes of one server-sent event that are inspected."),
   answerTokensKept: z

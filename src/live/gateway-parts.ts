@@ -17,6 +17,7 @@ import type { FaultEvent } from "./log/fault-log.ts";
 import type { OpenFiles } from "./open-files.ts";
 import type { InFlight } from "./request/in-flight.ts";
 import type { RouterSeat } from "./router-seat.ts";
+import type { UnreadAnswers } from "./answer/unread-answers.ts";
 import type { KnownBodies } from "./request/known-bodies.ts";
 import type { GatewayLimits } from "./request/limits.ts";
 import type { SloRules } from "./request/slo-rules.ts";
@@ -95,6 +96,8 @@ export interface GatewayParts {
   /** Requests between their head and their last byte. */
   readonly inFlight: InFlight;
   readonly bodies: BodyRoom;
+  /** What clients have yet to read. */
+  readonly unread: UnreadAnswers;
   /** Counts the requests that brought an id, which alone need not be unique. */
   sequence: number;
   /** leaving: it will end soon, so every answer ends its connection. draining: also no new requests; those in flight finish. */

@@ -18,6 +18,8 @@ import { Identifier, type IdentityOptions } from "./request/identity.ts";
 import { isHostClear, malformedTarget, refuseHost } from "./request/malformed-target.ts";
 import { InFlight } from "./request/in-flight.ts";
 import { Pipelines } from "./request/pipelines.ts";
+import { UnreadAnswers } from "./answer/unread-answers.ts";
+import { watchUnread } from "./answer/watch-unread.ts";
 import { KnownBodies } from "./request/known-bodies.ts";
 import { InferenceDoor } from "./request/inference-door.ts";
 import type { RouterTap } from "./router-tap.ts";
@@ -158,7 +160,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   addRoutes({ app, admin, context, allowed, door, routes, caller, administration: options.administration });
   const server = newServer(app, context, options, door);
   const adminServer = newServer(admin, context, options);
-  for (const each of [server, adminServer]) context.openFiles.guard(each);
+  for (const each of [server, adminServer]) {
+    context.openFiles.guard(each);
+    watchUnread(each, context.unread, limits.sweepMillis);
+  }
   return {
     app,
     admin,
@@ -172,6 +177,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       context.limits = { ...DEFAULT_LIMITS, ...changed };
       context.waits = waitLimits(context.limits);
       context.bodies.rules = bodyRules(context.limits);
+      context.unread.bytesMax = context.limits.answerBytesUnreadMax;
       seat.changeRetries(retryOptions(context.limits), hedgeOptions(context.limits));
       for (const each of [server, adminServer]) limitServer(each, context.limits);
     },
@@ -227,6 +233,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     cors: (options.corsOrigins ?? []).length === 0 ? undefined : new Cors(options.corsOrigins ?? []),
     inFlight: new InFlight(limits.sweepMillis, hangs),
     bodies: new BodyRoom(bodyRules(limits)),
+    unread: new UnreadAnswers(limits.answerBytesUnreadMax, () => own.counters.unreadCut++),
     sequence: 0,
     phase: "serving",
   };

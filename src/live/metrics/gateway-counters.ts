@@ -53,6 +53,8 @@ export interface GatewayCounters {
   readonly outOfFiles: Record<string, number>;
   /** Requests ended since their bodies came slowly, by reason: slow or gave-way. */
   readonly bodiesCut: Record<string, number>;
+  /** Connections cut since their clients did not read, and all clients together had too much to read. */
+  unreadCut: number;
   /** Connections cut since too many requests waited on them. */
   pipelinesCut: number;
   /** Connections of clients on which TLS came to nothing. */
@@ -112,6 +114,7 @@ export function newCounters(): GatewayCounters {
     connectionsDropped: 0,
     outOfFiles: {},
     bodiesCut: {},
+    unreadCut: 0,
     pipelinesCut: 0,
     handshakesFailed: 0,
     malformedHttp: 0,

@@ -31,6 +31,7 @@ const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[]
     "Stored responses whose engine was forgotten because too many are remembered.",
   ],
   ["connectionsDropped", "connections_dropped_total", "Connections refused because there were too many."],
+  ["unreadCut", "unread_cut_total", "Connections cut because answers on them, and too many in all, were not read."],
   ["pipelinesCut", "pipelines_cut_total", "Connections cut because too many requests waited on them for their turn."],
   ["malformedHttp", "malformed_http_total", "Requests that were not HTTP."],
   [

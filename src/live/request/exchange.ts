@@ -141,6 +141,12 @@ export class Exchange implements Swept, Asker, PathHost {
     return true;
   }
 
+  /** A piece of the answer that does not wait for its client was written. */
+  written(): void {
+    const { socket } = this.incoming;
+    if (socket.writableLength > 0) this.context.unread.look(socket, nowMicros());
+  }
+
   /** All of the body came, or no more of it is wanted. */
   bodyCame(): void {
     if (this.#arriving !== undefined) this.context.bodies.leave(this.#arriving);

@@ -100,6 +100,11 @@ export interface GatewayLimits extends JsonLimits {
   readonly plainAnswerBytesMax: number;
   /** An answer that does not stream is held back and inspected up to this many bytes. */
   readonly answerBytesInspected: number;
+  /**
+   * Bytes that all clients together have yet to read; beyond that no more of answers in one piece is read from engines,
+   * and who has not read for longest is cut.
+   */
+  readonly answerBytesUnreadMax: number;
   /** An error answer is kept for passing on up to this many bytes. */
   readonly errorBytesKept: number;
   /** One server-sent event is inspected up to this many bytes; more of it passes unread. */
@@ -171,6 +176,7 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   upstreamKeepAliveMillis: 4_000,
   plainAnswerBytesMax: MIB,
   answerBytesInspected: 8 * MIB,
+  answerBytesUnreadMax: 128 * MIB,
   errorBytesKept: 64 * 1024,
   eventBytesInspected: MIB,
   answerTokensKept: 32_768,

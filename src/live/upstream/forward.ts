@@ -37,6 +37,7 @@ export class Forward implements AttemptListener {
   readonly firstBody: Buffer;
   /** What is sent next. */
   content: SentContent;
+  #waitsForRoom = false;
   readonly #delivery: AnswerDelivery;
   readonly decidedAt: Micros;
   #routed: Routed;
@@ -116,6 +117,7 @@ export class Forward implements AttemptListener {
       case "write-whole":
         this.#hedging?.drop("lost");
         this.#answer?.writeHeld();
+        this.#exchange.written();
         break;
       case "show-head":
         this.#answer?.showHead();
@@ -226,6 +228,7 @@ export class Forward implements AttemptListener {
   answerData(chunk: Buffer): void {
     this.#signs.alive();
     this.#reads(() => this.#answer?.data(chunk));
+    if (this.#answer?.carriage === "whole" && this.#exchange.context.unread.isFull) this.#waitForRoom();
   }
 
   answerChunks(bytes: Buffer, to: number): number {
@@ -278,6 +281,18 @@ export class Forward implements AttemptListener {
     this.#exchange.writer.onDrain(() => attempt.resume());
   }
 
+  /** Reads no more of an answer that its client could not take piece by piece, until others have read theirs. */
+  #waitForRoom(): void {
+    const attempt = this.#attempt;
+    if (attempt === undefined || this.#waitsForRoom) return;
+    this.#waitsForRoom = true;
+    attempt.pause();
+    this.#exchange.context.unread.onRoom(() => {
+      this.#waitsForRoom = false;
+      attempt.resume();
+    });
+  }
+
   /** Looks at the limits of time, and at what is known of the endpoint. */
   sweep(at: Micros): void {
     const { state, writer } = this.#exchange;
@@ -285,8 +300,9 @@ export class Forward implements AttemptListener {
     this.#tokens.sweep(at);
     if (this.#stages === undefined) this.#hedging ??= hedgingOf(this.#exchange, this);
     this.#hedging?.sweep(at);
-    const quietMicros = this.#signs.sweep(at, !writer.blocked, this.#tokens.firstAt !== undefined);
-    const trouble = this.#signs.trouble(at) ?? this.#stages?.trouble(at, !writer.blocked);
+    const reads = !writer.blocked && !this.#waitsForRoom;
+    const quietMicros = this.#signs.sweep(at, reads, this.#tokens.firstAt !== undefined);
+    const trouble = this.#signs.trouble(at) ?? this.#stages?.trouble(at, reads);
     const found = { at, sentAt: this.#signs.sentAt, quietMicros, trouble, continues: this.#delivery.continues };
     const isStaged = this.#stages !== undefined;
     actOnVerdict(this.#exchange, this.#delivery, { ...found, hedging: this.#hedging, isStaged });

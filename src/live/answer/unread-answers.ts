@@ -1,0 +1,80 @@
+import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+
+/** A client's connection, as far as it matters what waits on it. */
+export interface UnreadSocket {
+  /** Bytes that its client has yet to take. */
+  readonly writableLength: number;
+  destroy(): void;
+}
+
+interface Unread {
+  /** As it was last seen. */
+  bytes: number;
+  since: Micros;
+}
+
+/** A client that is given an answer has so long before it can be cut for another's sake. */
+export const UNREAD_MICROS_MIN = 2 * MICROS_PER_SECOND;
+
+/**
+ * Answers that clients have yet to take, over all connections. One that streams waits for its client; what is written in
+ * one piece does not, and takes memory until it is read. Beyond the bound no more of such answers is read from engines, and
+ * the connection is cut on which nothing has moved for longest, until there is room again. No clock: it gets its time.
+ */
+export class UnreadAnswers {
+  /** In force now. */
+  bytesMax: number;
+  readonly #cut: () => void;
+  /** Of those in whose time nothing was taken, the longest first. */
+  readonly #unread = new Map<UnreadSocket, Unread>();
+  #bytes = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  /** `cut` is notified of every connection that is cut. */
+  constructor(bytesMax: number, cut: () => void) {
+    this.bytesMax = bytesMax;
+    this.#cut = cut;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get isFull(): boolean {
+    return this.#bytes > this.bytesMax;
+  }
+
+  /** Looks at what waits on a connection: after an answer was written to it, and now and then. */
+  look(socket: UnreadSocket, at: Micros): void {
+    const bytes = socket.writableLength;
+    const unread = this.#unread.get(socket);
+    if (unread === undefined ? bytes === 0 : bytes === unread.bytes) return;
+    this.leave(socket);
+    if (bytes === 0) return;
+    this.#unread.set(socket, { bytes, since: at });
+    this.#bytes += bytes;
+  }
+
+  /** The connection is closed. */
+  leave(socket: UnreadSocket): void {
+    this.#bytes -= this.#unread.get(socket)?.bytes ?? 0;
+    this.#unread.delete(socket);
+  }
+
+  /** Cuts what has to be cut, once all connections were looked at; where there is room, those that wait for it go on. */
+  settle(at: Micros): void {
+    for (const [socket, { since }] of this.#unread) {
+      if (!this.isFull || at - since < UNREAD_MICROS_MIN) break;
+      this.leave(socket);
+      this.#cut();
+      socket.destroy();
+    }
+    if (this.isFull) return;
+    for (const goOn of this.#waiting.splice(0)) goOn();
+  }
+
+  /** Calls back once there is room. */
+  onRoom(goOn: () => void): void {
+    this.#waiting.push(goOn);
+  }
+}
