@@ -30,8 +30,9 @@ test("serve starts a fleet, answers, records, and an interrupt drains it and end
   assert.equal(answer.status, 200);
   const streams = [1, 2, 3].map(() => ask(url, "llama-3.1-8b", true).then((response) => response.text()));
   assert.match(await (await fetch(`${url}/metrics`)).text(), /^gnomon_requests_total\{.*status="200".*\} 1$/m);
-  const slow = ask(url, "llama-3.1-8b", true).then((response) => response.text());
   for (const text of await Promise.all(streams)) assert.match(text, /data: \[DONE\]\n\n$/);
+  // Its head shows that the gateway has it.
+  const slow = (await ask(url, "llama-3.1-8b", true)).text();
   served.child.kill("SIGINT");
   assert.match(await slow, /data: \[DONE\]\n\n$/);
   assert.deepEqual(await served.exit, { code: 0, signal: null }, served.stderr());
