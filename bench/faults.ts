@@ -3,7 +3,7 @@
  * with 1 where something does not.
  *
  *     npm run faults -- [--part engines,mixed,overload,streams,rolling,rolling-gateways,hostile,replicas,pauses] [--seed 1] [--mixed 100000] [--seconds 20]
- *         [--streams 10000] [--hold-seconds 60] [--hostile-seconds 180]
+ *         [--streams 10000] [--hold-seconds 60] [--hostile-seconds 180] [--rolling-requests 5000]
  *         [--vllm "COMMAND PORT"] [--cases only,one,all,gateway,drain] [--pause-engines 3] [--pause-streams 20] [--pause-tokens 400] [--stop-seconds 20]
  *
  * The part pauses stops engines and the gateway under answers, on engines of the command of --vllm (PORT stands for the
@@ -41,6 +41,7 @@ const { values: flags } = parseArgs({
     "pause-streams": { type: "string", default: "20" },
     "pause-tokens": { type: "string", default: "400" },
     "stop-seconds": { type: "string", default: "20" },
+    "rolling-requests": { type: "string", default: "5000" },
   },
 });
 const seed = Number(flags.seed);
@@ -50,7 +51,8 @@ const PARTS: Readonly<Record<string, () => Promise<Row[]>>> = {
   overload: () => overloadPart(seed, Number(flags.seconds)),
   streams: () => streamsPart(seed, Number(flags.streams), Number(flags["hold-seconds"])),
   rolling: () => rollingPart(seed),
-  "rolling-gateways": () => rollingGatewaysPart(seed),
+  "rolling-gateways": () =>
+    rollingGatewaysPart(seed, { requests: Number(flags["rolling-requests"]), clients: 48, lasting: 16 }),
   pauses: () =>
     pausesPart({
       command: flags.vllm,

@@ -24,12 +24,12 @@ export const listen = z
     drainNoticeMillis: millis(0, MILLIS_PER_DAY)
       .optional()
       .describe(
-        "After a stop signal, time in which /readyz fails and requests are still taken, so that load balancers learn of it; unset: 5000 in a Kubernetes pod, else 0.",
+        "After a stop signal, time in which /readyz fails and requests are still taken, each answer announcing the end of its connection, so that load balancers and clients learn of it; unset: 5000 in a Kubernetes pod, else 0.",
       ),
     drainMillis: millis(0, MILLIS_PER_DAY)
       .default(30_000)
       .describe(
-        "Longest wait for requests in flight after that; new requests are refused, and /metrics answers until the end.",
+        "Longest wait after that for requests in flight, and for connections that clients keep to be idle; requests of new connections are refused, and /metrics answers until the end.",
       ),
     tls: listenTls.prefault({}).describe("TLS towards clients, on both ports."),
   })

@@ -5,10 +5,12 @@ import { Exchange } from "./request/exchange.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 
 export interface DrainTimes {
-  /** Milliseconds in which new requests are still served. */
+  /** Milliseconds in which everything is still served. */
   readonly noticeMillis: number;
-  /** Milliseconds after that in which requests in flight may end. */
+  /** Milliseconds after that in which requests in flight may end, and connections that clients kept. */
   readonly graceMillis: number;
+  /** A connection that was idle for so long ends: nothing is on the way on it. */
+  readonly idleMillis: number;
 }
 
 /** What came of it. */
@@ -18,20 +20,34 @@ export interface Drained {
 }
 
 /**
- * Ends a gateway's servers. First it is about to leave: everything is served, but each answer ends its connection, so that
- * clients move on. Then it drains: inference is refused, while metrics and status pages answer until the last request is
- * over. What has not ended by then is answered with an error, and cut.
+ * Ends a gateway's servers. First it is about to leave: everything is served, but each answer announces the end of its
+ * connection, so that clients move on. Then it drains: connections end as they are idle, what still comes on them is
+ * served, and inference on new ones is refused, while metrics and status pages answer until the last request is over. What
+ * has not ended by then is answered with an error, and cut.
  */
 export async function drainGateway(
   servers: readonly Server[],
   context: GatewayParts,
   times: DrainTimes,
 ): Promise<Drained> {
+  const { connections } = context;
   context.phase = "leaving";
-  if (servers.some(({ listening }) => listening) && times.noticeMillis > 0) await sleep(times.noticeMillis);
+  connections.leave();
+  const noticeOver = performance.now() + (servers.some(({ listening }) => listening) ? times.noticeMillis : 0);
+  for (let left = noticeOver - performance.now(); left > 0; left = noticeOver - performance.now()) {
+    await sleep(Math.min(left, DRAIN_POLL_MILLIS));
+    await connections.endIdle(times.idleMillis);
+  }
   context.phase = "draining";
+  connections.endNotice();
   const deadline = performance.now() + times.graceMillis;
-  while (context.inFlight.size > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MILLIS);
+  while (
+    ((await connections.endIdle(times.idleMillis)) > 0 || context.inFlight.size > 0) &&
+    performance.now() < deadline
+  ) {
+    if (performance.now() > deadline - times.graceMillis / 2) connections.insist();
+    await sleep(DRAIN_POLL_MILLIS);
+  }
   const requestsCut = context.inFlight.size;
   context.inFlight.each((member) => {
     if (member instanceof Exchange) dismiss(member);
@@ -53,7 +69,7 @@ async function ended(server: Server): Promise<void> {
   await closed;
 }
 
-const DRAIN_POLL_MILLIS = 20;
+const DRAIN_POLL_MILLIS = 50;
 /** For what cut requests are answered with; a client that does not read is not waited for. */
 const LAST_WORDS_MILLIS = 250;
 

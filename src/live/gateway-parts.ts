@@ -5,6 +5,7 @@ import type { WaitLimits } from "#core/retry/wait-verdict.ts";
 import type { AnswersIndexed } from "./answer/choose-reader.ts";
 import type { AnswerQueue } from "./answer/answer-queue.ts";
 import type { StoredResponses } from "./beside/stored-responses.ts";
+import type { ClientConnections } from "./client-connections.ts";
 import type { Cascades } from "./cascade/cascades.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
 import type { ModelRewrites } from "./discovery/workload-rules.ts";
@@ -47,6 +48,7 @@ export interface GatewayParts {
   readonly directory: EndpointDirectory;
   readonly pools: UpstreamPools;
   readonly openFiles: OpenFiles;
+  readonly connections: ClientConnections;
   readonly tokenizer: (model: string) => Tokenizer;
   /** Those in force; a request keeps the ones that it came under. */
   limits: GatewayLimits;
@@ -100,6 +102,6 @@ export interface GatewayParts {
   readonly unread: UnreadAnswers;
   /** Counts the requests that brought an id, which alone need not be unique. */
   sequence: number;
-  /** leaving: it will end soon, so every answer ends its connection. draining: also no new requests; those in flight finish. */
+  /** leaving: it will end soon, so every answer ends its connection. draining: also no requests of new connections. */
   phase: "serving" | "leaving" | "draining";
 }

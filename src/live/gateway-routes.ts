@@ -195,7 +195,8 @@ async function beside(
   millisMax: number,
   serve: (request: BesideRequest) => Promise<Response | Refusal>,
 ): Promise<Response> {
-  if (context.phase === "draining") return answerOf(context, refusal("draining", "The gateway is shutting down."));
+  if (context.connections.isLate(incoming.socket))
+    return answerOf(context, refusal("draining", "The gateway is shutting down."));
   const request = new BesideRequest(context, incoming, millisMax);
   const answer = await serve(request).catch((error: unknown) => {
     request.end();

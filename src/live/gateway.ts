@@ -8,6 +8,7 @@ import type { GatewayParts, RequestObserver } from "./gateway-parts.ts";
 import { ANYBODY } from "./request/client.ts";
 import { type ClientAuth, ClientKeys, plainKeys } from "./request/client-auth.ts";
 import { type Drained, drainGateway } from "./drain-gateway.ts";
+import { ClientConnections } from "./client-connections.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
 import { ModelRewrites } from "./discovery/workload-rules.ts";
 import type { Refusal } from "./answer/errors.ts";
@@ -126,10 +127,11 @@ export interface Gateway {
   /** The same for status pages and administration, which the other port does not have. */
   listenAdmin(host: string, port: number): Promise<{ readonly url: string }>;
   /**
-   * Goes on taking requests for `noticeMillis`, while load balancers learn that it leaves. Then refuses new ones, waits
-   * for those in flight at most `graceMillis` and cuts them off. All else is served until then.
+   * Goes on taking requests for `noticeMillis`, while load balancers learn that it leaves. Then refuses those of new
+   * connections, ends connections that are idle for `idleMillis`, waits for requests in flight at most `graceMillis` and
+   * cuts them off. All else is served until then.
    */
-  close(graceMillis: number, noticeMillis?: number): Promise<Drained>;
+  close(graceMillis: number, noticeMillis?: number, idleMillis?: number): Promise<Drained>;
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
@@ -163,6 +165,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   for (const each of [server, adminServer]) {
     context.openFiles.guard(each);
     watchUnread(each, context.unread, limits.sweepMillis);
+    context.connections.follow(each);
   }
   return {
     app,
@@ -184,8 +187,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     inFlight: () => context.inFlight.size,
     listen: (host, port) => listen(server, host, port),
     listenAdmin: (host, port) => listen(adminServer, host, port),
-    close: async (graceMillis, noticeMillis = 0) => {
-      const drained = await drainGateway([server, adminServer], context, { graceMillis, noticeMillis });
+    close: async (graceMillis, noticeMillis = 0, idleMillis = idleAfter(noticeMillis)) => {
+      const drained = await drainGateway([server, adminServer], context, { graceMillis, noticeMillis, idleMillis });
       answers.close();
       context.openFiles.stop();
       seat.stop();
@@ -193,6 +196,14 @@ export function createGateway(options: GatewayOptions): Gateway {
       return drained;
     },
   };
+}
+
+/**
+ * A client that sends its next request as soon as it has an answer does so within half a second, also from afar. Where it
+ * is given notice of the end there is time for those that pause.
+ */
+function idleAfter(noticeMillis: number): number {
+  return noticeMillis > 0 ? 2_000 : 500;
 }
 
 function authOf({ clientAuth, clientKeys }: GatewayOptions): ClientAuth | undefined {
@@ -209,6 +220,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     directory: options.directory,
     tokenizer: options.tokenizer,
     openFiles: new OpenFiles(options, own.counters.outOfFiles),
+    connections: new ClientConnections(),
     spans: options.spans,
     seat: options.spans?.around(own.seat) ?? own.seat,
     observe: options.spans?.observing(options.observe) ?? options.observe,
@@ -260,6 +272,7 @@ function newServer(
     errorHandler: () => malformedTarget(context),
   });
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    if (context.phase !== "serving") context.connections.answers(outgoing);
     if (door?.takes(incoming) === true) door.serve(incoming, outgoing);
     else if (!isHostClear(incoming)) refuseHost(outgoing, context);
     else void listener(incoming, outgoing);

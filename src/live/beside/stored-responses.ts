@@ -143,14 +143,13 @@ export class StoredResponses {
   }
 
   #pass(context: GatewayParts, { requestId }: BesideRequest, { entry, answer }: Found): Response {
-    const { phase, sendsOwnHeaders: sendsOwn } = context;
+    const { sendsOwnHeaders: sendsOwn } = context;
     const own = {
       requestId,
       endpoint: entry.id,
       reason: "stored",
       profile: "",
       hitTokens: 0,
-      close: phase !== "serving",
       sendsOwn,
       cors: undefined,
     };

@@ -237,8 +237,8 @@ export class Exchange implements Swept, Asker, PathHost {
     this.refusedFor = refused.reason;
     const body = Buffer.from(errorBody(refused, this.route.dialect));
     const headers = errorHeaders(refused, body.length, this.context.sendsOwnHeaders);
-    const own = this.ownHeaders(endpoint, "");
-    pushOwn(headers, { ...own, close: own.close || !this.incoming.complete });
+    pushOwn(headers, this.ownHeaders(endpoint, ""));
+    if (!this.incoming.complete) headers.push("connection", "close");
     this.writer.whole(ERRORS[refused.reason].status, headers, body);
   }
 
@@ -246,11 +246,10 @@ export class Exchange implements Swept, Asker, PathHost {
     const routed = this.#forward?.routed;
     const hitTokens = heldTokens(routed);
     const profile = profileText(routed ?? this.rejected);
-    const { phase, sendsOwnHeaders: sendsOwn, cors: answers } = this.context;
+    const { sendsOwnHeaders: sendsOwn, cors: answers } = this.context;
     const cors = answers?.of(this.headers.get("origin"));
     const prefill = routed?.prefill?.endpoint;
-    const close = phase !== "serving";
-    return { requestId: this.requestId, endpoint, prefill, reason, profile, hitTokens, close, sendsOwn, cors };
+    return { requestId: this.requestId, endpoint, prefill, reason, profile, hitTokens, sendsOwn, cors };
   }
 
   /** Of the answer's head; 0 before it is sent. */

@@ -98,8 +98,6 @@ export interface OwnHeaders {
   readonly profile: string;
   /** Prompt tokens that the endpoint was believed to hold; sent where an endpoint is. */
   readonly hitTokens: number;
-  /** The connection ends after this answer. */
-  readonly close: boolean;
   /** Names of this gateway's own, x-gnomon-*, are for the client too. */
   readonly sendsOwn: boolean;
   /** Values of access-control headers in place of the engine's; undefined passes those. */
@@ -136,5 +134,4 @@ export function pushOwn(headers: string[], own: OwnHeaders): void {
     if (own.reason !== "") headers.push("x-gnomon-reason", own.reason);
   }
   if (own.cors !== undefined) pushCors(headers, own.cors);
-  if (own.close) headers.push("connection", "close");
 }

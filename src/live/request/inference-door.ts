@@ -71,12 +71,12 @@ export class InferenceDoor {
   }
 
   #refusal({ headers, incoming }: Exchange): Refusal | undefined {
-    const { phase, inFlight, limits, bodies } = this.#context;
+    const { connections, inFlight, limits, bodies } = this.#context;
     const client = this.#allowed(headers.get("authorization"), headers.get("x-api-key"));
     if (client === undefined) return UNAUTHORIZED;
     headers.client = client;
     headers.trusted = this.#trusts?.(incoming.socket.remoteAddress) === true;
-    if (phase === "draining") return refusal("draining", "The gateway is shutting down.");
+    if (connections.isLate(incoming.socket)) return refusal("draining", "The gateway is shutting down.");
     if (inFlight.size > limits.requestsInFlightMax && !bodies.makeWay()) return FULL;
     return refusalOfEncoding(headers.get("content-encoding"));
   }

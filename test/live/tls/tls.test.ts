@@ -4,7 +4,7 @@ import { createServer, request } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import type { ConnectionOptions, SecureVersion, TLSSocket } from "node:tls";
+import { connect as tlsConnect, type ConnectionOptions, type SecureVersion, type TLSSocket } from "node:tls";
 
 import { ConfigError } from "#config/config-error.ts";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
@@ -97,6 +97,26 @@ async function secureEngine(t: TestContext, own: Pair, clientRoot?: Pair): Promi
   });
   return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
+
+test("a gateway that leaves announces the end of a TLS connection too", async (t) => {
+  const made = new Certificates(t);
+  const { certFile, keyFile } = made.signed(made.root("root"), "gateway");
+  const { rig } = await started(t, { tls: { certFile, keyFile } });
+  const client = tlsConnect({ host: "127.0.0.1", port: Number(new URL(rig.url).port), rejectUnauthorized: false });
+  let text = "";
+  client.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+  const page = "GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n";
+  client.write(page);
+  await until("the first answer", () => text.includes('"tiny"'));
+  assert.doesNotMatch(text, /connection: close/i);
+  const closed = rig.gateway.close(60_000);
+  text = "";
+  client.write(page);
+  await until("the second", () => text.includes('"tiny"'));
+  assert.match(text, /connection: close/i);
+  client.destroy();
+  await closed;
+});
 
 test("clients speak TLS to the gateway, not below the version that is stated, and plain HTTP gets nothing", async (t) => {
   const made = new Certificates(t);
