@@ -18,6 +18,7 @@ import { Router } from "#core/router.ts";
 import { nowMicros } from "#live/clock.ts";
 import { BlockTranslator } from "#live/kv-events/block-translator.ts";
 import { decodeBatch } from "#live/kv-events/decode-batch.ts";
+import { atOnce } from "#live/loop-turn.ts";
 import { EndpointFeed } from "#live/kv-events/endpoint-feed.ts";
 import { PublisherLink } from "#live/kv-events/publisher-link.ts";
 import { RouterTap } from "#live/router-tap.ts";
@@ -107,7 +108,7 @@ async function costs(): Promise<void> {
       await feed.message(payload);
       whole.push(1_000 * (performance.now() - started));
     }
-    const decoded = payloads.map((payload) => timed(() => decodeBatch(payload)));
+    const decoded = payloads.map((payload) => timed(() => atOnce(decodeBatch(payload))));
     const other = new BlockTranslator({
       hasher: blake3Hasher(BLOCK_TOKENS),
       rootOf: () => ROOT,
@@ -116,7 +117,7 @@ async function costs(): Promise<void> {
     });
     const batches = payloads
       .slice(0, Math.floor(CAPACITY_BLOCKS / (stores * blocks)))
-      .map((payload) => decodeBatch(payload).events);
+      .map((payload) => atOnce(decodeBatch(payload)).events);
     const hashed = batches.map((events) =>
       timed(() => {
         for (const event of events) if (event.kind === "stored") other.stored(event);

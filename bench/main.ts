@@ -41,6 +41,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "requests made to be dear: CPU by size, and what others wait meanwhile",
     short: ["--rounds", "1"],
   },
+  parsers: {
+    about:
+      "bytes of engines, publishers, other gateways, clusters and files that are made to be dear: CPU by size, stretches",
+    onDemand: true,
+  },
   decision: { about: "time of one decision, by endpoints and prompt length" },
   "block-hash": { about: "time to hash a block" },
   "prefix-index": { about: "time of a match and an insert, bytes per block held" },

@@ -156,7 +156,7 @@ export const limits = z.strictObject({
     .default(MIB)
     .describe("Bytes up to which a non-streamed answer is read without undici's parser; 0 uses undici for all."),
   answerBytesInspected: bytes()
-    .default(8 * MIB)
+    .default(4 * MIB)
     .describe("Bytes of a non-streamed answer that are held back and inspected."),
   answerBytesUnreadMax: bytes()
     .default(128 * MIB)

@@ -1,4 +1,15 @@
-import { LineCounter, type Document, isAlias, isNode, parseDocument, visit } from "yaml";
+import {
+  LineCounter,
+  type Document,
+  type YAMLMap,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  parseDocument,
+  visit,
+} from "yaml";
 import { readFileSync, statSync } from "node:fs";
 import type { Checked, Problem } from "./problem.ts";
 import type { Path } from "./schema-node.ts";
@@ -34,8 +45,9 @@ export function readYamlFile(name: string): Checked<YamlFile> {
  */
 export function parseYamlFile(name: string, text: string): Checked<YamlFile> {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, prettyErrors: false });
-  const faults = [...document.errors, ...document.warnings];
+  const document = parsedYaml(text, lines);
+  if (typeof document === "string") return refused(`expected YAML, got ${document} (${name})`);
+  const faults: Fault[] = [...document.errors, ...document.warnings, ...equalKeys(document)].slice(0, FAULTS_MAX);
   if (faults.length > 0) {
     const problems = faults.map((fault): Problem => {
       const line = lines.linePos(fault.pos[0]).line;
@@ -43,6 +55,8 @@ export function parseYamlFile(name: string, text: string): Checked<YamlFile> {
     });
     return { ok: false, problems };
   }
+  const keys = new KeyIndex();
+  const lineOf = (path: Path): number => lines.linePos(placeOf(document, path, keys)).line;
   try {
     const value: unknown = document.toJS({ maxAliasCount: ALIASES_MAX }) ?? {};
     return { ok: true, value: { name, value, lineOf } };
@@ -51,14 +65,71 @@ export function parseYamlFile(name: string, text: string): Checked<YamlFile> {
     const place = at === undefined ? name : `${name} line ${lines.linePos(at).line}`;
     return refused(`expected YAML, got ${error instanceof Error ? error.message.toLowerCase() : ""} (${place})`);
   }
+}
 
-  function lineOf(path: Path): number {
-    for (let depth = path.length; depth > 0; depth--) {
-      const node = document.getIn(path.slice(0, depth), true);
-      if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
-    }
-    return 1;
+/** Where the value at `path` was written, or the nearest part above it, in characters. */
+function placeOf(document: Document, path: Path, keys: KeyIndex): number {
+  let node: unknown = document.contents;
+  let place = 0;
+  for (const step of path) {
+    if (isMap(node)) node = keys.of(node).get(String(step));
+    else node = isSeq(node) ? node.items[Number(step)] : undefined;
+    if (!isNode(node)) return place;
+    place = node.range?.[0] ?? place;
   }
+  return place;
+}
+
+/** The values of mappings by their keys: a file may have as many problems as keys, each of which is looked for. */
+class KeyIndex {
+  readonly #maps = new WeakMap<object, ReadonlyMap<string, unknown>>();
+
+  of(map: YAMLMap): ReadonlyMap<string, unknown> {
+    let index = this.#maps.get(map);
+    if (index === undefined) {
+      index = new Map(map.items.map(({ key, value }) => [String(isScalar(key) ? key.value : key), value]));
+      this.#maps.set(map, index);
+    }
+    return index;
+  }
+}
+
+interface Fault {
+  readonly message: string;
+  /** In characters. */
+  readonly pos: readonly [number, number];
+}
+
+/** Faults of one file that are reported. */
+const FAULTS_MAX = 100;
+
+/** A document, or why there is none. Keys that are equal are for `equalKeys` to find: the parser compares each with each. */
+function parsedYaml(text: string, lineCounter?: LineCounter): Document | string {
+  try {
+    return parseDocument(text, { ...(lineCounter && { lineCounter }), uniqueKeys: false, prettyErrors: false });
+  } catch (error) {
+    // Of what is nested too deeply.
+    return error instanceof RangeError ? "too many levels" : String(error);
+  }
+}
+
+/** Keys that stand twice in one mapping, as faults of it; the first few. */
+function equalKeys(document: Document): Fault[] {
+  const found: Fault[] = [];
+  visit(document, {
+    Map: (_key, { items }) => {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        const at = key.range?.[0] ?? 0;
+        if (seen.has(key.value)) found.push({ message: "map keys must be unique", pos: [at, at] });
+        seen.add(key.value);
+        if (found.length >= FAULTS_MAX) return visit.BREAK;
+      }
+      return undefined;
+    },
+  });
+  return found;
 }
 
 /** Where the first alias stands whose anchor does not come before it, in characters; undefined where all have theirs. */

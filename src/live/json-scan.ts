@@ -262,3 +262,10 @@ function isEscaped(bytes: Buffer, from: number, at: number): boolean {
   while (before > from && bytes[before - 1] === BACKSLASH) before--;
   return (at - before) % 2 === 1;
 }
+
+/** Whether a JSON text, looked over at once, crosses one of the bounds. */
+export function isBeyond(bytes: Buffer, limits: JsonLimits): boolean {
+  const scan = new JsonScan(bytes, limits);
+  scan.advance(bytes.length);
+  return scan.crossed !== undefined;
+}

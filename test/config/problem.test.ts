@@ -49,6 +49,22 @@ test("a value of another kind is named by its kind, never by what is in it", () 
   ]);
 });
 
+test("a file of very many keys is read in time that grows with it, equal keys and too many levels are refused", () => {
+  const lines = Array.from({ length: 20_000 }, (_, i) => `k${i}: 1\n`).join("");
+  const started = process.threadCpuUsage().user;
+  const parsed = parseYamlFile("named", lines);
+  // Where each key is compared with each, it is 20 s.
+  assert.ok(process.threadCpuUsage().user - started < 5_000_000);
+  assert.ok(parsed.ok && Object.keys(parsed.value.value as object).length === 20_000);
+  if (parsed.ok) for (let i = 0; i < 20_000; i++) assert.equal(parsed.value.lineOf([`k${i}`, "below"]), i + 1);
+  for (const text of [`${lines}k7: 2\n`, "a: {b: 1, b: 1}\n", "- {b: 1, c: {d: 1, d: 2}}\n"]) {
+    const equal = parseYamlFile("named", text);
+    assert.match(equal.ok ? "" : equal.problems[0]!.message, /map keys must be unique/);
+  }
+  const deep = parseYamlFile("named", "[".repeat(100_000));
+  assert.match(deep.ok ? "" : deep.problems[0]!.message, /^expected YAML, got /);
+});
+
 test("a file that is no YAML is refused with the line and the reason, without a word of what stands there", () => {
   for (const [text, reason] of [
     ['a: 1\napiKey: "sk-secret\n', /expected YAML, got .* \(named line \d\)$/],

@@ -1,3 +1,5 @@
+import { matchesAt } from "./finish-reason.ts";
+
 /**
  * The text under a name of the outermost object of a JSON text; undefined where it is not there or no string, or longer than
  * any that is a word or a name of an API. Objects within, such as what a tool is called with, may have any names.
@@ -9,7 +11,8 @@ export function outerText(json: Buffer, name: string): string | undefined {
     const byte = json[at]!;
     if (byte === QUOTE) {
       const end = stringEnd(json, at);
-      const value = depth === 1 && json.subarray(at, end).equals(key) ? valueBehind(json, end) : -1;
+      const isKey = depth === 1 && end - at === key.length && matchesAt(json, at, key);
+      const value = isKey ? valueBehind(json, end) : -1;
       if (value >= 0) return wordAt(json, value);
       at = end - 1;
     } else if ((byte | CASE) === BRACE) depth++;

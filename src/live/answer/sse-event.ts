@@ -1,4 +1,5 @@
 import { type Fields, isFields } from "../fields.ts";
+import { isBeyond } from "../json-scan.ts";
 import { CANCELLED, isStopReason, matchesAt, scanFinishReasons } from "./finish-reason.ts";
 import type { Dialect } from "../request/route.ts";
 
@@ -68,6 +69,7 @@ function dataStart(bytes: Buffer, start: number, end: number): number {
 }
 
 function parseData(bytes: Buffer, data: number, end: number): Fields | undefined {
+  if (end - data > UNSCANNED_BYTES_MAX && isBeyond(bytes.subarray(data, end), EVENT_BOUNDS)) return undefined;
   try {
     const lines = withoutPromptIds(bytes.toString("utf8", data, end));
     const lineEnd = lines.search(LINE_END);
@@ -77,6 +79,17 @@ function parseData(bytes: Buffer, data: number, end: number): Fields | undefined
     return undefined;
   }
 }
+
+/** Shorter events take a millisecond or two, whatever they hold. */
+const UNSCANNED_BYTES_MAX = 32_768;
+/** No engine's event has as much: alternatives of 10,000 tokens, or a whole response. */
+const EVENT_BOUNDS = {
+  jsonDepthMax: 128,
+  jsonKeysMax: 262_144,
+  jsonFieldsMax: 256,
+  jsonItemsMax: 262_144,
+  jsonValuesMax: 1_048_576,
+};
 
 /** A prompt's ids, thousands of them, are of no meaning here, and cost more to parse than all the rest. */
 function withoutPromptIds(json: string): string {

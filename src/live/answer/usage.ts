@@ -44,10 +44,13 @@ const SPACE = 0x20;
 /** No engine's usage object comes near this. */
 const USAGE_BYTES_MAX = 4_096;
 
+/** Places with its name that are looked at; an answer has as many as it has choices, and two more. */
+const PLACES_MAX = 1_024;
+
 /** Index of the brace that opens the last usage object; -1 if none. */
 function lastObject(json: Buffer, start: number, end: number): number {
   let at = json.lastIndexOf(USAGE, end);
-  while (at >= start) {
+  for (let places = 0; at >= start && places < PLACES_MAX; places++) {
     let value = at + USAGE.length;
     while (value < end && json[value]! <= SPACE) value++;
     if (json[value] === COLON) {

@@ -30,6 +30,11 @@ export interface KubernetesApi {
 
 /** Longest wait for a list, as for the first byte of a watch. */
 const LIST_MILLIS_MAX = 30_000;
+/** Objects asked for at once, so that reading them keeps nobody waiting, and the most that is read of an answer. */
+const PAGE_OBJECTS = 250;
+const PAGE_BYTES_MAX = 67_108_864;
+/** Of one list. */
+const PAGES_MAX = 1_000;
 const SERVICE_ACCOUNT_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 export function pathOf({ group, version, resource, namespace }: Collection): string {
@@ -67,7 +72,7 @@ export async function kubernetesApi(
       for (const [key, value] of Object.entries(selectorsOf(collection))) url.searchParams.set(key, value);
       const context = new client.RequestContext(url.toString(), client.HttpMethod.GET);
       await config.applySecurityAuthentication(context);
-      return listOnce(url, context.getHeaders(), context.getDispatcher(), stop);
+      return listAll(url, context.getHeaders(), context.getDispatcher(), stop);
     },
   };
 }
@@ -79,30 +84,51 @@ export function selectorsOf({ labelSelector, fieldSelector }: Collection): Recor
   };
 }
 
-async function listOnce<T extends KubernetesObject>(
+interface Page<T> {
+  readonly items?: readonly T[];
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+}
+
+/** Page by page, all of one version. One that expired meanwhile is a StatusError, and the list begins anew. */
+async function listAll<T extends KubernetesObject>(
   url: URL,
   headers: Record<string, string>,
   dispatcher: Dispatcher | undefined,
   stop: AbortSignal,
 ): Promise<ObjectList<T>> {
   const signal = AbortSignal.any([stop, AbortSignal.timeout(LIST_MILLIS_MAX)]);
+  const options = { headers: { ...headers, accept: "application/json" }, signal, ...(dispatcher && { dispatcher }) };
+  const items: T[] = [];
   try {
-    const accept = { accept: "application/json" };
-    const answer = await request(url, {
-      headers: { ...headers, ...accept },
-      signal,
-      ...(dispatcher && { dispatcher }),
-    });
-    if (answer.statusCode !== 200) {
-      await answer.body.dump();
-      throw new StatusError(answer.statusCode);
+    url.searchParams.set("limit", String(PAGE_OBJECTS));
+    for (let pages = 1; ; pages++) {
+      const answer = await request(url, options);
+      if (answer.statusCode !== 200) {
+        await answer.body.dump();
+        throw new StatusError(answer.statusCode);
+      }
+      const page = JSON.parse(await textOf(answer.body)) as Page<T>;
+      for (const item of page.items ?? []) items.push(item);
+      const { resourceVersion: version = "", continue: next = "" } = page.metadata ?? {};
+      if (next === "") return { items, version };
+      if (pages === PAGES_MAX) throw new Error(`expected a list of at most ${PAGES_MAX} pages, got more`);
+      url.searchParams.set("continue", next);
     }
-    const list = (await answer.body.json()) as { items?: T[]; metadata?: { resourceVersion?: string } };
-    return { items: list.items ?? [], version: list.metadata?.resourceVersion ?? "" };
   } finally {
     // The client makes one for each call.
     void dispatcher?.close();
   }
+}
+
+async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > PAGE_BYTES_MAX) throw new Error(`expected at most ${PAGE_BYTES_MAX} bytes of a list, got more`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
 }
 
 /** The client's last resort is an address at which hardly anybody has an API server. */

@@ -16,7 +16,7 @@ import type { KeeperTimes } from "./keeper-times.ts";
 import type { HealthChecker } from "./health-checker.ts";
 import { Member, type MemberContext } from "./member.ts";
 import type { ProbeContext } from "./probe-listener.ts";
-import { readServedModels } from "./served-models.ts";
+import { MODELS_BYTES_MAX, readServedModels } from "./served-models.ts";
 import type { Target } from "./target.ts";
 
 export interface KeeperOptions extends MemberContext, ProbeContext {
@@ -33,7 +33,6 @@ export interface KeeperOptions extends MemberContext, ProbeContext {
 const NO_ANSWER: ReadonlySet<RequestFault> = new Set(["timeout", "connect", "no-files", "stopped"]);
 const HEALTH_PATH_DEFAULT = "/health";
 const HEALTH_BYTES_MAX = 64 * 1024;
-const MODELS_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
  * Looks after one server and the endpoints behind it (one, or one per data-parallel rank), in a single loop, so that at

@@ -1,13 +1,14 @@
 import { decode } from "@msgpack/msgpack";
 import type { BlockStored, EngineHash, KvEvent, KvEventBatch, Medium } from "./kv-event.ts";
+import { listHead, valueEnd, ValueError } from "./value-end.ts";
 
 /** A payload that is not a batch of KV events. The message names what was expected where. */
 export class KvEventFormatError extends Error {
   override readonly name = "KvEventFormatError";
 }
 
-/** Elements of one list: more than a step of an engine computes. */
-const LIST_MAX = 4_194_304;
+/** Elements of one list: more than a step of an engine computes of one prompt. */
+const LIST_MAX = 1_048_576;
 const TEXT_BYTES_MAX = 65_536;
 const LIMITS = {
   useBigInt64: true,
@@ -43,12 +44,13 @@ type Fields = Readonly<Record<string, unknown>>;
 /**
  * Reads one message of vLLM's or SGLang's publisher: `[seconds, events, rank]`, where an event is a map with a `type`, or
  * an array that begins with it. Fields that are not known are passed over, and so are events of other types; what is known
- * must be right. Throws KvEventFormatError.
+ * must be right. Pauses after each slice of a long one. Throws KvEventFormatError.
  */
-export function decodeBatch(payload: Uint8Array): KvEventBatch {
+export function* decodeBatch(payload: Uint8Array): Generator<void, KvEventBatch> {
+  if (payload.length > AT_ONCE_BYTES) return yield* decodeInSlices(payload);
   const batch = unpack(payload);
   if (!Array.isArray(batch) || typeof batch[0] !== "number" || !Array.isArray(batch[1]))
-    throw new KvEventFormatError("batch: expected [seconds, events, ...]");
+    throw new KvEventFormatError(NO_BATCH);
   const list = batch[1] as unknown[];
   const events: KvEvent[] = [];
   for (let i = 0; i < list.length; i++) {
@@ -57,6 +59,41 @@ export function decodeBatch(payload: Uint8Array): KvEventBatch {
   }
   return { seconds: batch[0], events, ignored: list.length - events.length };
 }
+
+/** Event by event, each of which may be long. */
+function* decodeInSlices(payload: Uint8Array): Generator<void, KvEventBatch> {
+  try {
+    const batch = listHead(payload, 0);
+    const secondsEnd = batch && (yield* valueEnd(payload, batch.from));
+    const list = secondsEnd === undefined ? undefined : listHead(payload, secondsEnd);
+    const seconds = batch && unpack(payload.subarray(batch.from, secondsEnd));
+    if (batch === undefined || batch.count < 2 || typeof seconds !== "number" || list === undefined)
+      throw new KvEventFormatError(NO_BATCH);
+    const events: KvEvent[] = [];
+    let at = list.from;
+    let pauseAt = at + SLICE_BYTES;
+    for (let i = 0; i < list.count; i++) {
+      const end = yield* valueEnd(payload, at);
+      const event = readEvent(unpack(payload.subarray(at, end)), `events[${i}]`);
+      if (event !== undefined) events.push(event);
+      at = end;
+      if (at < pauseAt) continue;
+      pauseAt = at + SLICE_BYTES;
+      yield;
+    }
+    for (let i = 2; i < batch.count; i++) at = yield* valueEnd(payload, at);
+    if (at !== payload.length) throw new KvEventFormatError("batch: expected its end, got more");
+    return { seconds, events, ignored: list.count - events.length };
+  } catch (error) {
+    throw error instanceof ValueError ? new KvEventFormatError(`batch: ${error.message}`) : error;
+  }
+}
+
+const NO_BATCH = "batch: expected [seconds, events, ...]";
+/** Shorter messages are read in one piece: a few milliseconds at worst. */
+const AT_ONCE_BYTES = 32_768;
+/** Bytes after which whatever else the event loop has to do gets its turn. */
+const SLICE_BYTES = 32_768;
 
 function unpack(payload: Uint8Array): unknown {
   try {

@@ -1,7 +1,7 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { KvEventsLostReason } from "#core/endpoint/knowledge.ts";
 import type { Micros } from "#core/units.ts";
-import { loopTurn, STAYS } from "../loop-turn.ts";
+import { inTurns, loopTurn, STAYS } from "../loop-turn.ts";
 import type { RouterTap } from "../router-tap.ts";
 import type { BlockTranslator } from "./block-translator.ts";
 import { decodeBatch } from "./decode-batch.ts";
@@ -12,6 +12,8 @@ import type { LinkListener } from "./link-listener.ts";
 const TOKENS_PER_TURN = 16_384;
 /** Removals take a tenth of the time of a block's tokens. */
 const TOKENS_PER_REMOVAL = 2;
+/** What an event takes beside its blocks, which it may be without. */
+const TOKENS_PER_EVENT = 64;
 
 export interface FeedCounts {
   events: number;
@@ -74,7 +76,7 @@ export class EndpointFeed implements LinkListener {
   }
 
   async message(payload: Uint8Array): Promise<void> {
-    const { events, ignored } = decodeBatch(payload);
+    const { events, ignored } = await inTurns(decodeBatch(payload), STAYS);
     this.counts.ignored += ignored;
     let left = TOKENS_PER_TURN;
     for (const event of events) {
@@ -85,6 +87,7 @@ export class EndpointFeed implements LinkListener {
         left = TOKENS_PER_TURN;
       }
       this.counts.events++;
+      left -= TOKENS_PER_EVENT;
       if (event.kind === "stored") left -= this.#stored(event);
       else if (event.kind === "removed") left -= this.#removed(event);
       else this.#cleared();

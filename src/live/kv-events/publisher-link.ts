@@ -7,8 +7,9 @@ import { numberOf, replay } from "./replay.ts";
 import { secondsOf, Sequence } from "./sequence.ts";
 
 /** Messages that wait in the socket; with more, the publisher's are dropped, which is seen as a gap. */
-const WAITING_MAX = 10_000;
-const MESSAGE_BYTES_MAX = 256 * 1024 * 1024;
+const WAITING_MAX = 1_000;
+/** Of 200 KB are those of a step that computes 50,000 tokens. A publisher that sends more is disconnected. */
+const MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
 /** In a row. */
 const UNDECODABLE_MAX = 8;
 /** An engine that connects to us comes when it wants to. */

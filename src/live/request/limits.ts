@@ -175,7 +175,7 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   clientKeepAliveMillis: 75_000,
   upstreamKeepAliveMillis: 4_000,
   plainAnswerBytesMax: MIB,
-  answerBytesInspected: 8 * MIB,
+  answerBytesInspected: 4 * MIB,
   answerBytesUnreadMax: 128 * MIB,
   errorBytesKept: 64 * 1024,
   eventBytesInspected: MIB,

@@ -3,7 +3,8 @@ import type { PeerWindow } from "#core/peer-news.ts";
 /** Of the text: another one is not read. It outlives the version of what gateways send one another. */
 const FORMAT = 1;
 /** Characters of one text at most; windows beyond, those that used something longest ago, are left out. */
-const CHARS_MAX = 2_097_152;
+const CHARS_MAX = 1_048_576;
+const HEAD_CHARS_MAX = 128;
 const WINDOWS_MAX = 8_192;
 const COUNTS_MAX = 64;
 
@@ -26,7 +27,7 @@ export function keptLimitsText(
 
 /** The windows of such a text, `leftMillis` before it is forgotten. Throws Error for anything else. */
 export function windowsOfText(text: string, leftMillis: number): PeerWindow[] {
-  if (text.length > 2 * CHARS_MAX) throw new Error("it is too long");
+  if (text.length > CHARS_MAX + HEAD_CHARS_MAX) throw new Error("it is too long");
   const { format, keptMillis, windows } = Object(JSON.parse(text)) as Partial<Record<string, unknown>>;
   if (format !== FORMAT) throw new Error(`expected format ${FORMAT}, got ${JSON.stringify(format)}`);
   if (!isWhole(keptMillis) || !Array.isArray(windows) || windows.length > WINDOWS_MAX) throw new Error("its head");

@@ -6,6 +6,10 @@ import { type Beside, NOTHING_BESIDE } from "#trace/codec/field-type.ts";
 import { CHAIN_BLOCKS_MAX } from "./report-encoder.ts";
 import { newsRows, type Report, REPORT_KINDS, WIRE_VERSION } from "./report.ts";
 
+/** Of the prompts of one report, which may each continue what earlier ones sent; those beyond are left out and counted. */
+const REPORT_BLOCKS_MAX = 2_097_152;
+/** Longer reports are refused: a sender has no more under way. */
+const REPORT_BYTES_MAX = 4_194_304;
 const REPLICA = /^[!-~]{1,256}$/;
 
 /** What stands before the news. */
@@ -26,6 +30,7 @@ export class OtherVersionError extends WireError {
 
 /** Reads a report's head alone; throws WireError, of a report of another version OtherVersionError. */
 export function readHead(bytes: Buffer): { readonly head: ReportHead; readonly rest: ByteReader } {
+  if (bytes.length > REPORT_BYTES_MAX) throw new WireError(`it is longer than ${REPORT_BYTES_MAX} bytes`);
   const from = new ByteReader(bytes);
   const version = from.byte();
   const kind = REPORT_KINDS[from.byte()];
@@ -45,12 +50,15 @@ export function readHead(bytes: Buffer): { readonly head: ReportHead; readonly r
 export class ReportDecoder {
   readonly #archive = new BlockArchive();
   #generation = -1;
+  /** Of the prompts of the report at hand. */
+  #blocks = 0;
   readonly #beside: Beside = { ...NOTHING_BESIDE, unpackChain: (from) => this.#chain(from) };
   /** Prompts that continue what was not read. */
   chainsUnknown = 0;
 
   /** Throws WireError. */
   news(rest: ByteReader): readonly PeerNews[] {
+    this.#blocks = 0;
     const news = newsRows.unpack!(rest, this.#beside);
     if (!rest.isAtEnd) throw new WireError("something follows its end");
     return news;
@@ -70,7 +78,8 @@ export class ReportDecoder {
     const words = from.words(2 * added);
     if (generation !== this.#generation) this.#archive.clear();
     this.#generation = generation;
-    const hashes = this.#archive.add(parent, first, words);
+    this.#blocks += length;
+    const hashes = this.#blocks > REPORT_BLOCKS_MAX ? undefined : this.#archive.add(parent, first, words);
     if (hashes?.length === 2 * length) return { hashes, length, blockTokens };
     this.chainsUnknown++;
     return EMPTY_CHAIN;

@@ -5,7 +5,8 @@ import { peerNews } from "#trace/codec/peer-table.ts";
 /** Reports of another version are not read but for their head, which stays as it is up to the replica's name. */
 export const WIRE_VERSION = 4;
 
-const NEWS_MAX = 1_000_000;
+/** Of one report: four times as many requests as a gateway has in flight by default. */
+const NEWS_MAX = 65_536;
 
 export const newsRows: FieldType<readonly PeerNews[]> = listOf(peerNews, NEWS_MAX);
 

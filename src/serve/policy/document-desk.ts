@@ -1,8 +1,8 @@
-import { parse } from "yaml";
 import { ConfigError } from "#config/config-error.ts";
 import { type PolicyMerge, configOver } from "#config/policy-document.ts";
 import { resolveProfiles } from "#config/resolve-profiles.ts";
 import type { Config } from "#config/schema.ts";
+import { parseYamlFile } from "#config/yaml-file.ts";
 import type { PolicyDesk, PolicyRequest } from "#live/policy/policy-desk.ts";
 import { type Policy, policyOf } from "./policy.ts";
 import type { PolicyKeeper } from "./policy-keeper.ts";
@@ -25,17 +25,10 @@ export function policyFromDocument(
 
 /** What a text of JSON or YAML asks for, laid over the configuration. */
 export function policyFromText(text: string, ground: PolicyGround, running: Config, environment: Environment): Policy {
-  let document: unknown;
-  try {
-    document = parse(text, { maxAliasCount: ALIASES_MAX, logLevel: "error" });
-  } catch (error) {
-    const [line = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
-    throw new ConfigError([`policy: expected JSON or YAML, got ${line}`]);
-  }
-  return policyFromDocument(document, "replace", ground, running, environment);
+  const parsed = parseYamlFile("policy", text);
+  if (!parsed.ok) throw new ConfigError(parsed.problems.map((problem) => `policy: ${problem.message}`));
+  return policyFromDocument(parsed.value.value, "replace", ground, running, environment);
 }
-
-const ALIASES_MAX = 100;
 
 /** The admin API's side of the keeper. */
 export function documentDesk(keeper: PolicyKeeper, running: Config, environment: Environment): PolicyDesk {

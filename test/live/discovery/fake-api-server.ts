@@ -132,8 +132,12 @@ export class FakeApiServer {
       response.on("close", () => watchers.delete(response));
       for (const event of history) if (event.version > Number(version)) response.write(event.line);
     } else {
-      const metadata = { resourceVersion: String(this.#version) };
-      response.end(JSON.stringify({ kind: "List", apiVersion: "v1", metadata, items: [...objects.values()] }));
+      const from = Number(url.searchParams.get("continue") ?? 0);
+      const to = from + Number(url.searchParams.get("limit") ?? Infinity);
+      const next = to < objects.size ? { continue: String(to) } : {};
+      const metadata = { resourceVersion: String(this.#version), ...next };
+      const items = [...objects.values()].slice(from, to);
+      response.end(JSON.stringify({ kind: "List", apiVersion: "v1", metadata, items }));
     }
   }
 }

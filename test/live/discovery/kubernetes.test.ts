@@ -98,6 +98,24 @@ function pod(name: string, ip: string, labels: Record<string, string>, ready = t
   };
 }
 
+test("a long list is asked for page by page, and none of it is missing", async (t) => {
+  const cluster = await Cluster.start(t);
+  const names = Array.from({ length: 600 }, (_, i) => `p${i}`);
+  for (const [i, name] of names.entries())
+    cluster.api.put(PODS, pod(name, `10.0.${i >> 8}.${i & 255}`, { app: "vllm" }));
+  await cluster.discover({ pods: { selector: "app=vllm" } });
+  await until("all pods are known", () => cluster.now.length === 600);
+  const pages = cluster.api.queries.filter(({ path, watch }) => path === PODS && !watch);
+  assert.deepEqual(
+    pages.slice(0, 3).map(({ search }) => [search.get("limit"), search.get("continue")]),
+    [
+      ["250", null],
+      ["250", "250"],
+      ["250", "500"],
+    ],
+  );
+});
+
 test("pods of a service come, are cordoned while they end, and go", async (t) => {
   const cluster = await Cluster.start(t);
   cluster.api.put(SLICES, slice("a", ["10.0.0.1", "p1"], ["10.0.0.2", "p2", { ready: false }]));

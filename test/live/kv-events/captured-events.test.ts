@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { encode } from "@msgpack/msgpack";
+import { decode, encode } from "@msgpack/msgpack";
 import { blake3Hasher } from "#core/prompt/block-hash.ts";
 import { BlockTranslator } from "#live/kv-events/block-translator.ts";
+import { atOnce } from "#live/loop-turn.ts";
 import { decodeBatch, KvEventFormatError } from "#live/kv-events/decode-batch.ts";
 import type { BlockStored, KvEvent } from "#live/kv-events/kv-event.ts";
 import { hasherOf, rootsOf } from "#live/tokenizer/chain-hash.ts";
@@ -27,7 +28,7 @@ function promptHashes(tokens: readonly number[], scope = { model: "tiny", salt: 
 }
 
 function eventsOf(name: string): KvEvent[] {
-  return captured(name).flatMap(({ payload }) => decodeBatch(payload).events);
+  return captured(name).flatMap(({ payload }) => atOnce(decodeBatch(payload)).events);
 }
 
 function storedOf(events: readonly KvEvent[]): BlockStored[] {
@@ -130,7 +131,7 @@ test("what a captured engine overwrites is what it stored, in its order, and not
 });
 
 test("both ranks of one engine publish the same prompt with the same hashes, each by itself", () => {
-  const [first, second] = captured("ranks_int").map(({ payload }) => decodeBatch(payload).events);
+  const [first, second] = captured("ranks_int").map(({ payload }) => atOnce(decodeBatch(payload)).events);
   assert.deepEqual(first, second);
 });
 
@@ -175,7 +176,7 @@ test("arrays as older engines send them, other types and fields that are not kno
       },
     ],
   ];
-  const { seconds, events, ignored } = decodeBatch(encode(batch, { useBigInt64: true }));
+  const { seconds, events, ignored } = atOnce(decodeBatch(encode(batch, { useBigInt64: true })));
   assert.deepEqual([seconds, ignored, events.map((event) => event.kind)], [1.5, 3, ["stored", "removed", "cleared"]]);
   const [stored, removed] = events;
   assert.ok(stored?.kind === "stored" && removed?.kind === "removed");
@@ -199,13 +200,13 @@ test("what is no batch is refused with the place and what was expected", () => {
   ];
   for (const [batch, message] of wrong) {
     assert.throws(
-      () => decodeBatch(encode(batch)),
+      () => atOnce(decodeBatch(encode(batch))),
       (error) => error instanceof KvEventFormatError && message.test(error.message),
     );
   }
   const [first] = captured("reset_int");
   for (let length = 0; length < first!.payload.length; length += 7)
-    assert.throws(() => decodeBatch(first!.payload.subarray(0, length)), KvEventFormatError);
+    assert.throws(() => atOnce(decodeBatch(first!.payload.subarray(0, length))), KvEventFormatError);
 });
 
 function keysOf(hashes: Int32Array): string[] {
@@ -235,7 +236,7 @@ test("blocks in the host's memory are known by the names that the device gave th
 test("a block that is named without tokens is read, whatever size it states", () => {
   const event = { type: "BlockStored", block_hashes: [7], parent_block_hash: null, token_ids: [], block_size: 0 };
   const media = ["CPU", "GPU", "STORAGE", null].map((medium) => ({ ...event, medium, lora_id: null, lora_name: null }));
-  const { events } = decodeBatch(encode([1.5, media, 0]));
+  const { events } = atOnce(decodeBatch(encode([1.5, media, 0])));
   assert.deepEqual(
     storedOf(events).map(({ medium }) => medium),
     ["host", "device", "storage", "device"],
@@ -259,7 +260,7 @@ test("SGLang's events are read: arrays of five fields, hashes that are signed in
       ["AllBlocksCleared"],
     ],
   ];
-  const { events, seconds } = decodeBatch(encode(message, { useBigInt64: true }));
+  const { events, seconds } = atOnce(decodeBatch(encode(message, { useBigInt64: true })));
   assert.equal(seconds, 12.5);
   assert.deepEqual(
     events.map(({ kind }) => kind),
@@ -272,16 +273,43 @@ test("SGLang's events are read: arrays of five fields, hashes that are signed in
   assert.deepEqual([...own.removed(removed!.hashes).hashes], ours.slice(2));
 });
 
+test("a long message is read in slices, to the same events as short ones of its parts, or refused as those are", () => {
+  const lists = ["reset_int", "bytes", "ranks_int"].flatMap((name) =>
+    captured(name).map(({ payload }) => (decode(payload, { useBigInt64: true }) as [number, unknown[]])[1]),
+  );
+  const parts = Array.from({ length: 40 }, () => lists).flat();
+  const long = encode([1.5, parts.flat(), 0], { useBigInt64: true });
+  assert.ok(long.length > 100_000, `${long.length} bytes`);
+  let pauses = 0;
+  const work = decodeBatch(long);
+  let slice = work.next();
+  for (; slice.done !== true; slice = work.next()) pauses++;
+  assert.ok(pauses >= Math.floor(long.length / 65_536), `${pauses} pauses`);
+  const batches = lists.map((events) => atOnce(decodeBatch(encode([1.5, events, 0], { useBigInt64: true }))));
+  const expected = Array.from({ length: 40 }, () => batches.flatMap(({ events }) => events)).flat();
+  assert.deepEqual(slice.value.events, expected);
+  assert.equal(slice.value.seconds, 1.5);
+  assert.equal(slice.value.ignored, 40 * batches.reduce((sum, { ignored }) => sum + ignored, 0));
+  for (const broken of [
+    long.subarray(0, -1),
+    Buffer.concat([long, Buffer.of(0)]),
+    Buffer.concat([Buffer.of(0x91), long]),
+  ])
+    assert.throws(() => atOnce(decodeBatch(broken)), KvEventFormatError);
+  const wrong = encode([1.5, [...parts.flat(), { type: "BlockRemoved", block_hashes: 1 }], 0], { useBigInt64: true });
+  assert.throws(() => atOnce(decodeBatch(wrong)), /events\[\d+\]\.block_hashes: expected a list/);
+});
+
 test("a hash of 64 bits is the same as a number, as a big integer of either sign, and at the end of a digest", () => {
   const hash = 0x1_8000_0003;
   const digest = Uint8Array.from([9, 9, 9, 9, 0, 0, 0, 1, 0x80, 0, 0, 3]);
   const written = [hash, BigInt(hash), digest.subarray(4), digest];
-  const { events } = decodeBatch(encode([1, [["BlockRemoved", written]]], { useBigInt64: true }));
+  const { events } = atOnce(decodeBatch(encode([1, [["BlockRemoved", written]]], { useBigInt64: true })));
   assert.deepEqual(
     events.flatMap((event) => (event.kind === "removed" ? event.hashes : [])),
     written.map(() => ({ low: 0x8000_0003 | 0, high: 1 })),
   );
-  const negative = decodeBatch(encode([1, [["BlockRemoved", [-1n, -(2n ** 63n)]]]], { useBigInt64: true }));
+  const negative = atOnce(decodeBatch(encode([1, [["BlockRemoved", [-1n, -(2n ** 63n)]]]], { useBigInt64: true })));
   assert.deepEqual(
     negative.events.flatMap((event) => (event.kind === "removed" ? event.hashes : [])),
     [

@@ -38,6 +38,23 @@ test("a report reads back as it was, and bytes that are no report are refused", 
   );
 });
 
+test("of a report whose prompts go on and on behind what was sent before, as many blocks are read as fit into memory", () => {
+  const whole = chain(1, 100_000);
+  const held: PeerNews = { kind: "held", endpoint: "a", session: undefined, blocks: whole };
+  const head = { kind: "news", fingerprint: 9, replica: "r", epoch: 1, sequence: 3 } as const;
+  const bytes = Buffer.from(new ReportEncoder().encode({ ...head, news: Array.from({ length: 100 }, () => held) }));
+  assert.ok(bytes.length < 4_000_000);
+  const decoder = new ReportDecoder();
+  const news = decoder.news(readHead(bytes).rest);
+  const blocks = news.reduce((sum, one) => sum + (one.kind === "held" ? one.blocks.length : 0), 0);
+  assert.equal(blocks, 20 * 100_000);
+  assert.equal(decoder.chainsUnknown, 80);
+  const again = new ReportEncoder().encode({ ...head, news: [held] });
+  assert.equal(decoder.news(readHead(Buffer.from(again)).rest).length, 1);
+  assert.equal(decoder.chainsUnknown, 80, "the next report is read again");
+  assert.throws(() => readHead(Buffer.alloc(4_194_305)), WireError);
+});
+
 test("a report of a request 0, which no trace could hold, is refused", () => {
   const asRead = (news: PeerNews) => {
     const head = { kind: "news", fingerprint: 9, replica: "r", epoch: 1, sequence: 3 } as const;

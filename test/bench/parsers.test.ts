@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { READERS } from "../../bench/parsers/readers.ts";
+
+const SMALL_BYTES = 16_384;
+const TIMES_LARGER = 8;
+/** 8 times as much costs 64 times as much where it grows with the square; other work makes figures larger by 2 or 3. */
+const TIMES_MAX = 28;
+/** What is faster shows nothing. */
+const MILLIS_MIN = 60;
+
+for (const [name, { shapes, read }] of Object.entries(READERS)) {
+  test(`${name}: what bytes cost that are made to be dear does not grow with the square of their number`, async () => {
+    const millisOf = async (bytes: Buffer): Promise<number> => {
+      const { user, system } = process.threadCpuUsage();
+      try {
+        await read(bytes);
+      } catch {
+        // Refused is read.
+      }
+      const after = process.threadCpuUsage();
+      return (after.user - user + after.system - system) / 1_000;
+    };
+    for (const [shape, build] of Object.entries(shapes)) {
+      const [small, large] = [build(SMALL_BYTES), build(TIMES_LARGER * SMALL_BYTES)];
+      const least = Math.min(await millisOf(small), await millisOf(small));
+      const most = await millisOf(large);
+      const isSteep = most > MILLIS_MIN && most > TIMES_MAX * Math.max(least, 1);
+      if (isSteep)
+        assert.ok((await millisOf(large)) < TIMES_MAX * Math.max(least, 1), `${shape}: ${least} ms, then ${most} ms`);
+    }
+  });
+}
