@@ -1,6 +1,6 @@
 /**
  * Properties are tried on the same cases in every run, so that a change is judged by what it changed. Others are tried
- * with GNOMON_PROPERTY_SEED=<integer>. Threads that tests start import this too, and try no properties.
+ * with GNOMON_PROPERTY_SEED=<integer>, which `npm run explore` draws. Threads that tests start import this too, and try no properties.
  */
 import { isMainThread } from "node:worker_threads";
 

@@ -1,3 +1,4 @@
+import type { Counts } from "./process-runner.ts";
 import { eachAlone, type TestProcess } from "./processes.ts";
 
 /** More than this that fail are no matter of chance. */
@@ -21,4 +22,38 @@ export function processesToRerun(failed: readonly Failed[]): TestProcess[] {
     return isKnown ? eachAlone(named) : [{ files, isShared }];
   });
   return processes.length > RERUN_PROCESSES_MAX ? [] : processes;
+}
+
+/** What became of those that were tried again. */
+export interface Again {
+  /** The processes that were. */
+  readonly files: readonly string[];
+  /** "" where all passed. */
+  readonly failures: string;
+}
+
+interface Run {
+  readonly counts: Counts;
+  /** Of the first try. */
+  readonly failures: string;
+  readonly again: Again | undefined;
+}
+
+/**
+ * Whether a run is good, and its last line. What passed only when it was run again alone is named, and is a failure where
+ * there are more such tests than are tolerated.
+ */
+export function verdictOf(
+  { counts: { passed, failed, skipped }, failures, again }: Run,
+  tolerated: number,
+): { readonly isGood: boolean; readonly line: string } {
+  const tests = [...failures.matchAll(/^✖ (.*) \([\d.]+ms\)$/gm)].map(([, name]) => `"${name}"`);
+  const isAllShortOfTime = again?.failures === "";
+  const shortOfTime = isAllShortOfTime ? Math.max(tests.length, again.files.length) : 0;
+  const isGood = failures === "" || (isAllShortOfTime && shortOfTime <= tolerated);
+  const note = isAllShortOfTime
+    ? `; passed only when run again alone, and to be mended: ${[...again.files, ...tests].join(" ")}`
+    : "";
+  const counted = isGood ? [passed + failed, 0] : [passed, Math.max(failed, shortOfTime)];
+  return { isGood, line: `${counted[0]} passed, ${counted[1]} failed, ${skipped} skipped${note}` };
 }

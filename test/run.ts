@@ -1,194 +1,48 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { globSync, mkdtempSync, rmSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { FILE_TIME } from "./file-times.ts";
-import { eachAlone, type TestProcess, testProcesses } from "./processes.ts";
-import { processesToRerun } from "./rerun.ts";
-
-const ROOT = resolve(import.meta.dirname, "..");
-const PROPERTY_SEED = "./test/property-seed.ts";
-const running = new Set<ChildProcess>();
-/** What was compiled by one process is read back by the next, also by those that tests start. */
-const COMPILED = resolve(ROOT, "node_modules/.cache/gnomon");
-/** One more than there are cores, since tests also wait: for engines that start, for a browser, for sockets. */
-const AT_ONCE = availableParallelism() + 1;
-/**
- * Of a process that many files share: garbage collected on its own thread, since all cores are busy, and seldom (a tenth of
- * the CPU).
- */
-const SHARED_OPTIONS = [
-  "--single-threaded-gc",
-  "--max-semi-space-size=64",
-  "--test",
-  "--test-isolation=none",
-  "--test-force-exit",
-];
-/** Where all of them put their temporary files, also those whose process was killed; removed at the end. */
-const SCRATCH = mkdtempSync(join(tmpdir(), "gnomon-tests-"));
-/** What people read, and behind it what `slowest` reads. */
-const REPORTERS = ["spec", "./test/file-times.ts"].flatMap((name) => [
-  `--test-reporter=${name}`,
-  "--test-reporter-destination=stdout",
-]);
-const SLOWEST_SHOWN = 8;
-const FAILURES = "✖ failing tests:";
-/** A process that takes as long hangs: the longest takes one minute of an idle machine. */
-const PROCESS_MILLIS_MAX = 6 * 60_000;
-
-interface Counts {
-  passed: number;
-  failed: number;
-  skipped: number;
-}
-
-const NONE: Counts = { passed: 0, failed: 0, skipped: 0 };
-
-function sum(a: Counts, b: Counts): Counts {
-  return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped };
-}
-
-/** What one process came to. */
-interface Outcome extends TestProcess {
-  readonly name: string;
-  readonly output: string;
-  readonly code: number;
-}
-
-/** Runs the tests of one process; several files of it go through `node --test`, a single one is run as it is. */
-function run({ files, isShared }: TestProcess): Promise<Outcome> {
-  const argv = ["--import", PROPERTY_SEED, ...REPORTERS, ...(isShared ? SHARED_OPTIONS : []), ...files];
-  const env = { NODE_COMPILE_CACHE: COMPILED, ...process.env, TMPDIR: SCRATCH, XDG_CACHE_HOME: join(SCRATCH, "cache") };
-  const child = spawn(process.execPath, argv, { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
-  const limit = setTimeout(() => {
-    child.kill("SIGKILL");
-    // What it started may hold its output open.
-    for (const stream of [child.stdout, child.stderr]) stream.destroy();
-  }, PROCESS_MILLIS_MAX);
-  running.add(child);
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text: string) => (output += text));
-  }
-  const name = isShared ? `${files.length} files in one process: ${files[0]} to ${files.at(-1)}` : files[0]!;
-  return new Promise((done) =>
-    child.once("close", (code) => {
-      clearTimeout(limit);
-      running.delete(child);
-      done({ name, files, isShared, output, code: code ?? 1 });
-    }),
-  );
-}
-
-/** The totals that stand below a process's tests; undefined where there are none, as where it was killed. */
-function countsOf(output: string): Counts | undefined {
-  const counts = { ...NONE };
-  let isCounted = false;
-  for (const [, kind, number] of output.matchAll(/^ℹ (pass|fail|cancelled|skipped|todo) (\d+)$/gm)) {
-    isCounted = true;
-    if (kind === "pass") counts.passed += Number(number);
-    else if (kind === "fail" || kind === "cancelled") counts.failed += Number(number);
-    else counts.skipped += Number(number);
-  }
-  return isCounted ? counts : undefined;
-}
-
-/** What went wrong in a process, once more for the end of the page; "" where nothing did. */
-function failuresOf({ name, output, code }: Outcome): string {
-  const begin = output.indexOf(FAILURES);
-  if (begin >= 0) return output.slice(begin + FAILURES.length);
-  const isCounted = countsOf(output) !== undefined;
-  return code === 0 && isCounted
-    ? ""
-    : `\n${name}: ended with code ${code}, ${isCounted ? "" : "without its totals"}\n`;
-}
-
-function withoutTimes(output: string): string {
-  return output.replaceAll(new RegExp(`^${FILE_TIME}.*\n`, "gm"), "");
-}
-
-/** The files whose tests took longest, which is where time can be had: a line each. */
-function slowest(outcomes: readonly Outcome[]): string {
-  return outcomes
-    .flatMap(({ output }) => output.split("\n").filter((line) => line.startsWith(FILE_TIME)))
-    .map((line) => line.slice(FILE_TIME.length).split(" "))
-    .sort(([, one], [, other]) => Number(other) - Number(one))
-    .slice(0, SLOWEST_SHOWN)
-    .map(([file, millis]) => `${(Number(millis) / 1e3).toFixed(1).padStart(6)} s  ${file}\n`)
-    .join("");
-}
-
-/** Files by their names or patterns. */
-function filesOf(patterns: readonly string[]): string[] {
-  return patterns.flatMap((pattern) => {
-    const files = globSync(pattern, { cwd: ROOT }).sort();
-    if (files.length === 0) throw new RangeError(`${pattern}: expected the name or pattern of test files, found none`);
-    return files;
-  });
-}
-
-/** Runs processes, so many at once, and prints the output of each at its end. */
-async function runAll(processes: readonly TestProcess[], atOnce: number): Promise<Outcome[]> {
-  const waiting = [...processes];
-  const outcomes: Outcome[] = [];
-  const work = async (): Promise<void> => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const beganMillis = performance.now();
-      const outcome = await run(next);
-      const seconds = ((performance.now() - beganMillis) / 1e3).toFixed(1);
-      process.stdout.write(`\n${outcome.name} (${seconds} s)\n${withoutTimes(outcome.output)}`);
-      outcomes.push(outcome);
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, work));
-  return outcomes;
-}
+import { parseArgs } from "node:util";
+import {
+  AT_ONCE,
+  countsOf,
+  FAILURES,
+  failuresOf,
+  filesOf,
+  NONE,
+  runAll,
+  slowest,
+  sum,
+  type Outcome,
+} from "./process-runner.ts";
+import { eachAlone, testProcesses } from "./processes.ts";
+import { type Again, processesToRerun, verdictOf } from "./rerun.ts";
 
 /**
- * `node test/run.ts [FILE...]`: all tests, or only those named, each in a process. Of all tests those that failed get a
- * second try, alone (./rerun.ts).
+ * `node test/run.ts [--tolerate N] [FILE...]`: all tests, or only those named, each in a process. Of all tests those that
+ * failed get a second try, alone (./rerun.ts), which names those that were short of time; up to N of them are tolerated.
  */
-async function main(named: readonly string[]): Promise<void> {
+async function main(named: readonly string[], tolerated: number): Promise<void> {
   const processes = named.length > 0 ? eachAlone(filesOf(named)) : testProcesses(filesOf(["test/**/*.test.ts"]));
   const outcomes = await runAll(processes, AT_ONCE);
   const failed = outcomes.filter((outcome) => failuresOf(outcome) !== "");
-  let failures = failed.map(failuresOf).join("");
+  const failures = failed.map(failuresOf).join("");
   const counts = outcomes.map(({ output }) => countsOf(output) ?? NONE).reduce(sum, NONE);
   if (failures !== "") process.stdout.write(`\n${FAILURES}\n${failures}`);
-  const again = named.length > 0 ? [] : processesToRerun(failed);
-  let note = "";
-  if (again.length > 0) {
-    process.stdout.write("\nonce more, one at a time:\n");
-    const rerun = await runAll(again, 1);
-    failures = rerun.map(failuresOf).join("");
-    if (failures === "") {
-      const tests = [
-        ...failed
-          .map(failuresOf)
-          .join("")
-          .matchAll(/^✖ (.*) \([\d.]+ms\)$/gm),
-      ].map(([, name]) => `"${name}"`);
-      const names = [...rerun.map(({ name }) => name), ...tests].join(" ");
-      note = `; passed only when run again alone, and to be mended: ${names}`;
-      counts.passed += counts.failed;
-      counts.failed = 0;
-    }
-  }
+  const again = named.length > 0 ? undefined : await tryAgain(failed);
   process.stdout.write(`\nslowest files, beside ${AT_ONCE - 1} other processes:\n${slowest(outcomes)}`);
-  process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped${note}\n`);
-  process.exitCode = failures === "" ? 0 : 1;
+  const { isGood, line } = verdictOf({ counts, failures, again }, tolerated);
+  process.stdout.write(`\n${line}\n`);
+  process.exitCode = isGood ? 0 : 1;
 }
 
-/** What a test left running may still write there. */
-function clear(): void {
-  for (const child of running) child.kill();
-  try {
-    rmSync(SCRATCH, { recursive: true, force: true, maxRetries: 3 });
-  } catch (error) {
-    process.stderr.write(`${SCRATCH} is left: ${String(error)}\n`);
-  }
+/** Undefined where nothing is tried again. */
+async function tryAgain(failed: readonly Outcome[]): Promise<Again | undefined> {
+  const processes = processesToRerun(failed);
+  if (processes.length === 0) return undefined;
+  process.stdout.write("\nonce more, one at a time:\n");
+  const rerun = await runAll(processes, 1);
+  return { files: rerun.map(({ name }) => name), failures: rerun.map(failuresOf).join("") };
 }
 
-process.once("exit", clear);
-for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
-await main(process.argv.slice(2));
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { tolerate: { type: "string", default: "0" } },
+});
+await main(positionals, Number(flags.tolerate));

@@ -8,6 +8,7 @@ import { loadProfile } from "#config/profile-file.ts";
 import { Router } from "#core/router.ts";
 import { chain, load, request } from "./state.ts";
 import { drawTraffic } from "./traffic.ts";
+import { drawnSeeds } from "../drawn-seeds.ts";
 
 const DEFAULT_PROFILE = loadProfile("gnomon").spec;
 
@@ -48,7 +49,7 @@ const endpointOf = (decision: Decision) =>
   decision.kind === "routed" ? decision.endpoint : assert.fail(decision.reason);
 
 test("conservation: when all requests are over, every charge of every endpoint is released", () => {
-  for (let seed = 100; seed < 130; seed++) {
+  for (const seed of drawnSeeds(30, 100)) {
     const made = router([]);
     const log = drawTraffic(made, seed, 500);
     const arrived = log.filter(({ input }) => input.kind === "request-arrived").length;

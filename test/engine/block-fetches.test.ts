@@ -6,6 +6,7 @@ import { Engine } from "#engine/engine.ts";
 import type { EngineRequest } from "#engine/request.ts";
 import { randomFor } from "#core/random.ts";
 import { chronicle, randomWorkload, type Workload } from "./random-workload.ts";
+import { drawnSeeds } from "../drawn-seeds.ts";
 
 /** GNOMON_SEEDS runs more of them. */
 const SEEDS = Number(process.env["GNOMON_SEEDS"] ?? 600);
@@ -32,7 +33,7 @@ function disaggregated(seed: number): Workload {
 
 test("steps advanced together give what single steps give where prompts are fetched and blocks are held", () => {
   const seen = { held: 0, fetched: 0, preempted: 0 };
-  for (let seed = 1; seed <= SEEDS; seed++) {
+  for (const seed of drawnSeeds(SEEDS)) {
     const workload = disaggregated(seed);
     const single = chronicle(workload, { coalesce: false });
     assert.deepEqual(chronicle(workload, { coalesce: true }), single, `seed ${seed}`);

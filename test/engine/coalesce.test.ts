@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { type EngineSemantics, engineDefaults } from "#engine/config.ts";
 import type { StepTimeSpec } from "#engine/step-time/step-time.ts";
 import { chronicle, randomWorkload, type Workload } from "./random-workload.ts";
+import { drawnSeeds } from "../drawn-seeds.ts";
 
 /** GNOMON_SEEDS runs more of them. */
 const SEEDS = Number(process.env["GNOMON_SEEDS"] ?? 2500);
@@ -10,7 +11,7 @@ const SEEDS = Number(process.env["GNOMON_SEEDS"] ?? 2500);
 test("steps advanced together give what single steps give, to the microsecond", () => {
   let preemptions = 0;
   let hits = 0;
-  for (let seed = 1; seed <= SEEDS; seed++) {
+  for (const seed of drawnSeeds(SEEDS)) {
     const workload = randomWorkload(seed);
     const single = chronicle(workload, { coalesce: false });
     const together = chronicle(workload, { coalesce: true });
@@ -23,7 +24,7 @@ test("steps advanced together give what single steps give, to the microsecond", 
 });
 
 test("the same workload gives the same chronicle", () => {
-  for (let seed = 1; seed <= 50; seed++) {
+  for (const seed of drawnSeeds(50)) {
     assert.deepEqual(chronicle(randomWorkload(seed), {}), chronicle(randomWorkload(seed), {}), `seed ${seed}`);
   }
 });
@@ -62,7 +63,7 @@ test("steps of a recorded run, and of requests that end as their last step start
     { stepTime: { kind: "measured", stepMicros }, completion: "step-end" },
     { completion: "last-step-start" },
   ];
-  for (let seed = 1; seed <= 200; seed++) {
+  for (const seed of drawnSeeds(200)) {
     const workload = randomWorkload(seed);
     for (const { completion, ...way } of ways) {
       const overrides = { ...way, asyncScheduling: false, semantics: { ...workload.config.semantics, completion } };

@@ -12,6 +12,7 @@ import {
 import { Engine } from "#engine/engine.ts";
 import { LONE_TRIES_MAX } from "#engine/scheduler.ts";
 import { type Act, randomWorkload, type Workload } from "./random-workload.ts";
+import { drawnSeeds } from "../drawn-seeds.ts";
 
 /** GNOMON_SEEDS runs more of them. */
 const SEEDS = Number(process.env["GNOMON_SEEDS"] ?? 2500);
@@ -107,7 +108,7 @@ function run({ config, acts }: Workload, overrides: Partial<EngineConfig>) {
 
 test("every engine makes progress: within a bounded number of steps a request ends", () => {
   let preemptions = 0;
-  for (let seed = 1; seed <= SEEDS; seed++) {
+  for (const seed of drawnSeeds(SEEDS)) {
     try {
       preemptions += run(hardWorkload(seed), { coalesce: false });
     } catch (error) {

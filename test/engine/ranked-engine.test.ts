@@ -8,6 +8,7 @@ import { RankBalancer } from "#engine/rank-balancer.ts";
 import { RankedEngine } from "#engine/ranked-engine.ts";
 import type { EngineRequest } from "#engine/request.ts";
 import { createEngine, type ServingEngine } from "#engine/serving-engine.ts";
+import { drawnSeeds } from "../drawn-seeds.ts";
 
 const CONFIG = engineDefaults({ kvBlocks: 400, sequencesMax: 8, batchTokensMax: 512, dataParallel: 3, check: true });
 
@@ -81,7 +82,7 @@ test("ranks lose no request and answer none twice, whatever the balance", () => 
 });
 
 test("a rank is chosen by time and load alone: however often a host looks, and whether steps are advanced together", () => {
-  for (let seed = 1; seed <= 10; seed++) {
+  for (const seed of drawnSeeds(10)) {
     const list = arrivals(seed, 120, 2_500_000);
     const told = lines(CONFIG, list).slice(0, -1).sort();
     for (const look of [100_000, 33_333, 7]) {

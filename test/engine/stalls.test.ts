@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { randomFor } from "#core/random.ts";
 import { stalledMicros, type StepDrift } from "#engine/step-drift.ts";
 import { chronicle, randomWorkload } from "./random-workload.ts";
+import { drawnSeeds } from "../drawn-seeds.ts";
 
 const drift = (stalls: readonly (readonly [at: number, micros: number])[], span = 1000): StepDrift => ({
   windowMicros: span,
@@ -32,7 +33,7 @@ test("a stall lengthens the step that it comes in, the rest of it one that begin
 
 test("steps that stall, advanced together, give what single steps give, to the microsecond", () => {
   let moved = 0;
-  for (let seed = 1; seed <= 300; seed++) {
+  for (const seed of drawnSeeds(300)) {
     const random = randomFor(seed, 3);
     const stalls = [100, 300, 700].map((at) => [at + random.below(100), 1 + random.below(99)] as const);
     const stepDrift = drift(stalls, 1000);

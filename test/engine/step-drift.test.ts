@@ -5,10 +5,11 @@ import { Engine } from "#engine/engine.ts";
 import type { StepDrift } from "#engine/step-drift.ts";
 import { randomFor } from "#core/random.ts";
 import { chronicle, randomWorkload } from "./random-workload.ts";
+import { drawnSeeds } from "../drawn-seeds.ts";
 
 test("steps that drift, advanced together, give what single steps give, to the microsecond", () => {
   let moved = 0;
-  for (let seed = 1; seed <= 400; seed++) {
+  for (const seed of drawnSeeds(400)) {
     const random = randomFor(seed, 2);
     const factors = Float64Array.from({ length: 1 + random.below(7) }, () => 0.5 + 2 * random.next());
     const stepDrift: StepDrift = { windowMicros: 1 + random.below(200), factors };
@@ -22,7 +23,7 @@ test("steps that drift, advanced together, give what single steps give, to the m
 
 test("a factor of 1 changes nothing", () => {
   const stepDrift = { windowMicros: 7, factors: Float64Array.of(1, 1, 1) };
-  for (let seed = 1; seed <= 100; seed++)
+  for (const seed of drawnSeeds(100))
     assert.deepEqual(chronicle(randomWorkload(seed), { stepDrift }), chronicle(randomWorkload(seed), {}));
 });
 

@@ -4,6 +4,7 @@ import { randomFor } from "#core/random.ts";
 import { SCHEDULER_POLICIES } from "#engine/config.ts";
 import { Sequence } from "#engine/sequence.ts";
 import { createWaitQueue } from "#engine/wait-queue.ts";
+import { drawnSeeds } from "../drawn-seeds.ts";
 
 function waiting(number: number, promptTokens: number, priority: number, submittedAt: number): Sequence {
   const sequence = new Sequence();
@@ -21,7 +22,7 @@ function waiting(number: number, promptTokens: number, priority: number, submitt
 
 for (const policy of SCHEDULER_POLICIES) {
   test(`${policy} gives what sorting a list gives, under pushes, returns, removals`, () => {
-    for (let seed = 1; seed <= 60; seed++) {
+    for (const seed of drawnSeeds(60)) {
       const random = randomFor(seed, 3);
       const queue = createWaitQueue(policy);
       let list: Sequence[] = [];

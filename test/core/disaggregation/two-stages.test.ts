@@ -8,6 +8,7 @@ import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
 import { chain, request } from "../state.ts";
 import { drawTraffic } from "../traffic.ts";
+import { drawnSeeds } from "../../drawn-seeds.ts";
 
 const ROLE = "llm-d.ai/role";
 const SHIPPED = loadProfile("gnomon-pd").spec;
@@ -287,7 +288,7 @@ test("conservation and determinism under drawn traffic with faults of every stag
     [ROLE]: ["prefill", "decode", "both", "prefill", "decode"][Number(id.slice(1))]!,
   });
   let shared = 0;
-  for (let seed = 1; seed <= 30; seed++) {
+  for (const seed of drawnSeeds(30)) {
     const spec = profile({ colocateBelowTokens: 40, handoff: seed % 3 === 0 ? "together" : "prefill-first" });
     const run = () => {
       const made = routerOf(spec);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BREAKER_DEFAULTS, Breaker, type BreakerChange } from "#core/endpoint/breaker.ts";
 import { randomFor } from "#core/random.ts";
+import { drawnSeeds } from "../../drawn-seeds.ts";
 
 /** Each pause is as long as stated. */
 const EXACT = { ...BREAKER_DEFAULTS, jitterShare: 0 };
@@ -140,7 +141,7 @@ test("it reports each opening with its fault and pause, and the closing, once", 
 });
 
 test("whatever happens, it never stays open longer than its longest pause, and one probe is always let through", () => {
-  for (let seed = 0; seed < 50; seed++) {
+  for (const seed of drawnSeeds(50, 0)) {
     const random = randomFor(seed, 1);
     const breaker = new Breaker(EXACT);
     const flights: number[] = [];

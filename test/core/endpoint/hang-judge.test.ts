@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { HANG_DEFAULTS, HangJudge, type HangVerdict, type ProbeResult } from "#core/endpoint/hang-judge.ts";
 import { randomFor } from "#core/random.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
+import { drawnSeeds } from "../../drawn-seeds.ts";
 
 const SECOND = MICROS_PER_SECOND;
 const { silentMicros, unansweredMicros, stalledMicros, begunMicros, unwatchedMicros } = HANG_DEFAULTS;
@@ -264,7 +265,7 @@ test("verdicts alternate, and the same signs give the same verdicts", () => {
     }
     return one.verdicts;
   };
-  for (let seed = 0; seed < 40; seed++) {
+  for (const seed of drawnSeeds(40, 0)) {
     const verdicts = run(seed);
     assert.deepEqual(verdicts, run(seed));
     verdicts.forEach(({ kind }, i) => assert.equal(kind, i % 2 === 0 ? "suspend" : "resume"));

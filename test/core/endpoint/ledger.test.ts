@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Account, Ledger } from "#core/endpoint/ledger.ts";
 import { randomFor } from "#core/random.ts";
+import { drawnSeeds } from "../../drawn-seeds.ts";
 
 const account = (): Account => ({
   requestsInFlight: 0,
@@ -27,7 +28,7 @@ test("prefill is owed until the first token, the whole context after it, nothing
 });
 
 test("after any sequence of events the accounts are the sum of the open charges, and all end at zero", () => {
-  for (let seed = 0; seed < 40; seed++) {
+  for (const seed of drawnSeeds(40, 0)) {
     const random = randomFor(seed, 2);
     const ledger = new Ledger();
     const accounts = [account(), account(), account()];

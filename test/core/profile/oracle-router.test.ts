@@ -6,8 +6,9 @@ import { type Random, randomFor } from "#core/random.ts";
 import { Router } from "#core/router.ts";
 import { chain, request } from "../state.ts";
 import { type Instance, type Unified, pick_lmetric, pick_load_only, pick_sticky, pick_unified } from "./b3-oracle.ts";
+import { drawnSeed } from "../../drawn-seeds.ts";
 
-const SEED = Number(process.env["GNOMON_ORACLE_SEED"] ?? 77);
+const SEED = drawnSeed(77);
 /** Decisions and ends of a policy's traffic. */
 const STEPS = Number(process.env["GNOMON_ORACLE_STATES"] ?? 6_000);
 const BLOCK_TOKENS = 16;

@@ -17,10 +17,11 @@ import {
   pick_unified,
   prefix_cache_routing,
 } from "./b3-oracle.ts";
+import { drawnSeed } from "../../drawn-seeds.ts";
 
 /** States per policy. 100,000 take about two seconds each. */
 const STATES = Number(process.env["GNOMON_ORACLE_STATES"] ?? 10_000);
-const SEED = Number(process.env["GNOMON_ORACLE_SEED"] ?? 20_261);
+const SEED = drawnSeed(20_261);
 const BLOCK_TOKENS = 16;
 const BLOCKS = 24;
 const BLOCK_CHAIN = chain(3, BLOCKS);
