@@ -46,6 +46,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
       "bytes of engines, publishers, other gateways, clusters and files that are made to be dear: CPU by size, stretches",
     onDemand: true,
   },
+  fuzz: {
+    about: "clients, engines, publishers and other gateways that mean harm, beside well ones (--minutes, --seed)",
+    onDemand: true,
+  },
   decision: { about: "time of one decision, by endpoints and prompt length" },
   "block-hash": { about: "time to hash a block" },
   "prefix-index": { about: "time of a match and an insert, bytes per block held" },

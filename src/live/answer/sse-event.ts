@@ -82,13 +82,13 @@ function parseData(bytes: Buffer, data: number, end: number): Fields | undefined
 
 /** Shorter events take a millisecond or two, whatever they hold. */
 const UNSCANNED_BYTES_MAX = 32_768;
-/** No engine's event has as much: alternatives of 10,000 tokens, or a whole response. */
+/** No engine's event of a mebibyte has as much: alternatives of 17,000 tokens have 52,000 keys. */
 const EVENT_BOUNDS = {
   jsonDepthMax: 128,
-  jsonKeysMax: 262_144,
+  jsonKeysMax: 65_536,
   jsonFieldsMax: 256,
-  jsonItemsMax: 262_144,
-  jsonValuesMax: 1_048_576,
+  jsonItemsMax: 65_536,
+  jsonValuesMax: 524_288,
 };
 
 /** A prompt's ids, thousands of them, are of no meaning here, and cost more to parse than all the rest. */

@@ -100,7 +100,7 @@ function play(
       state.set(id, "begun");
     } else if (what === 3) {
       at.accept({ kind: "progress", at: clock, requestId: id, outputTokens: 2 + blocks });
-    } else finish(at, clock, id, now === "begun" ? "ok" : "aborted", state);
+    } else finish(at, clock, id, now === "begun" && blocks < 4 ? "ok" : "aborted", state);
     after(clock);
   }
 }
@@ -248,6 +248,38 @@ test("an endpoint whose breaker a peer opened is left alone for that pause, unle
   here.accept(report(3, { kind: "breaker", endpoint: "b", state: "closed", pauseMicros: 0 }, open("a")));
   here.accept({ kind: "peer-left", at: 12, peer: "p" });
   assert.deepEqual(states(here, 13), ["closed", "closed", "closed"]);
+});
+
+test("half of all endpoints may fail at once; a peer to which more of them fail is doubted", () => {
+  const here = router();
+  const endpoint = { id: "d", models: [], labels: {}, kvCapacityTokens: 16_000, concurrencyMax: 8 };
+  here.accept({ kind: "endpoint-joined", at: 0, endpoint });
+  const report = (sequence: number, id: string): Input => {
+    const news = [{ kind: "breaker", endpoint: id, state: "open", pauseMicros: 1_000 } as const];
+    return { kind: "peer-reported", at: 10, peer: "p", epoch: 1, sequence, news };
+  };
+  here.accept(report(1, "a"));
+  here.accept(report(2, "b"));
+  assert.deepEqual(states(here, 11), ["open", "open", "closed", "closed"]);
+  assert.equal(here.peers.counts.doubtedBreakers, 0);
+  here.accept(report(3, "c"));
+  assert.deepEqual(states(here, 11), ["open", "open", "closed", "closed"]);
+  assert.equal(here.peers.counts.doubtedBreakers, 1);
+});
+
+test("what a peer's request computed before it was broken off stays where it is; what it did not begin does not", () => {
+  for (const begins of [true, false]) {
+    const peer = new Reporting("p");
+    const here = router();
+    peer.accept({ kind: "request-arrived", at: 1, request: request({ id: "r", blocks: chain(1, 5) }) });
+    if (begins) peer.accept({ kind: "first-token", at: 2, requestId: "r" });
+    here.accept(peer.report(2));
+    const counts = { promptTokens: 80, cachedTokens: 0, outputTokens: undefined };
+    peer.accept({ kind: "request-finished", at: 3, requestId: "r", outcome: "aborted", ...counts });
+    here.accept(peer.report(3));
+    const held = here.endpointRows(4).reduce((sum, { indexBlocks }) => sum + indexBlocks, 0);
+    assert.equal(held, begins ? 5 : 0);
+  }
 });
 
 const states = (of: Router, at: number) => of.endpointRows(at).map(({ breaker }) => breaker);

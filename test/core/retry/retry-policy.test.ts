@@ -20,6 +20,19 @@ test("retries are denied by time, by attempts and by budget, and asking spends n
   assert.equal(policy.denial("connect", 1), "budget", "no more than the burst is saved up");
 });
 
+test("another budget gives nothing that was not saved up, and takes what has no room in it", () => {
+  const options = { attemptsMax: 3, continuationsMax: 2, ratio: 0, burst: 3 };
+  const policy = new RetryPolicy(options);
+  for (let i = 0; i < 3; i++) policy.spend();
+  policy.change({ ...options, burst: 10 });
+  assert.equal(policy.denial("connect", 1), "budget");
+  const other = new RetryPolicy(options);
+  other.change({ ...options, burst: 1 });
+  other.change(options);
+  other.spend();
+  assert.equal(other.denial("connect", 1), "budget");
+});
+
 test("an answer goes on within its own number of times and the budget of retries, which its first token gives back", () => {
   const policy = new RetryPolicy({ attemptsMax: 1, continuationsMax: 2, ratio: 0, burst: 1 });
   assert.equal(policy.continuationDenial("cut", 1), undefined);

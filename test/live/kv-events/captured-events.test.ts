@@ -300,6 +300,41 @@ test("a long message is read in slices, to the same events as short ones of its 
   assert.throws(() => atOnce(decodeBatch(wrong)), /events\[\d+\]\.block_hashes: expected a list/);
 });
 
+test("a block that depends on more than its tokens ends what is translated, wherever it lies; its adapter's name does not", () => {
+  const image = ["image-7", 0];
+  const event = (extraKeys: BlockStored["extraKeys"], more: Partial<BlockStored> = {}): BlockStored => ({
+    kind: "stored",
+    hashes: [1, 2, 3].map((low) => ({ low, high: 0 })),
+    parent: undefined,
+    tokens: Array.from({ length: 3 * BLOCK_TOKENS }, (_, i) => i),
+    blockTokens: BLOCK_TOKENS,
+    adapter: "",
+    extraKeys,
+    medium: "device",
+    ...more,
+  });
+  const known = (given: BlockStored): number => {
+    const own = translator();
+    own.stored(event([], { hashes: [{ low: 9, high: 0 }], tokens: given.tokens.slice(0, BLOCK_TOKENS) }));
+    const { hashes, unknownBlocks } = own.stored(given);
+    assert.equal(hashes.length / 2 + unknownBlocks, 3);
+    return hashes.length / 2;
+  };
+  const parent = { low: 9, high: 0 };
+  assert.equal(known(event([])), 3);
+  assert.equal(known(event([image])), 0);
+  assert.equal(known(event([undefined, image])), 1);
+  assert.equal(known(event([undefined, undefined, image])), 2);
+  assert.equal(known(event([["a salt"]])), 3);
+  assert.equal(known(event([undefined, ["a salt"]])), 1, "a salt is the first block's alone");
+  // Behind a block that is known, the first one may be an image too.
+  assert.equal(known(event([image], { parent })), 0);
+  assert.equal(known(event([["image-7"]], { parent })), 0);
+  assert.equal(known(event([undefined, image], { parent })), 1);
+  assert.equal(known(event([["lora"], ["lora"]], { adapter: "lora" })), 3);
+  assert.equal(known(event([["lora"], ["lora", "image-7"]], { adapter: "lora" })), 1);
+});
+
 test("a hash of 64 bits is the same as a number, as a big integer of either sign, and at the end of a digest", () => {
   const hash = 0x1_8000_0003;
   const digest = Uint8Array.from([9, 9, 9, 9, 0, 0, 0, 1, 0x80, 0, 0, 3]);

@@ -124,6 +124,28 @@ test("a replica's engines depend on the seed, the replica and the endpoint, and 
   assert.ok(steps / one.length > 0.85, "most windows follow the one that they followed");
 });
 
+test("a replica's delay, level and prefill are drawn as wide as the fit and another run leave them open, together", () => {
+  const engine = { ...CASE_ENGINE, queueDelay: { baseMicros: 1_000, perPromptTokenMicros: 2 } };
+  const between = { level: 0, delay: 0, prefill: 0, noise: 0, runs: 1 };
+  const spreadOf = (residuals: StepResiduals): number => {
+    const logs = Array.from({ length: 60 }, (_, r) => {
+      const { baseMicros, perPromptTokenMicros } = replicaEngines(engine, residuals, 1, r + 1, 1e6)(0).queueDelay;
+      assert.ok(Math.abs(perPromptTokenMicros - baseMicros / 500) < 1e-9 * baseMicros);
+      return Math.log(baseMicros / 1_000);
+    });
+    return Math.sqrt(logs.reduce((sum, log) => sum + log * log, 0) / logs.length);
+  };
+  const near = (residuals: StepResiduals, expected: number): void => {
+    const spread = spreadOf(residuals);
+    assert.ok(Math.abs(spread - expected) <= 0.2 * expected, `${spread}, not ${expected}`);
+  };
+  near(NONE, 0);
+  near({ ...NONE, delayError: 0.4 }, 0.4);
+  near({ ...NONE, betweenRuns: { ...between, delay: 0.3 } }, 0.3);
+  near({ ...NONE, delayError: 0.4, betweenRuns: { ...between, delay: 0.3 } }, 0.5);
+  near({ ...NONE, betweenRuns: { ...between, level: 0.3, prefill: 0.3 } }, 0);
+});
+
 test("an interval of one more draw holds it about as often as it claims", () => {
   const random = randomFor(4, 4);
   const draw = () => Math.exp(0.1 * Array.from({ length: 12 }, () => random.next() - 0.5).reduce((a, b) => a + b, 0));

@@ -76,6 +76,32 @@ test("a fault in a scorer is caught: at the first decision that it changes, with
   assert.notDeepEqual([...result.first.recorded.breakdown.totals], [...result.first.replayed.breakdown.totals]);
 });
 
+test("each part of a decision that a trace has is compared: one that was recorded otherwise is named", () => {
+  const header = headerOf({ gnomon: loadProfile("gnomon").spec }, "gnomon");
+  const items = recorded(header, drawTraffic(routerOf(header), 5, STEPS));
+  const at = items.findIndex((item) => item.kind === "record" && item.decision?.kind === "routed");
+  const item = items[at]!;
+  assert.ok(item.kind === "record" && item.decision?.kind === "routed");
+  const { decision } = item;
+  const forecast = { ttftMicros: 123, tpotMicros: 45 };
+  const changes: Record<string, object> = {
+    usedLedger: { usedLedger: !decision.usedLedger },
+    forecast: { forecast: { ...decision.forecast, ...forecast } },
+    hitTokens: { hitTokens: decision.hitTokens + 16 },
+    endpoint: { endpoint: `${decision.endpoint}-other` },
+    priority: { priority: (decision.priority ?? 0) + 1 },
+    reason: { reason: "another" },
+    attempt: { attempt: decision.attempt + 1 },
+    prefixSource: { prefixSource: "another" },
+  };
+  for (const [field, change] of Object.entries(changes)) {
+    const other = items.with(at, { ...item, decision: { ...decision, ...change } as typeof decision });
+    const result = replayOf(other);
+    assert.equal(result.differences, 1, field);
+    assert.match(result.first?.what ?? "", new RegExp(`^${field}: .* recorded, .* replayed$`));
+  }
+});
+
 test("after a gap decisions are counted as not comparable, and none as different", () => {
   const header = headerOf({ gnomon: loadProfile("gnomon").spec }, "gnomon");
   const items = recorded(header, drawTraffic(routerOf(header), 11, STEPS));

@@ -241,6 +241,48 @@ test("a canary goes on after its dwell, compares each step by itself, and ends a
   assert.equal(proposedStep(state, 1e12, quiet), undefined);
 });
 
+test("a canary's steps share the level, so that all of them together are wrong as rarely as one", () => {
+  const boundsOf = (stepPercents: readonly number[], level: number) => {
+    const judge = new Judge(options({ ...CANARY, stepPercents } as Design, { level }));
+    show(judge, CANARY, 12, { effectMicros: 20 * MILLI });
+    const { low, high } = judge.difference(1, "ttft", "mean");
+    assert.ok(high - low > 0 && Number.isFinite(high - low));
+    return [low, high];
+  };
+  assert.deepEqual(boundsOf([1, 5, 25, 50, 100], 0.05), boundsOf([100], 0.01));
+  const [[low, high], [lowAlone, highAlone]] = [boundsOf([1, 100], 0.05), boundsOf([100], 0.05)] as [
+    number[],
+    number[],
+  ];
+  assert.ok(low! < lowAlone! && high! > highAlone!);
+});
+
+test("a block counts as much as the difference of two means of so many requests is sure, not as its smaller arm", () => {
+  const judge = new Judge(options(POOLS, { windowSamplesMin: 1 }));
+  const times = (ttft: number) => ({ ttft, tpot: 1, e2e: ttft });
+  // Requests of both arms, and by how much the other arm is slower.
+  const windows: readonly (readonly [own: number, others: number, effect: number])[] = [
+    [18, 2, 100],
+    [10, 10, 40],
+    [3, 60, 10],
+  ];
+  for (const [window, [own, others, effect]] of windows.entries()) {
+    const [first] = windowOf(POOLS, window, { effectMicros: 0 });
+    const arms = [...Array.from({ length: others }, () => 0), ...Array.from({ length: own }, () => 1)];
+    ended(
+      judge,
+      arms.map((arm, i) => ({ ...first!, arm, slice: i, times: times(1_000 + arm * effect) })),
+    );
+    judge.advance((window + 1) * WINDOW_MICROS);
+  }
+  const [plain] = judge.estimates(1, "ttft", "mean");
+  const weights = windows.map(([own, others]) => (own * others) / (own + others));
+  const whole = weights.reduce((sum, weight) => sum + weight, 0);
+  const expected = windows.reduce((sum, [, , effect], i) => sum + (weights[i]! * effect) / whole, 0);
+  assert.equal(plain.count, 3);
+  assert.ok(Math.abs(plain.mean - expected) < 1e-9 * expected, `${plain.mean}, not ${expected}`);
+});
+
 test("a window is compared when its last answer is there, not before, and at the latest when that has had its time", () => {
   const judge = new Judge(options(SPLIT, { settleMicros: 2 * WINDOW_MICROS }));
   const [slow, ...others] = windowOf(SPLIT, 0, { effectMicros: 0 });

