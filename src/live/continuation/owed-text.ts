@@ -33,7 +33,7 @@ export class OwedText {
     if (across !== undefined) this.#text = this.#text.slice(0, across.at);
     else if (stop !== undefined && this.#text.endsWith(stop)) this.#text = this.#text.slice(0, -stop.length);
     const isLast = stop !== undefined || ended !== undefined;
-    const end = isLast ? this.#text.length : Math.max(0, this.#text.length - this.#heldBack);
+    const end = isLast ? this.#text.length : wholeUpTo(this.#text, Math.max(0, this.#text.length - this.#heldBack));
     const shown = this.#text.slice(0, end);
     this.#text = this.#text.slice(end);
     this.#owed = Math.max(0, this.#owed - end);
@@ -50,4 +50,10 @@ export class OwedText {
     }
     return first;
   }
+}
+
+/** The same place, or the one before it where it is in the middle of a character. */
+function wholeUpTo(text: string, end: number): number {
+  const isSplit = end > 0 && end < text.length && text.codePointAt(end - 1)! > 0xffff;
+  return isSplit ? end - 1 : end;
 }

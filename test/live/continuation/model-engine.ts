@@ -159,7 +159,11 @@ class Detokenizer {
   next(): string {
     const { stops, includesStop } = this.#asked;
     const holds = this.finish === undefined && !includesStop ? Math.max(1, ...stops.map((stop) => stop.length)) - 1 : 0;
-    const end = Math.max(this.#sent, this.#text.length - holds);
+    // In characters, as Python counts them.
+    const shown = Array.from(this.#text)
+      .slice(0, -holds || undefined)
+      .join("");
+    const end = Math.max(this.#sent, shown.length);
     const text = this.#text.slice(this.#sent, end);
     this.#sent = end;
     return text;

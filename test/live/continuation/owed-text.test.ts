@@ -22,3 +22,14 @@ test("one that lies in the next engine's text alone is that engine's to report",
   const reported = new OwedText("ab", ["xyz"]);
   assert.deepEqual(reported.add("cdxyz", { stop: "xyz" }), { text: "abcd", stop: "xyz" });
 });
+
+test("a character of two units is not shown in halves", () => {
+  const owed = new OwedText("", ["wxyz"]);
+  const shown = Array.from("a\u{1F600}b\u{1F600}cdefg").map((character) => owed.add(character, undefined).text);
+  shown.push(owed.add("", { stop: undefined }).text);
+  assert.ok(
+    shown.every((text) => text.isWellFormed()),
+    JSON.stringify(shown),
+  );
+  assert.equal(shown.join(""), "a\u{1F600}b\u{1F600}cdefg");
+});

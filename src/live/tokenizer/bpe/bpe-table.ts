@@ -39,7 +39,7 @@ const SECTIONS = ["byteIds", "mergeSlots", "mergeMade", "entrySlots", "entryByte
 
 /** "gnom", then the layout's version, bytes in all, bytes of the JSON, and a digest of what is behind the digest. */
 const MAGIC = 0x6d6f6e67;
-export const BPE_TABLE_VERSION = 1;
+export const BPE_TABLE_VERSION = 2;
 const HEAD_BYTES = 16;
 const DIGEST_BYTES = 32;
 const ALIGNMENT_BYTES = 16;
@@ -108,6 +108,7 @@ function layoutText(table: BpeTable, first: number): string {
 
 function digestOf(bytes: Uint8Array): Buffer {
   return createHash("sha256")
+    .update(bytes.subarray(0, HEAD_BYTES))
     .update(bytes.subarray(HEAD_BYTES + DIGEST_BYTES))
     .digest();
 }
