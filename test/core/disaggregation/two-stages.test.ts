@@ -304,3 +304,16 @@ test("conservation and determinism under drawn traffic with faults of every stag
   }
   assert.ok(shared > 300, `${shared} requests were shared`);
 });
+
+test("a prefill that fails of a request that is not there, or that has none, is stray and changes nothing", () => {
+  const made = fleet(["p0", "d0", "b0"]);
+  const before = made.strayInputs;
+  made.accept({ kind: "prefill-failed", at: 1, requestId: "nobody", fault: "connect" });
+  assert.equal(made.strayInputs, before + 1);
+  const alone = fleet(["b0"]);
+  assert.equal(ask(alone, "r").prefill, undefined);
+  const rows = alone.endpointRows(20);
+  alone.accept({ kind: "prefill-failed", at: 20, requestId: "r", fault: "connect" });
+  assert.equal(alone.strayInputs, before + 1);
+  assert.deepEqual(alone.endpointRows(20), rows);
+});

@@ -234,6 +234,26 @@ test("what each tenant asked for and got, in as many series as there may be", as
   assert.equal((await made.lines("gnomon_label_overflows_total"))[2], 'gnomon_label_overflows_total{label="tenant"} 2');
 });
 
+test("tokens that engines counted are counted by model, of which some were cached, and unknown ones not at all", async () => {
+  const made = new MetricsUnderTest();
+  made.join("a");
+  made.metrics.finished(summary());
+  made.metrics.finished(summary({ cachedTokens: undefined }));
+  made.metrics.finished(summary({ promptTokens: undefined, cachedTokens: undefined, outputTokens: undefined }));
+  for (const [family, expected] of [
+    ["prompt", 2000],
+    ["cached", 600],
+    ["output", 100],
+  ] as const) {
+    const lines = await made.lines(`gnomon_${family}_tokens_total`);
+    assert.deepEqual(
+      lines.map((line) => Number(line.split(" ").at(-1))).filter((count) => count > 0),
+      [expected],
+      family,
+    );
+  }
+});
+
 test("where an endpoint serves any model, a name counts once a request for it went well", async () => {
   const made = new MetricsUnderTest();
   made.join("a", []);

@@ -117,6 +117,11 @@ test("every result is taken or counted", async () => {
   const { all, report } = await readAll(results, trace);
   assert.equal(all.length, 5);
   assert.equal(report.records, report.accepted + report.refusedTotal);
+  assert.deepEqual([...report.adjusted.values()], []);
+  await writeFile(trace, `${BLIS_CSV_HEADER}${rowsOf(TRAFFIC)}`);
+  await writeFile(results, listOf(TRAFFIC.slice(2)));
+  const { report: fewer } = await readAll(results, trace);
+  assert.deepEqual([...fewer.adjusted], [[`request of ${trace} without a result`, 2]]);
   assert.deepEqual(Object.fromEntries(report.refused), {
     "request_id that was given already": 1,
     "not a JSON object": 1,

@@ -5,7 +5,7 @@ import type { Input } from "#core/input.ts";
 import { Replay, routerOf } from "#shadow/recorded/replay.ts";
 import { TraceDecoder } from "#trace/decoder.ts";
 import { TraceEncoder } from "#trace/encoder.ts";
-import type { TraceHeader, TraceItem } from "#trace/record.ts";
+import type { TraceHeader, TraceItem, TraceRecord } from "#trace/record.ts";
 import { capRecorded } from "#trace/transform/cap-recorded.ts";
 import { recordedTraffic } from "#trace/transform/recorded-traffic.ts";
 import { sliceRecorded } from "#trace/transform/slice-recorded.ts";
@@ -72,6 +72,47 @@ test("a slice from the beginning replays to the same decisions; another one is r
     assert.ok(middle[0]?.kind === "run" && middle[0].header.derived?.replayable === false);
     assert.equal(replayed(middle).decisions, 0);
     assert.ok(replayed(middle).unverifiable > 0);
+  }
+});
+
+test("where a slice left records out before a decision, a gap of as many stands there", async () => {
+  for (const seed of SEEDS) {
+    const items = traceOf(seed);
+    const range = { ...EVERYTHING, toRequest: 30 };
+    const sliced = await collected(sliceRecorded(streamed(items), range, new Tally()));
+    const gaps = sliced.flatMap((item) => (item.kind === "gap" ? [item.dropped] : []));
+    const lastDecision = items.findLastIndex(
+      (item) => sliced.includes(item) && item.kind === "record" && item.decision !== undefined,
+    );
+    const left = items.slice(1, lastDecision).filter((item) => !sliced.includes(item)).length;
+    assert.equal(
+      gaps.reduce((sum, dropped) => sum + dropped, 0),
+      left,
+      `seed ${seed}`,
+    );
+  }
+});
+
+test("a request that two endpoints had is of the one that answered it", async () => {
+  const decided = (requestId: string, endpoint: string) =>
+    ({ kind: "routed", requestId, endpoint }) as TraceRecord["decision"];
+  const record = (input: Input, decision?: TraceRecord["decision"]): TraceItem => ({ kind: "record", input, decision });
+  const [run] = traceOf(1);
+  const counts = { promptTokens: 20, cachedTokens: 0, outputTokens: 5 };
+  for (const [winner, expected] of [
+    ["first", "a"],
+    ["second", "b"],
+  ] as const) {
+    const items = [
+      run!,
+      record({ kind: "request-arrived", at: 1, request: request({ id: "r" }) }, decided("r", "a")),
+      record({ kind: "request-hedged", at: 2, requestId: "r" }, decided("r", "b")),
+      record({ kind: "hedge-settled", at: 3, requestId: "r", winner }),
+      record({ kind: "first-token", at: 4, requestId: "r" }),
+      record({ kind: "request-finished", at: 5, requestId: "r", outcome: "ok", ...counts }),
+    ];
+    const [one] = await collected(recordedTraffic(streamed(items), new Tally()));
+    assert.equal(one?.observed?.endpoint, expected);
   }
 });
 
