@@ -72,7 +72,7 @@ test("the gateway's administration loads one at all engines", async () => {
       millisMax: 5_000,
     };
     rig = await startRig([], { urls: emulators.map(({ url }) => url), administration });
-    const got = await post(rig.url, "/v1/load_lora_adapter", { lora_name: "fr", lora_path: "/x" });
+    const got = await post(rig.adminUrl, "/v1/load_lora_adapter", { lora_name: "fr", lora_path: "/x" });
     assert.equal(got.status, 200, await got.text());
     for (const { url } of emulators)
       assert.equal((await post(url, "/v1/chat/completions", { ...chat, model: "fr" })).status, 200);
