@@ -2,7 +2,7 @@
  * Calibration against recorded runs of the real vLLM: fitted on one run or its first part, tested on another or on the
  * rest, from what a gateway sees and nothing else. Prints what missed its bound, and fails then.
  *
- *     GNOMON_SHARED=folder npx node bench/calibrate.ts
+ *     BENCH_SHARED=folder npx node bench/calibrate.ts
  *
  * The folder (default ../shared) holds traces/vllm-cpu/{light,heavy} and traces/vllm-runs/*.
  */
@@ -18,7 +18,7 @@ import { type CpuRun, readCpuRun } from "./engine-vs-vllm/cpu-run.ts";
 import { judge } from "./engine-vs-vllm/errors.ts";
 import { type GpuRun, readGpuRun } from "./engine-vs-vllm/gpu-run.ts";
 
-const traces = join(process.env["GNOMON_SHARED"] ?? "../shared", "traces");
+const traces = join(process.env["BENCH_SHARED"] ?? "../shared", "traces");
 /** Bounds of the mean error of TTFT, TPOT and E2E. */
 const BOUNDS = { ttftMicros: 0.15, tpotMicros: 0.05, e2eMicros: 0.1 } as const;
 /** KV blocks of a run that did not record them: enough for its batch, which never preempted. */
@@ -30,7 +30,7 @@ if (existsSync(cpu)) {
   const [light, heavy] = runs.map(cpuEvidence);
   across("light", light!, "heavy", heavy!, runs[1]!.engine);
   across("heavy", heavy!, "light", light!, runs[0]!.engine);
-} else console.log(`no runs at ${cpu}: set GNOMON_SHARED to the folder that holds traces/vllm-cpu`);
+} else console.log(`no runs at ${cpu}: set BENCH_SHARED to the folder that holds traces/vllm-cpu`);
 
 const gpu = join(traces, "vllm-runs");
 if (existsSync(gpu)) {
@@ -49,7 +49,7 @@ if (existsSync(gpu)) {
       errors(`${name}, second half`, calibration.heldOut);
     });
   }
-} else console.log(`no runs at ${gpu}: set GNOMON_SHARED to the folder that holds traces/vllm-runs`);
+} else console.log(`no runs at ${gpu}: set BENCH_SHARED to the folder that holds traces/vllm-runs`);
 
 function across(name: string, fitted: Evidence, otherName: string, other: Evidence, sizes: EngineConfig): void {
   attempt(name, () => {

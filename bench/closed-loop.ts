@@ -2,7 +2,7 @@
  * Predicted against measured: each profile runs live, over sockets, before a fresh fleet of emulated engines; then the
  * engine is fitted to one of the recorded traces and what-if predicts from that trace alone what the others would measure.
  *
- *     GNOMON_TRACES=<folder> npx node bench/closed-loop.ts [--workload mooncake|weka] [--load moderate|high]
+ *     BENCH_TRACES=<folder> npx node bench/closed-loop.ts [--workload mooncake|weka] [--load moderate|high]
  *         [--profiles a,b] [--calibrate-on gnomon] [--requests n] [--time-scale 1] [--seed 1] [--port 19400]
  *         [--replicas 10] [--out folder] [--reuse]
  *
@@ -45,9 +45,9 @@ const { values: flags } = parseArgs({
     reuse: { type: "boolean", default: false },
   },
 });
-const traces = process.env["GNOMON_TRACES"] ?? "../shared/traces";
+const traces = process.env["BENCH_TRACES"] ?? "../shared/traces";
 if (!existsSync(traces)) {
-  console.error(`bench: no traces in ${traces}; set GNOMON_TRACES to a folder with mooncake/ and weka/`);
+  console.error(`bench: no traces in ${traces}; set BENCH_TRACES to a folder with mooncake/ and weka/`);
   process.exit(2);
 }
 const calibrateOn = flags["calibrate-on"];

@@ -2,7 +2,7 @@
  * The four contrasts that B3's policies were made for, in one table: what cache awareness, session affinity, gated affinity
  * and the mass of long sessions each are worth to LMetric.
  *
- *     GNOMON_TRACES=<folder> npx node bench/contrasts.ts [--workload mooncake|weka|lmcache] [--load moderate|high]
+ *     BENCH_TRACES=<folder> npx node bench/contrasts.ts [--workload mooncake|weka|lmcache] [--load moderate|high]
  *         [--requests 3000] [--turns 8] [--engines 8] [--seed 42]
  *
  * Cluster and traces are those of `profiles`; gauges are read every second, which these policies do not look at. Every
@@ -46,8 +46,8 @@ const study: Study = {
   fleet: "even",
   scrapeMicros: MICROS_PER_SECOND,
 };
-const traces = process.env["GNOMON_TRACES"] ?? "../shared/traces";
-if (!existsSync(traces)) throw new Error(`no traces in ${traces}; set GNOMON_TRACES to their folder`);
+const traces = process.env["BENCH_TRACES"] ?? "../shared/traces";
+if (!existsSync(traces)) throw new Error(`no traces in ${traces}; set BENCH_TRACES to their folder`);
 
 const whole = await caseWorkload(one, study, traces);
 const capped = await capOf(whole);

@@ -6,7 +6,7 @@
  *         [--batch-tokens-max N] [FOLDER ...]
  *
  * Folders: further traces of one engine, as `gnomon serve --record` wrote them; the flags state what they do not.
- * The given runs are those of GNOMON_SHARED (default ../shared).
+ * The given runs are those of BENCH_SHARED (default ../shared).
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -24,7 +24,7 @@ const { values, positionals } = parseArgs({
   },
   allowPositionals: true,
 });
-const traces = join(process.env["GNOMON_SHARED"] ?? "../shared", "traces");
+const traces = join(process.env["BENCH_SHARED"] ?? "../shared", "traces");
 const seeds = Number(values.seeds);
 const given = (name: "block-tokens" | "sequences-max" | "batch-tokens-max") =>
   values[name] === undefined ? undefined : Number(values[name]);

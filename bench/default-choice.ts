@@ -2,7 +2,7 @@
  * Which policy is the default: candidates on the choosing half of many cases, by the rule in bench/README.md, and the one
  * in force on the held-out half beside the best of all others in each column.
  *
- *     GNOMON_TRACES=FOLDER npx node bench/default-choice.ts [--half choosing|held-out] [--requests 700] [--seeds 0,1]
+ *     BENCH_TRACES=FOLDER npx node bench/default-choice.ts [--half choosing|held-out] [--requests 700] [--seeds 0,1]
  *         [--cases "n;m"] [--policies "a;b"] [--default gnomon] [--results FILE] [--shard 1/2] [--tables]
  *
  * FOLDER holds mooncake/conversation_trace.jsonl, azure/AzureLLMInferenceTrace_code.csv, weka/*.json and weka-more/*.json.
@@ -38,7 +38,7 @@ if (half === undefined) {
   process.stderr.write(`default-choice: --half: expected one of ${HALVES.join(", ")}, got ${flags.half}\n`);
   process.exit(2);
 }
-const traces = process.env["GNOMON_TRACES"] ?? "../shared/traces";
+const traces = process.env["BENCH_TRACES"] ?? "../shared/traces";
 const seeds = flags.seeds.split(",").map(Number);
 const asked = flags.policies?.split(";") ?? [...(half === "choosing" ? CANDIDATES : [flags.default]), ...OTHERS];
 const cases = CHOICE_CASES.filter(({ name }) => flags.cases === undefined || flags.cases.split(";").includes(name));

@@ -2,7 +2,7 @@
  * The default and its rivals on held-out cases, over sockets: each policy in a gateway of its own before emulated engines
  * in processes, the same requests, and beside each figure what the simulator predicts of that cell.
  *
- *     GNOMON_TRACES=FOLDER npx node bench/default-live.ts [--cases "n;m"] [--policies "a;b"] [--seeds 0,1,2]
+ *     BENCH_TRACES=FOLDER npx node bench/default-live.ts [--cases "n;m"] [--policies "a;b"] [--seeds 0,1,2]
  *         [--requests N] [--seconds 210] [--results default-live.jsonl] [--tables]
  *
  * FOLDER is that of bench/default-choice.ts, with azure/AzureLLMInferenceTrace_conv.csv of Azure's public dataset where the
@@ -36,7 +36,7 @@ const { values: flags } = parseArgs({
     tables: { type: "boolean", default: false },
   },
 });
-const traces = process.env["GNOMON_TRACES"] ?? "../shared/traces";
+const traces = process.env["BENCH_TRACES"] ?? "../shared/traces";
 const seeds = flags.seeds.split(",").map(Number);
 const policies = flags.policies?.split(";") ?? LIVE_POLICIES;
 const asked = flags.cases?.split(";");

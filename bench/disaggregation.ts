@@ -3,7 +3,7 @@
  * over sockets, before the same emulated engines, once under each profile; and what `what-if` predicts of both from the
  * colocated run's trace alone.
  *
- *     GNOMON_TRACES=FOLDER npx node bench/disaggregation.ts [--load moderate|high] [--requests 1200] [--prefill 5]
+ *     BENCH_TRACES=FOLDER npx node bench/disaggregation.ts [--load moderate|high] [--requests 1200] [--prefill 5]
  *         [--engines 8] [--colocated gnomon] [--shared gnomon-pd] [--out FOLDER] [--reuse] [--time-scale 1]
  *         [--replicas 20]
  *
@@ -47,10 +47,10 @@ const { values: flags } = parseArgs({
     reuse: { type: "boolean", default: false },
   },
 });
-const traces = process.env["GNOMON_TRACES"] ?? "../shared/traces";
+const traces = process.env["BENCH_TRACES"] ?? "../shared/traces";
 const chosen = CASES.find(({ workload, load }) => workload === "mooncake" && load === flags.load);
 if (chosen === undefined || !existsSync(join(traces, chosen.path))) {
-  console.error(`bench: no load ${flags.load}, or no mooncake/conversation_trace.jsonl in ${traces} (GNOMON_TRACES)`);
+  console.error(`bench: no load ${flags.load}, or no mooncake/conversation_trace.jsonl in ${traces} (BENCH_TRACES)`);
   process.exit(2);
 }
 const [engines, prefill, port] = [Number(flags.engines), Number(flags.prefill), Number(flags.port)];

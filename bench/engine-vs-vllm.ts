@@ -6,7 +6,7 @@
  * A folder with iterations.csv is a run with every step of the engine (traces/vllm-cpu), one with kernels and
  * workload.jsonl a run with measured kernels (traces/vllm-runs). The engines' settings are read from meta.json. Of runs
  * with steps each drives the scheduler alone, and the first one's fit predicts the others. Without folders: all runs of
- * both kinds under GNOMON_SHARED (default ../shared).
+ * both kinds under BENCH_SHARED (default ../shared).
  */
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -19,9 +19,9 @@ import { testCoefficients, testKernels } from "./engine-vs-vllm/gpu-tests.ts";
 const GIVEN = ["vllm-cpu/light", "vllm-cpu/heavy", "vllm-runs/RTX4090_Llama-3.1-8B", "vllm-runs/RTXPRO6000_Qwen3-32B"];
 
 function main(args: readonly string[]): void {
-  const traces = join(process.env["GNOMON_SHARED"] ?? "../shared", "traces");
+  const traces = join(process.env["BENCH_SHARED"] ?? "../shared", "traces");
   const folders = args.length > 0 ? args : GIVEN.map((name) => join(traces, name)).filter((path) => existsSync(path));
-  if (folders.length === 0) console.log(`no runs at ${traces}: set GNOMON_SHARED, or name folders`);
+  if (folders.length === 0) console.log(`no runs at ${traces}: set BENCH_SHARED, or name folders`);
   const withSteps: [string, CpuRun][] = [];
   const withKernels: string[] = [];
   for (const folder of folders) {

@@ -7,9 +7,9 @@
  *         [--case mooncake-moderate,...] [--requests 1500] [--fleet even|mixed] [--time-scale 0.5] [--out FOLDER]
  *         [--engine-command COMMAND] [--engines 2] [--rate-scale 1] [--engine-file NAME]
  *
- * recorded: runs of real vLLM under GNOMON_SHARED (default ../shared), on GPUs and on a CPU, as a gateway in front of
+ * recorded: runs of real vLLM under BENCH_SHARED (default ../shared), on GPUs and on a CPU, as a gateway in front of
  * them would have seen them; once with nothing known of the engine, once with the step times of its engine file. virtual:
- * simulated H100 engines under profile gnomon-predicted, on the traces of GNOMON_TRACES (default ../shared/traces). live:
+ * simulated H100 engines under profile gnomon-predicted, on the traces of BENCH_TRACES (default ../shared/traces). live:
  * eight emulated ones over sockets; --time-scale 0.5 makes them and the requests half as fast, --out keeps the trace.
  * engines: real ones, started for it: COMMAND is called with a port for each and becomes an engine there, such as a script
  * around `vllm serve`; part of Mooncake's conversations in small. --engine-file adds what is expected where the step times
@@ -55,8 +55,8 @@ const RECORDED = [
   ["vllm-cpu/light", "vllm-cpu-tiny"],
   ["vllm-cpu/heavy", "vllm-cpu-tiny"],
 ] as const;
-const shared = join(process.env["GNOMON_SHARED"] ?? "../shared", "traces");
-const traces = process.env["GNOMON_TRACES"] ?? "../shared/traces";
+const shared = join(process.env["BENCH_SHARED"] ?? "../shared", "traces");
+const traces = process.env["BENCH_TRACES"] ?? "../shared/traces";
 const [seed, fit, requests] = [Number(flags.seed), Number(flags.fit), Number(flags.requests)];
 const cases = flags.case.split(",");
 const wanted = new Set(flags.trace === "" ? flags.source.split(",") : []);
@@ -79,7 +79,7 @@ function recorded(): void {
   for (const [name, engineFile] of RECORDED) {
     const folder = join(shared, name);
     if (!existsSync(folder)) {
-      process.stderr.write(`forecast: no ${folder}; set GNOMON_SHARED\n`);
+      process.stderr.write(`forecast: no ${folder}; set BENCH_SHARED\n`);
       continue;
     }
     const inputs = readRecordedInputs(folder);

@@ -4,7 +4,7 @@
  * engine fitted to it, what the loss would have done (`--lose`). Printed beside each other: what clients met, requests
  * that were retried, and answers that were cut.
  *
- *     GNOMON_TRACES=<folder> npx node bench/lost-engine.ts [--profiles gnomon,least-loaded] [--requests 1200]
+ *     BENCH_TRACES=<folder> npx node bench/lost-engine.ts [--profiles gnomon,least-loaded] [--requests 1200]
  *         [--rate-scale 6] [--after-seconds 15] [--for-seconds 20] [--seed 1] [--port 19500] [--replicas 10]
  *
  * The folder holds mooncake/conversation_trace.jsonl. Two minutes a profile. "Undisturbed" shows how far the model is off
@@ -45,7 +45,7 @@ const { values: flags } = parseArgs({
   },
 });
 const HEAD = ["", "TTFT ms mean", "p99", "TPOT ms mean", "E2E ms mean", "p99", "retries", "cut answers"];
-const traces = process.env["GNOMON_TRACES"] ?? "../shared/traces";
+const traces = process.env["BENCH_TRACES"] ?? "../shared/traces";
 const base = CASES[0]!;
 const one = {
   ...base,
@@ -55,7 +55,7 @@ const one = {
 };
 const port = Number(flags.port);
 if (!existsSync(join(traces, one.path))) {
-  console.error(`bench: no ${one.path} in ${traces}; set GNOMON_TRACES to a folder that has it`);
+  console.error(`bench: no ${one.path} in ${traces}; set BENCH_TRACES to a folder that has it`);
   process.exit(2);
 }
 const folder = mkdtempSync(join(tmpdir(), "gnomon-lost-engine-"));

@@ -70,14 +70,13 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   simulate: { about: "the whole simulator: up to a million requests, peak memory", onDemand: true },
   "simulate-command": { about: "the same prompts from the command line: CPU of all threads, memory", onDemand: true },
   queueing: { about: "the simulator's mean wait against theory", onDemand: true },
-  profiles: { about: "every routing profile on recorded workloads, simulated (needs GNOMON_TRACES)", onDemand: true },
+  profiles: { about: "every routing profile on recorded workloads, simulated (needs BENCH_TRACES)", onDemand: true },
   "default-choice": {
-    about:
-      "candidates for the default by a rule, on choosing halves of many cases, then held out (needs GNOMON_TRACES)",
+    about: "candidates for the default by a rule, on choosing halves of many cases, then held out (needs BENCH_TRACES)",
     onDemand: true,
   },
   "default-live": {
-    about: "the default and its rivals on held-out cases over sockets, beside the simulator (needs GNOMON_TRACES)",
+    about: "the default and its rivals on held-out cases over sockets, beside the simulator (needs BENCH_TRACES)",
     onDemand: true,
   },
   forecast: {
@@ -85,7 +84,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     onDemand: true,
   },
   "closed-loop": {
-    about: "live runs and what-if's prediction of them (needs GNOMON_TRACES); minutes a profile",
+    about: "live runs and what-if's prediction of them (needs BENCH_TRACES); minutes a profile",
     onDemand: true,
   },
   rollout: {
@@ -93,7 +92,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     onDemand: true,
   },
   contrasts: {
-    about: "B3's policies against one another, the capped one among them (needs GNOMON_TRACES)",
+    about: "B3's policies against one another, the capped one among them (needs BENCH_TRACES)",
     onDemand: true,
   },
   tenants: { about: "VTC and its variants where one tenant asks for most, simulated", onDemand: true },
@@ -103,7 +102,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   "perf-gate": { about: "CPU time of this commit beside its parent's, paired; ends with 1 above 20 %", onDemand: true },
   studies: { about: "what the weight of affinity, eviction and old gauges do to a fleet, simulated", onDemand: true },
-  "engine-vs-vllm": { about: "the engine model against recorded vLLM runs (needs GNOMON_SHARED)", onDemand: true },
+  "engine-vs-vllm": { about: "the engine model against recorded vLLM runs (needs BENCH_SHARED)", onDemand: true },
   "shadow-cost": { about: "the gateway with its shadow at work and without, paired; takes 10 minutes", onDemand: true },
   coverage: {
     about: "how often prediction intervals hold what happens, on drawn engines and recorded runs",
@@ -115,11 +114,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   "tune-live": {
     about:
-      "what tune predicts of the half of a trace that it did not search, beside a live rollout (needs GNOMON_TRACES)",
+      "what tune predicts of the half of a trace that it did not search, beside a live rollout (needs BENCH_TRACES)",
     onDemand: true,
   },
   "tune-no-gain": {
-    about: "what tune answers where nothing is to be gained (needs GNOMON_TRACES)",
+    about: "what tune answers where nothing is to be gained (needs BENCH_TRACES)",
     onDemand: true,
   },
   autopilot: {
@@ -142,7 +141,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "the gateway with its status page open in a browser and closed; takes 3 minutes",
     onDemand: true,
   },
-  calibrate: { about: "fitted engines against recorded vLLM runs (needs GNOMON_SHARED)", onDemand: true },
+  calibrate: { about: "fitted engines against recorded vLLM runs (needs BENCH_SHARED)", onDemand: true },
 };
 
 async function main(names: readonly string[], settings: readonly string[], listing: boolean): Promise<number> {

@@ -2,7 +2,7 @@
  * Every routing profile on recorded and generated workloads, over simulated engines in virtual time: what it does to
  * cache hits, latency and balance. Prints a Markdown table per workload and load, best mean E2E first.
  *
- *     GNOMON_TRACES=<folder> npx node bench/profiles.ts [--workload mooncake|weka|azure|lmcache|chatbot|documents]
+ *     BENCH_TRACES=<folder> npx node bench/profiles.ts [--workload mooncake|weka|azure|lmcache|chatbot|documents]
  *         [--load moderate|high] [--half all|first|second] [--profiles a,b,path.yaml] [--requests n] [--engines n]
  *         [--fleet even|mixed] [--signals own|<milliseconds>] [--seed n] [--json]
  *
@@ -48,12 +48,11 @@ const study: Study = {
 };
 const workload = flags.workload === undefined ? undefined : oneOf("workload", flags.workload, WORKLOADS);
 const load = flags.load === undefined ? undefined : oneOf("load", flags.load, LOADS);
-const traces = process.env["GNOMON_TRACES"] ?? "../shared/traces";
+const traces = process.env["BENCH_TRACES"] ?? "../shared/traces";
 const profiles = (flags.profiles?.split(",") ?? profileNames()).map(loadProfile);
 for (const one of CASES) {
   if ((workload === undefined || workload === one.workload) && (load === undefined || load === one.load)) {
-    if (one.halves !== "draws" && !existsSync(traces))
-      fail(`no traces in ${traces}; set GNOMON_TRACES to their folder`);
+    if (one.halves !== "draws" && !existsSync(traces)) fail(`no traces in ${traces}; set BENCH_TRACES to their folder`);
     await report(one);
   }
 }

@@ -5,7 +5,7 @@
  *     npx node bench/rollout.ts [--part aa|aa-trace|ab|bias|live|harm] [--runs N] [--seconds N] [--design NAME] [--case NAME]
  *         [--control PROFILE] [--other PROFILE]
  *
- * --design leaves out the designs whose names do not begin with it. aa-trace and bias need GNOMON_TRACES, a folder with
+ * --design leaves out the designs whose names do not begin with it. aa-trace and bias need BENCH_TRACES, a folder with
  * mooncake/conversation_trace.jsonl and weka/*.json; bias goes through mooncake-moderate, mooncake-high, weka-light and
  * weka-moderate, or the one case that is named. live runs rollouts over sockets, each for a minute or two, keeps them
  * in --out and reports them; --case then names some of its runs, or all that are there: "report". --port is the
@@ -43,7 +43,7 @@ const WINDOW_SECONDS = 6;
 
 const [runs, seconds] = [values.runs, values.seconds].map((text) => (text === undefined ? undefined : Number(text)));
 const { design } = values;
-const traces = process.env["GNOMON_TRACES"] ?? "../shared/traces";
+const traces = process.env["BENCH_TRACES"] ?? "../shared/traces";
 /** Of the trace's requests on four engines. */
 const TRACE_REQUESTS = 2_000;
 const TRACE_WINDOW_SECONDS = 30;

@@ -2,7 +2,7 @@
  * What sharing between gateways is worth: several routers in front of one simulated fleet, in virtual time, on recorded
  * traffic. Each knows what the others did after a lag, or never. Prints a Markdown table per workload and load.
  *
- *     GNOMON_TRACES=<folder> npx node bench/sharing.ts [--workload mooncake|weka] [--load moderate|high]
+ *     BENCH_TRACES=<folder> npx node bench/sharing.ts [--workload mooncake|weka] [--load moderate|high]
  *         [--routers 1,2,4,8] [--lags 0,10,100,1000,none] [--spread round-robin|session] [--profile gnomon]
  *         [--requests n] [--engines n] [--seed n]
  *
@@ -33,7 +33,7 @@ const { values: flags } = parseArgs({
     seed: { type: "string", default: "42" },
   },
 });
-const traces = process.env["GNOMON_TRACES"] ?? "../shared/traces";
+const traces = process.env["BENCH_TRACES"] ?? "../shared/traces";
 const profile = loadProfile(flags.profile);
 const study: Study = {
   seed: number("seed", flags.seed),
@@ -48,7 +48,7 @@ const workloads = flags.workload === undefined ? ["mooncake", "weka"] : [flags.w
 const loads = flags.load === undefined ? LOADS : LOADS.filter((load) => load === flags.load);
 const counts = flags.routers.split(",").map((text) => number("routers", text));
 const lags = flags.lags.split(",");
-if (!existsSync(traces)) fail(`no traces in ${traces}; set GNOMON_TRACES to their folder`);
+if (!existsSync(traces)) fail(`no traces in ${traces}; set BENCH_TRACES to their folder`);
 for (const one of CASES) if (workloads.includes(one.workload) && loads.includes(one.load)) await report(one);
 
 async function report(one: Case): Promise<void> {

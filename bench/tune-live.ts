@@ -3,7 +3,7 @@
  * engines: what tune predicts of the held-out half beside what the rollout that it wrote measures there, or, with --measure
  * fleets, beside two whole fleets that get the same requests at the same time, one by either profile.
  *
- *     GNOMON_TRACES=<folder> npx node bench/tune-live.ts [--case mooncake|weka] [--load moderate|high] [--measure rollout|fleets]
+ *     BENCH_TRACES=<folder> npx node bench/tune-live.ts [--case mooncake|weka] [--load moderate|high] [--measure rollout|fleets]
  *         [--in-force llm-d] [--slower 2] [--requests N] [--trials 45] [--windows seconds] [--out folder] [--port 19900]
  *
  * The folder has mooncake/conversation_trace.jsonl and weka/*.json; half of WEKA's sessions are searched and the others
@@ -47,7 +47,7 @@ const slower = Number(flags.slower);
 const inForce = flags["in-force"];
 const folder = flags.out ?? mkdtempSync(join(tmpdir(), "gnomon-tune-live-"));
 mkdirSync(folder, { recursive: true });
-const traces = process.env["GNOMON_TRACES"] ?? "../shared/traces";
+const traces = process.env["BENCH_TRACES"] ?? "../shared/traces";
 const since = performance.now();
 
 const traffic = await liveTraffic(workload, load, {

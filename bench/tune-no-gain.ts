@@ -3,7 +3,7 @@
  * a policy in force that tune itself found. What it answers for each, on windows of the trace; where it calls a policy better
  * all the same, what that policy gains on the window after, which neither the search nor the judge saw.
  *
- *     GNOMON_TRACES=<folder> npx node bench/tune-no-gain.ts [--cases "n;m"] [--windows 3] [--requests 1500] [--trials 30]
+ *     BENCH_TRACES=<folder> npx node bench/tune-no-gain.ts [--cases "n;m"] [--windows 3] [--requests 1500] [--trials 30]
  *
  * The folder has mooncake/conversation_trace.jsonl, azure/AzureLLMInferenceTrace_code.csv and weka/*.json. Trials and not
  * time bound the search, so that it is the same on any machine. Ends with exit code 1 where something that was called
@@ -70,7 +70,7 @@ const { values: flags } = parseArgs({
   },
 });
 const [windows, requestsMax] = [Number(flags.windows), Number(flags.requests)];
-const traces = process.env["GNOMON_TRACES"] ?? "../shared/traces";
+const traces = process.env["BENCH_TRACES"] ?? "../shared/traces";
 const folder = mkdtempSync(join(tmpdir(), "gnomon-tune-no-gain-"));
 const cases = CASES.filter(({ name }) => flags.cases === undefined || flags.cases.split(";").includes(name));
 try {

@@ -37,7 +37,7 @@ let seeds = 0;
 const found: string[] = [];
 do {
   const seed = Math.floor(Math.random() * SEEDS);
-  const how = { environment: { GNOMON_PROPERTY_SEED: String(seed) }, isQuiet: true };
+  const how = { environment: { TEST_PROPERTY_SEED: String(seed) }, isQuiet: true };
   const outcomes = await runAll(testProcesses(files), AT_ONCE, how);
   for (const failed of outcomes.filter((outcome) => failuresOf(outcome) !== "")) {
     // Alone, each: which of them it was, and whether it was only short of time beside others.
@@ -46,7 +46,7 @@ do {
     if (failing.length === 0)
       process.stdout.write(`seed ${seed}: passed when run again alone: ${failed.name}\n${failuresOf(failed)}`);
     for (const outcome of failing) {
-      const command = `GNOMON_PROPERTY_SEED=${seed} npm test ${outcome.name}`;
+      const command = `TEST_PROPERTY_SEED=${seed} npm test ${outcome.name}`;
       found.push(command);
       process.stdout.write(`\n${failuresOf(outcome)}\nreproduced by: ${command}\n`);
       // It has been found; the others are tried on.

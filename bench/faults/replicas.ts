@@ -20,7 +20,7 @@ export async function replicasPart(seed: number): Promise<Row[]> {
     await run("gateways that share over Redis (bench/replicas.ts)", ["bench/replicas.ts"], {}),
     ...(await quotaRows(seed)),
     await run("a cluster of three, and a failover of Sentinels", ["--test", "test/live/share/redis-places.test.ts"], {
-      GNOMON_FAULTS: "1",
+      TEST_FAULTS: "1",
     }),
   ];
 }

@@ -164,7 +164,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const adminServer = newServer(admin, context, options);
   for (const each of [server, adminServer]) {
     context.openFiles.guard(each);
-    watchUnread(each, context.unread, limits.sweepMillis);
+    watchUnread(each, context.unread);
     context.connections.follow(each);
   }
   return {

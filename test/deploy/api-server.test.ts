@@ -10,7 +10,7 @@ import { CLUSTER_FOLDER, RealCluster } from "../live/discovery/real-cluster.ts";
 const FOLDER = resolve(import.meta.dirname, "../../k8s");
 const OVERLAYS = ["base", ...globSync("overlays/*", { cwd: FOLDER })].sort();
 /** Folder with the definitions of Gateway API, its inference extension and the Prometheus operator. */
-const DEFINITIONS = process.env["GNOMON_CRDS"] ?? "";
+const DEFINITIONS = process.env["TEST_CRDS"] ?? "";
 /** Kinds of others, whose definitions a bare cluster does not have. */
 const FOREIGN = new Set(["ServiceMonitor", "HTTPRoute", "InferencePool"]);
 
@@ -37,7 +37,7 @@ test("every configuration of the manifests is one that the gateway takes", () =>
   for (const file of files) loadConfig({ file: join(FOLDER, file), environment: {}, overrides: [] });
 });
 
-const skip = CLUSTER_FOLDER === "" ? "GNOMON_KUBE names no folder with a control plane" : false;
+const skip = CLUSTER_FOLDER === "" ? "TEST_KUBE names no folder with a control plane" : false;
 
 test(
   "a real API server takes every manifest strictly, and every pod where Pod Security is restricted",

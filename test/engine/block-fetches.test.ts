@@ -8,8 +8,8 @@ import { randomFor } from "#core/random.ts";
 import { chronicle, randomWorkload, type Workload } from "./random-workload.ts";
 import { drawnSeeds } from "../drawn-seeds.ts";
 
-/** GNOMON_SEEDS runs more of them. */
-const SEEDS = Number(process.env["GNOMON_SEEDS"] ?? 600);
+/** TEST_SEEDS runs more of them. */
+const SEEDS = Number(process.env["TEST_SEEDS"] ?? 600);
 
 /**
  * A random workload of which some requests are fetched from elsewhere, some of those in vain, and some hold their

@@ -5,8 +5,8 @@ import type { StepTimeSpec } from "#engine/step-time/step-time.ts";
 import { chronicle, randomWorkload, type Workload } from "./random-workload.ts";
 import { drawnSeeds } from "../drawn-seeds.ts";
 
-/** GNOMON_SEEDS runs more of them. */
-const SEEDS = Number(process.env["GNOMON_SEEDS"] ?? 2500);
+/** TEST_SEEDS runs more of them. */
+const SEEDS = Number(process.env["TEST_SEEDS"] ?? 2500);
 
 test("steps advanced together give what single steps give, to the microsecond", () => {
   let preemptions = 0;

@@ -14,8 +14,8 @@ import { LONE_TRIES_MAX } from "#engine/scheduler.ts";
 import { type Act, randomWorkload, type Workload } from "./random-workload.ts";
 import { drawnSeeds } from "../drawn-seeds.ts";
 
-/** GNOMON_SEEDS runs more of them. */
-const SEEDS = Number(process.env["GNOMON_SEEDS"] ?? 2500);
+/** TEST_SEEDS runs more of them. */
+const SEEDS = Number(process.env["TEST_SEEDS"] ?? 2500);
 
 const SEMANTICS: readonly Partial<EngineSemantics>[] = [
   {},

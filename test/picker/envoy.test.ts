@@ -14,8 +14,8 @@ import { startAs } from "../emulator/captures.ts";
 import { until } from "../live/discovery/fleet-under-test.ts";
 import { NEVER_OPEN, type Rig, startRig } from "../live/gateway/rig.ts";
 
-const ENVOY = process.env["GNOMON_ENVOY"] ?? "";
-const skip = ENVOY === "" ? "GNOMON_ENVOY names no binary of Envoy" : false;
+const ENVOY = process.env["TEST_ENVOY"] ?? "";
+const skip = ENVOY === "" ? "TEST_ENVOY names no binary of Envoy" : false;
 const CONFIG = join(import.meta.dirname, "../../deploy/envoy.yaml");
 const HI = [{ role: "user", content: "hi there" }] as const;
 

@@ -20,7 +20,7 @@ test("one seed gives the same bytes, again and in other threads", async () => {
 });
 
 /** The nightly form (.ci/nightly) has 100. */
-const RUNS = Number(process.env["GNOMON_DETERMINISM_RUNS"] ?? 5);
+const RUNS = Number(process.env["TEST_DETERMINISM_RUNS"] ?? 5);
 
 test(`${RUNS} runs of one seed give the same bytes, with an autoscaler and without`, () => {
   const scaling: ScalingOptions = {

@@ -10,7 +10,7 @@ import { drawnSeed } from "../../drawn-seeds.ts";
 
 const SEED = drawnSeed(77);
 /** Decisions and ends of a policy's traffic. */
-const STEPS = Number(process.env["GNOMON_ORACLE_STATES"] ?? 6_000);
+const STEPS = Number(process.env["TEST_ORACLE_STATES"] ?? 6_000);
 const BLOCK_TOKENS = 16;
 
 /** The per-instance state that the B3 policies share, kept on its own. */

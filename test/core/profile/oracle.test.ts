@@ -20,7 +20,7 @@ import {
 import { drawnSeed } from "../../drawn-seeds.ts";
 
 /** States per policy. 100,000 take about two seconds each. */
-const STATES = Number(process.env["GNOMON_ORACLE_STATES"] ?? 10_000);
+const STATES = Number(process.env["TEST_ORACLE_STATES"] ?? 10_000);
 const SEED = drawnSeed(20_261);
 const BLOCK_TOKENS = 16;
 const BLOCKS = 24;

@@ -7,7 +7,7 @@ import { SourceBoard } from "#live/discovery/source-board.ts";
 import type { Target } from "#live/discovery/target.ts";
 import { CLUSTER_FOLDER, RealCluster } from "./real-cluster.ts";
 
-const skip = CLUSTER_FOLDER === "" ? "GNOMON_KUBE names no folder with a control plane" : false;
+const skip = CLUSTER_FOLDER === "" ? "TEST_KUBE names no folder with a control plane" : false;
 const RBAC = join(import.meta.dirname, "../../../k8s/base/rbac.yaml");
 const BOTH = (n: number): string[] => [`10.77.1.${n}`, `fd77::${n}`];
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node";
 
 /** Folder with up.sh and bin/kubectl of a control plane that can be started without a container engine. */
-export const CLUSTER_FOLDER = process.env["GNOMON_KUBE"] ?? "";
+export const CLUSTER_FOLDER = process.env["TEST_KUBE"] ?? "";
 
 const UP = join(CLUSTER_FOLDER, "up.sh");
 const PORT = "23643";

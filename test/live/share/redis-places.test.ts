@@ -12,8 +12,8 @@ import { freePort, type OwnRedis, ownRedis } from "./redis-server.ts";
 const NOWHERE: RedisPlace = { cluster: [], sentinels: [], sentinelName: "fleet", tls: false, timeoutMillis: 300 };
 const WITHOUT = "no redis-server in PATH";
 /** They take seconds: servers that elect one another wait for each other. */
-const isAsked = process.env["GNOMON_FAULTS"] !== undefined;
-const options = { skip: isAsked ? false : "slow: asked for by GNOMON_FAULTS=1" };
+const isAsked = process.env["TEST_FAULTS"] !== undefined;
+const options = { skip: isAsked ? false : "slow: asked for by TEST_FAULTS=1" };
 
 function pair(t: TestContext, place: RedisPlace): [Replica, Replica] {
   const of = (name: string): Replica => {
