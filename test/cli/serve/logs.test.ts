@@ -40,7 +40,9 @@ test("where stdout is no terminal all is JSON: ready, each request, joins, drain
     "time",
     "event",
     "url",
+    "adminUrl",
     "endpoints",
+    "endpointsKnown",
     "emulated",
     "profile",
     "models",
@@ -91,7 +93,7 @@ test("a fleet that is gone is reported line by line, with what was done, and not
   const [, engine = ""] = await fleet.said(/at (http:\S+)/);
   const times = ["--set", "scrape.staleAfterMillis=1000", "--set", "scrape.lostAfterMillis=2000"];
   const served = gnomon(t, ["--port", "0", "--endpoint", engine, ...times]);
-  const [, url = ""] = await served.said(/"url":"([^"]+)","endpoints"/);
+  const [, url = ""] = await served.said(/"url":"([^"]+)",.*"endpoints"/);
   fleet.child.kill("SIGKILL");
   await fleet.exit;
   const seen = (event: string): Line | undefined =>
