@@ -40,7 +40,7 @@ function textReader(queue: AnswerQueue): AnswerText {
 
 let notified: (() => void) | undefined;
 const queue = new AnswerQueue({
-  seat: { accept: () => notified?.() },
+  router: { accept: () => notified?.() },
   counters,
   waitingMax: ANSWERS,
   load: { isBusy: false },

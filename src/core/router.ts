@@ -22,7 +22,7 @@ import { applyRolloutInput } from "./rollout-input.ts";
 import { decisionRollout, leavesPool, mayAnswer, profileNameOf } from "./rollout-decision.ts";
 import { Rollouts } from "./rollouts.ts";
 import type { RouteRequest } from "./request.ts";
-import type { TakerKind } from "./retry/wait-verdict.ts";
+import type { TakerKind } from "./path/wait-verdict.ts";
 import type { Times } from "./rollout/judge/outcome.ts";
 import { SessionInference } from "./session/session-inference.ts";
 import { routedDecision } from "./routed-decision.ts";

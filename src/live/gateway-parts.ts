@@ -1,7 +1,7 @@
 import type { BodyRoom } from "./request/body-room.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 
-import type { WaitLimits } from "#core/retry/wait-verdict.ts";
+import type { WaitLimits } from "#core/path/wait-verdict.ts";
 import type { AnswersIndexed } from "./answer/choose-reader.ts";
 import type { AnswerQueue } from "./answer/answer-queue.ts";
 import type { StoredResponses } from "./beside/stored-responses.ts";
@@ -17,7 +17,7 @@ import type { EngineFields } from "./request/engine-fields.ts";
 import type { FaultEvent } from "./log/fault-log.ts";
 import type { OpenFiles } from "./open-files.ts";
 import type { InFlight } from "./request/in-flight.ts";
-import type { RouterSeat } from "./router-seat.ts";
+import type { RequestRouter } from "./request-router.ts";
 import type { UnreadAnswers } from "./answer/unread-answers.ts";
 import type { KnownBodies } from "./request/known-bodies.ts";
 import type { GatewayLimits } from "./request/limits.ts";
@@ -44,7 +44,7 @@ export interface RequestObserver {
 
 /** What all requests share. */
 export interface GatewayParts {
-  readonly seat: RouterSeat;
+  readonly router: RequestRouter;
   readonly directory: EndpointDirectory;
   readonly pools: UpstreamPools;
   readonly openFiles: OpenFiles;

@@ -24,7 +24,7 @@ import { watchUnread } from "./answer/watch-unread.ts";
 import { KnownBodies } from "./request/known-bodies.ts";
 import { InferenceDoor } from "./request/inference-door.ts";
 import type { RouterTap } from "./router-tap.ts";
-import { TapSeat } from "./tap-seat.ts";
+import { RequestRouter } from "./request-router.ts";
 import { hedgeOptions, retryOptions } from "./request/attempt-options.ts";
 import { BodyRoom } from "./request/body-room.ts";
 import { bodyRules, DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "./request/limits.ts";
@@ -141,9 +141,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   const pools = new UpstreamPools(limits, connections);
   options.directory.listen(pools);
   const { tap, directory, hangs = new HangWatch({ tap, directory }) } = options;
-  const seat = new TapSeat({ tap, retries: retryOptions(limits), hedge: hedgeOptions(limits), counters });
+  const { spans: watch } = options;
+  const router = new RequestRouter({ tap, retry: retryOptions(limits), hedge: hedgeOptions(limits), counters, watch });
   const answers = new AnswerQueue({
-    seat,
+    router,
     counters,
     waitingMax: limits.answersWaitingMax,
     load: options.load ?? { isBusy: false },
@@ -151,7 +152,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   const caller = new EngineCaller(() => context.limits, limits.connectMillisMax, connections, directory);
   const responses = new StoredResponses({ directory, caller, counters });
-  const context = partsOf(options, { seat, pools, limits, counters, hangs, answers, responses });
+  const context = partsOf(options, { router, pools, limits, counters, hangs, answers, responses });
   const app: GatewayApp = new Hono();
   const admin: GatewayApp = new Hono();
   for (const each of [app, admin]) options.openRoutes?.(each);
@@ -181,7 +182,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       context.waits = waitLimits(context.limits);
       context.bodies.rules = bodyRules(context.limits);
       context.unread.bytesMax = context.limits.answerBytesUnreadMax;
-      seat.changeRetries(retryOptions(context.limits), hedgeOptions(context.limits));
+      router.change(retryOptions(context.limits), hedgeOptions(context.limits));
       for (const each of [server, adminServer]) limitServer(each, context.limits);
     },
     inFlight: () => context.inFlight.size,
@@ -191,7 +192,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       const drained = await drainGateway([server, adminServer], context, { graceMillis, noticeMillis, idleMillis });
       answers.close();
       context.openFiles.stop();
-      seat.stop();
+      router.stop();
       await caller.destroy();
       return drained;
     },
@@ -210,7 +211,7 @@ function authOf({ clientAuth, clientKeys }: GatewayOptions): ClientAuth | undefi
   return clientAuth ?? (clientKeys === undefined ? undefined : new ClientKeys(plainKeys(clientKeys)).of);
 }
 
-type OwnParts = Pick<GatewayParts, "seat" | "pools" | "limits" | "counters" | "hangs" | "answers" | "responses">;
+type OwnParts = Pick<GatewayParts, "router" | "pools" | "limits" | "counters" | "hangs" | "answers" | "responses">;
 
 /** Of one shape whatever the options, so that code optimized for the warm-up's gateway serves this one too. */
 function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
@@ -222,11 +223,10 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     openFiles: new OpenFiles(options, own.counters.outOfFiles),
     connections: new ClientConnections(),
     spans: options.spans,
-    seat: options.spans?.around(own.seat) ?? own.seat,
     observe: options.spans?.observing(options.observe) ?? options.observe,
     identifier: new Identifier(options.identity),
     slo: new SloRules(options.slo),
-    cascades: createCascades(options.cascade, own.seat),
+    cascades: createCascades(options.cascade, own.router),
     waits: waitLimits(limits),
     answersIndexed: options.answersIndexed ?? "ids",
     profileOf: options.profileOf ?? ((_model, asked) => asked),

@@ -123,13 +123,13 @@ export class PickRequest implements AskingRequest, Swept {
 
   /** The proxy went down the list: the chosen endpoint took no connection, or answered what the proxy tries again for. */
   movedTo(endpoint: EndpointId): void {
-    const { seat, counters } = this.context;
+    const { router, counters } = this.context;
     const at = nowMicros();
     countUp(counters.faults, "connect");
     this.context.observe.fault?.(retriedEvent(this, "connect", endpoint));
     this.attempts++;
-    seat.accept({ kind: "attempt-failed", at, requestId: this.routeId, fault: "connect" });
-    seat.accept({ kind: "request-moved", at, requestId: this.routeId, endpoint });
+    router.accept({ kind: "attempt-failed", at, requestId: this.routeId, fault: "connect" });
+    router.accept({ kind: "request-moved", at, requestId: this.routeId, endpoint });
     this.answerReader?.reset();
     this.#at(endpoint, at);
   }
@@ -163,7 +163,7 @@ export class PickRequest implements AskingRequest, Swept {
     if (this.#known) {
       if (fault !== undefined) this.#failed(fault, at);
       const reported = outcome === "ok" || outcome === "aborted" ? this.answerReader?.ended(this.routeId, usage) : {};
-      context.seat.accept({
+      context.router.accept({
         kind: "request-finished",
         at,
         requestId: this.routeId,
@@ -197,7 +197,7 @@ export class PickRequest implements AskingRequest, Swept {
 
   /** Before its first token the attempt alone failed; after it, the answer broke, which its end reports. */
   #failed(fault: Fault, at: Micros): void {
-    const { counters, observe, seat } = this.context;
+    const { counters, observe, router } = this.context;
     if (this.tokens?.firstAt !== undefined) {
       counters.cuts++;
       observe.fault?.(cutEvent(this, fault, this.tokens.seen));
@@ -205,14 +205,14 @@ export class PickRequest implements AskingRequest, Swept {
     }
     countUp(counters.faults, fault);
     observe.fault?.(passedOnEvent(this, fault));
-    seat.accept({ kind: "attempt-failed", at, requestId: this.routeId, fault });
+    router.accept({ kind: "attempt-failed", at, requestId: this.routeId, fault });
   }
 
   #at(endpoint: EndpointId, since: Micros): void {
-    const { seat, counters } = this.context;
+    const { router, counters } = this.context;
     this.endpoint = endpoint;
     this.#signs = new AttemptSigns(this, endpoint, since);
-    this.tokens = new TokenProgress({ seat, limits: this.limits, counters, requestId: this.routeId });
+    this.tokens = new TokenProgress({ router, limits: this.limits, counters, requestId: this.routeId });
   }
 }
 

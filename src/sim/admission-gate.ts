@@ -1,5 +1,5 @@
 import type { Micros } from "#core/units.ts";
-import type { Flight } from "./flight.ts";
+import type { Flight } from "./path/flight.ts";
 import type { Outcomes } from "./outcomes.ts";
 import type { SimulationOptions } from "./simulation-options.ts";
 

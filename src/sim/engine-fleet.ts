@@ -8,7 +8,7 @@ import { createEngine, type ServingEngine } from "#engine/serving-engine.ts";
 import type { EngineGauges, EngineSink } from "#engine/sink.ts";
 import { EngineClock } from "./fault/engine-clock.ts";
 import type { EngineCondition } from "./fault/engine-event.ts";
-import type { Flight } from "./flight.ts";
+import type { Flight } from "./path/flight.ts";
 
 /** One endpoint and the engine behind it. */
 export interface EngineSpec {

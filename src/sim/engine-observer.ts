@@ -4,7 +4,7 @@ import type { EngineConfig } from "#engine/config.ts";
 import type { EngineRequest, FinishReason } from "#engine/request.ts";
 import type { EngineSink } from "#engine/sink.ts";
 import type { EngineClock } from "./fault/engine-clock.ts";
-import { Flight } from "./flight.ts";
+import { Flight } from "./path/flight.ts";
 import type { HandoffDesk } from "./handoff/handoff-desk.ts";
 import { PrefillLeg } from "./handoff/prefill-leg.ts";
 import { Outcomes } from "./outcomes.ts";

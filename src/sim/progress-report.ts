@@ -1,7 +1,7 @@
 import type { Input } from "#core/input.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineFleet } from "./engine-fleet.ts";
-import type { Flight } from "./flight.ts";
+import type { Flight } from "./path/flight.ts";
 import type { SimulationEvent } from "./simulation-event.ts";
 
 /** The simulation as reports of progress see it. */

@@ -9,7 +9,7 @@ import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
 import { nameHash, randomFor } from "#core/random.ts";
 import type { RouteRequest } from "#core/request.ts";
 import { RequestTable } from "#core/request-table.ts";
-import type { TakerKind } from "#core/retry/wait-verdict.ts";
+import type { TakerKind } from "#core/path/wait-verdict.ts";
 import { Router, type RouterOptions } from "#core/router.ts";
 import type { Micros } from "#core/units.ts";
 import type { SimulationOptions } from "./simulation-options.ts";

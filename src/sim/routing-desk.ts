@@ -1,10 +1,9 @@
 import { REFUSAL_REASONS } from "#core/admission/held.ts";
-import type { Decision, Placed, Routed } from "#core/decision.ts";
-import type { Outcome } from "#core/endpoint/outcome.ts";
+import type { Decision, Placed } from "#core/decision.ts";
 import type { AskingInput, RequestAgain } from "#core/input.ts";
 import type { Micros } from "#core/units.ts";
-import type { Flight } from "./flight.ts";
-import type { Ending } from "./outcomes.ts";
+import type { Flight } from "./path/flight.ts";
+import type { FlightPaths } from "./path/flight-paths.ts";
 import type { RouterGroup } from "./router-group.ts";
 import type { SimulationEvent } from "./simulation-event.ts";
 import type { SimulationOptions } from "./simulation-options.ts";
@@ -15,10 +14,7 @@ export interface RoutingHost {
   readonly clock: Micros;
   readonly signals: { beforeDecision(at: Micros): void };
   later(at: Micros, event: SimulationEvent): void;
-  readonly desk: { earnRetry(): void } | undefined;
-  send(flight: Flight, decision: Routed): void;
-  close(flight: Flight, outcome: Outcome): void;
-  ended(flight: Flight, status: Ending): void;
+  readonly paths: Pick<FlightPaths, "routed" | "refused" | "left">;
 }
 
 /**
@@ -41,19 +37,19 @@ export class RoutingDesk {
   }
 
   route(flight: Flight): void {
-    this.#decided(
-      flight,
-      this.decide({ kind: "request-arrived", at: this.#host.clock, request: flight.route }, flight),
-    );
+    this.#decided(flight, this.decide({ kind: "request-arrived", at: this.#host.clock, request: flight.route }));
   }
 
   /** Whoever counterfactually forces decisions may force each of a request's. */
-  decide(input: RequestAgain, flight: Flight): Placed;
-  decide(input: AskingInput, flight: Flight): Decision;
-  decide(input: AskingInput, flight: Flight): Decision {
+  decide(input: RequestAgain): Placed;
+  decide(input: AskingInput): Decision;
+  decide(input: AskingInput): Decision {
     const { signals, clock, router } = this.#host;
     signals.beforeDecision(clock);
-    const decision = router.accept(input, this.#options.forced?.get(flight.id));
+    const decision = router.accept(
+      input,
+      this.#options.forced?.get("request" in input ? input.request.id : input.requestId),
+    );
     this.#options.observe?.(input, decision);
     this.accepted();
     return decision;
@@ -72,7 +68,7 @@ export class RoutingDesk {
       const requestId = router.due(at);
       const flight = requestId === undefined ? undefined : this.#waiting.get(requestId);
       if (flight === undefined) break;
-      const decision = this.decide({ kind: "request-released", at, requestId: flight.id }, flight);
+      const decision = this.decide({ kind: "request-released", at, requestId: flight.id });
       // It was to go on and cannot: nor can what is behind it, before something happens.
       if (decision.kind === "queued") break;
       this.#waiting.delete(flight.id);
@@ -84,23 +80,20 @@ export class RoutingDesk {
   /** The client of a request gives up, if that still waits. */
   waitedOut(flight: Flight): void {
     if (!this.#waiting.delete(flight.id)) return;
-    this.#host.close(flight, "aborted");
-    this.#host.ended(flight, "timed-out");
+    this.#host.paths.left(flight, "timed-out");
   }
 
   #decided(flight: Flight, decision: Decision): void {
     const host = this.#host;
     switch (decision.kind) {
       case "routed":
-        host.desk?.earnRetry();
-        return host.send(flight, decision);
+        return host.paths.routed(flight, decision);
       case "queued":
         return this.#entered(flight);
       case "rejected": {
         const isRefused = REFUSAL_REASONS.some((reason) => reason === decision.reason);
         if (isRefused) this.refusals.set(decision.reason, (this.refusals.get(decision.reason) ?? 0) + 1);
-        host.close(flight, "refused");
-        return host.ended(flight, isRefused ? "rejected" : "unplaced");
+        return host.paths.refused(flight, isRefused ? "rejected" : "unplaced");
       }
     }
   }

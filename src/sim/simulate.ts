@@ -10,7 +10,7 @@ import {
   tenantFigures,
 } from "./result/metrics.ts";
 import type { HandoffFigures } from "./handoff/handoff-figures.ts";
-import { newPathCounts, type PathCounts } from "./result/path-counts.ts";
+import { type PathCounts } from "./result/path-counts.ts";
 import type { SloTargets } from "./result/slo.ts";
 import type { ScalingFigures } from "./scaling/scaling-options.ts";
 import { Simulation } from "./simulation.ts";
@@ -54,7 +54,7 @@ export function simulate(options: SimulationOptions, targets: SloTargets = {}): 
     requests: countByStatus(outcomes),
     rejections: Object.fromEntries([...gate.rejections, ...routing.refusals].sort(([a], [b]) => (a < b ? -1 : 1))),
     delays: gate.delays + routing.waits,
-    path: simulation.desk?.counts ?? newPathCounts(),
+    path: simulation.paths.counts,
     stranded: options.arrivals.stranded,
     metrics: metricsOf(outcomes, fleet, endedAt, options.tokenGaps ? observer.gaps : undefined, targets),
     endpoints: endpointFigures(outcomes, fleet, endedAt),

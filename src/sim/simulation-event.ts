@@ -1,7 +1,7 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { Micros } from "#core/units.ts";
-import type { Flight } from "./flight.ts";
+import type { Flight } from "./path/flight.ts";
 import type { Ending } from "./outcomes.ts";
 import type { ScriptEvent } from "./simulation-options.ts";
 

@@ -4,7 +4,7 @@ import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { ExogenousInput, Input } from "#core/input.ts";
 import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
 import type { PriorityPolicy } from "#core/priority/priority.ts";
-import type { PathRules } from "#core/retry/path-rules.ts";
+import type { PathRules } from "#core/path/path-rules.ts";
 import type { RouterOptions } from "#core/router.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";

@@ -2,7 +2,7 @@ import { assert } from "#core/assert.ts";
 import type { Decision, Placed, Routed } from "#core/decision.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { Input, RequestAgain } from "#core/input.ts";
-import { PATH_RULES } from "#core/retry/path-rules.ts";
+import { PATH_RULES } from "#core/path/path-rules.ts";
 import type { Micros } from "#core/units.ts";
 import { queueMicros } from "#engine/config.ts";
 import type { FinishReason } from "#engine/request.ts";
@@ -14,7 +14,8 @@ import { EngineFleet } from "./engine-fleet.ts";
 import { type FaultHost, FaultDesk } from "./fault/fault-desk.ts";
 import { mayFail } from "./fault/is-fault.ts";
 import { type ChangeHost, FleetChanges } from "./fleet-changes.ts";
-import { Flight } from "./flight.ts";
+import { Flight } from "./path/flight.ts";
+import { type FlightHost, FlightPaths } from "./path/flight-paths.ts";
 import { HandoffDesk } from "./handoff/handoff-desk.ts";
 import { TRANSFER_DEFAULTS } from "./handoff/transfer-options.ts";
 import { verifyEnd } from "./invariants.ts";
@@ -41,7 +42,7 @@ const PROGRESS_EVENTS = 65_536;
  * live. Engines advance in the order of their events, so a decision at t sees what engines did before t and nothing of
  * what they do at t. Same options, same bytes.
  */
-export class Simulation implements EngineListener, FaultHost, ChangeHost, RoutingHost, ScalingHost {
+export class Simulation implements EngineListener, FlightHost, FaultHost, ChangeHost, RoutingHost, ScalingHost {
   readonly outcomes: Outcomes = new Outcomes();
   readonly fleet: EngineFleet = new EngineFleet();
   readonly observer: EngineObserver;
@@ -51,6 +52,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
   readonly signals: SignalFeed;
   readonly #copies: CacheCopies | undefined;
   readonly handoffs: HandoffDesk;
+  readonly paths: FlightPaths;
   /** Where something is to fail. */
   readonly desk: FaultDesk | undefined;
   readonly changes: FleetChanges;
@@ -81,6 +83,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
     const feeds = signalHost(this, options.rules ?? PATH_RULES, () => this.#quietUntil());
     this.signals = new SignalFeed(options.signals, options.router.seed, this.fleet, this.observer, feeds);
     this.handoffs = new HandoffDesk(options.transfers ?? TRANSFER_DEFAULTS, options.latency.requestMicros, this);
+    this.paths = new FlightPaths(options.rules ?? PATH_RULES, this);
     this.desk = mayFail(options) ? new FaultDesk(options.rules ?? PATH_RULES, this) : undefined;
     this.#looks = new RolloutLooks(this, options.rolloutLookMicros);
     const reports = kvEventFeed(prefixes, {
@@ -121,7 +124,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
   }
 
   #arrived(request: SimulatedRequest): void {
-    const flight = new Flight(this.outcomes.open(request), request);
+    const flight = new Flight(this.outcomes.open(request), request, this.paths);
     this.open++;
     this.desk?.arrived(flight);
     this.cascade?.arrived(flight);
@@ -166,9 +169,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
         return event.take(this.clock);
       case "first-token":
         if (event.flight.closed || event.flight.engine !== event.engine) return;
-        this.desk?.hedging.first(event.flight);
-        this.accept({ kind: "first-token", at: this.clock, requestId: event.flight.id });
-        this.desk?.firstToken(event.flight);
+        this.paths.firstToken(event.flight);
         return progressLater(this, options.progressMicros, event.flight);
       case "progress":
         return event.flight.engine === event.engine ? progress(this, options.progressMicros, event.flight) : undefined;
@@ -176,10 +177,8 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
         return event.flight.engine === event.engine ? this.close(event.flight, event.outcome) : undefined;
       case "ended":
         if (event.flight.engine !== event.engine) return;
-        if (event.flight.hedgeOf !== undefined) return this.desk?.hedging.failed(event.flight);
         if (event.outcome === "ok") this.desk?.completed(event.flight, options.latency.answerMicros);
-        this.close(event.flight, event.outcome);
-        return this.ended(event.flight, event.status);
+        return this.paths.ended(event.flight, event.outcome, event.status);
       case "look":
         return this.#looks.take(this.clock);
       case "broke":
@@ -199,8 +198,8 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
     this.#agenda.push(this.clock + verdict, { kind: "admit", flight });
   }
 
-  decide(input: RequestAgain, flight: Flight): Placed {
-    return this.routing.decide(input, flight);
+  decide(input: RequestAgain): Placed {
+    return this.routing.decide(input);
   }
 
   send(flight: Flight, decision: Routed): void {
@@ -215,7 +214,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
   }
 
   carry(flight: Flight): void {
-    this.desk?.sent(flight);
+    flight.sent(this.clock);
     this.#soon(this.#options.latency.requestMicros, { kind: "deliver", flight, engine: flight.engine });
   }
 
@@ -262,8 +261,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
   }
 
   close(flight: Flight, outcome: Outcome, outputTokens?: number): void {
-    if (flight.closed || flight.hedgeOf !== undefined) return;
-    this.desk?.hedging.drop(flight);
+    if (flight.closed) return;
     flight.closed = true;
     const ok = outcome === "ok";
     const finished = {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Input } from "#core/input.ts";
-import { PATH_RULES } from "#core/retry/path-rules.ts";
+import { PATH_RULES } from "#core/path/path-rules.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import type { EngineEvent } from "#sim/fault/engine-event.ts";
 import { simulate } from "#sim/simulate.ts";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
-import { PATH_RULES } from "#core/retry/path-rules.ts";
+import { PATH_RULES } from "#core/path/path-rules.ts";
 import { Router } from "#core/router.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import type { EngineEvent } from "#sim/fault/engine-event.ts";

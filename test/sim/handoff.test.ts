@@ -4,7 +4,7 @@ import { loadProfile } from "#config/profile-file.ts";
 import type { Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
 import type { DisaggregationSpec, ProfileSpec } from "#core/plugin/spec.ts";
-import { PATH_RULES } from "#core/retry/path-rules.ts";
+import { PATH_RULES } from "#core/path/path-rules.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { randomFor } from "#core/random.ts";
 import type { EngineConfig } from "#engine/config.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PATH_RULES } from "#core/retry/path-rules.ts";
+import { PATH_RULES } from "#core/path/path-rules.ts";
 import { simulate } from "#sim/simulate.ts";
 import { ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { cluster, engines, listed, ROUND_ROBIN } from "./cluster.ts";

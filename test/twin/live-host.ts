@@ -3,7 +3,7 @@ import type { TestContext } from "node:test";
 import { LostJudge, returnPause } from "#core/endpoint/lost-judge.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
-import type { PathRules } from "#core/retry/path-rules.ts";
+import type { PathRules } from "#core/path/path-rules.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { Hold } from "#engine/block-fetch.ts";
 import type { EngineRequest } from "#engine/request.ts";
@@ -14,7 +14,8 @@ import { createGateway } from "#live/gateway.ts";
 import { RouterTap } from "#live/router-tap.ts";
 import { HangWatch } from "#live/upstream/hang-watch.ts";
 import { EngineFleet } from "#sim/engine-fleet.ts";
-import { Flight } from "#sim/flight.ts";
+import { Flight } from "#sim/path/flight.ts";
+import type { FlightPaths } from "#sim/path/flight-paths.ts";
 import { Handoff, type HandoffHost } from "#sim/handoff/handoff.ts";
 import { PrefillLeg } from "#sim/handoff/prefill-leg.ts";
 import { TRANSFER_DEFAULTS, transferMicros } from "#sim/handoff/transfer-options.ts";
@@ -55,6 +56,9 @@ interface Due {
  * until the router has had what it is to have and all bytes have arrived. Engines are the engine model behind sockets;
  * what probes find is reported at the times of a scraper.
  */
+/** What becomes of requests is the gateway's here; engines alone are simulated. */
+const NO_PATHS = {} as FlightPaths;
+
 export class LiveHost implements HandoffHost {
   readonly words = new Words();
   readonly gateway;
@@ -284,7 +288,7 @@ export class LiveHost implements HandoffHost {
   #submit(i: number, request: SocketRequest): void {
     const row = this.#submitted++;
     const one = listed(row, this.#at, request.promptTokens, request.outputTokens);
-    const flight = new Flight(row, { ...one, engineHashes: () => one.route.blocks.hashes });
+    const flight = new Flight(row, { ...one, engineHashes: () => one.route.blocks.hashes }, NO_PATHS);
     flight.engine = i;
     flight.hashes = one.route.blocks.hashes;
     if (request.prefills) flight.leg = new PrefillLeg(flight, i, i);

@@ -1,5 +1,5 @@
 import { simulate } from "#sim/simulate.ts";
-import type { PathRules } from "#core/retry/path-rules.ts";
+import type { PathRules } from "#core/path/path-rules.ts";
 import { NO_LATENCY } from "#sim/simulation-options.ts";
 import { ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { listed } from "../sim/cluster.ts";

@@ -8,7 +8,7 @@ import { type Override, overrideFromText } from "#config/override.ts";
 import { pathText, problemLine } from "#config/problem.ts";
 import { CONFIG_SCHEMA, type Config } from "#config/schema.ts";
 import { schemaNode } from "#config/schema-node.ts";
-import type { PathRules } from "#core/retry/path-rules.ts";
+import type { PathRules } from "#core/path/path-rules.ts";
 import type { RouterOptions } from "#core/router.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import { DEFAULT_LIMITS, waitLimits } from "#live/request/limits.ts";

@@ -1,5 +1,5 @@
 import type { Fault } from "../endpoint/fault.ts";
-import type { GiveUpReason } from "../retry/after-fault.ts";
+import type { GiveUpReason } from "./path-router.ts";
 
 import type { Carriage } from "./path-state.ts";
 

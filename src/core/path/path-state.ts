@@ -116,4 +116,11 @@ export type PathState =
   | Ended
   | Closed;
 
+/** Where a request begins: at a gateway, and where the router is asked at once. */
 export const READING: Reading = { kind: "reading", attempts: 0 };
+export const DECIDING: Deciding = { kind: "deciding", attempts: 0 };
+
+/** An attempt waits, or its answer is on the way. */
+export function isUnderWay({ kind }: PathState): boolean {
+  return kind === "prefilling" || kind === "waiting" || kind === "holding" || kind === "passing" || kind === "resuming";
+}

@@ -1,4 +1,4 @@
-import type { RouterSeat } from "../router-seat.ts";
+import type { PathRouter } from "#core/path/path-router.ts";
 import { nowMicros } from "../clock.ts";
 import { loopTurn, STAYS } from "../loop-turn.ts";
 import { countUp, type GatewayCounters } from "../metrics/gateway-counters.ts";
@@ -20,7 +20,7 @@ export interface AnsweredText {
 }
 
 export interface AnswerQueueOptions {
-  readonly seat: Pick<RouterSeat, "accept">;
+  readonly router: Pick<PathRouter, "accept">;
   readonly counters: GatewayCounters;
   /** Answers that wait at once; more are left unknown. */
   readonly waitingMax: number;
@@ -91,13 +91,13 @@ export class AnswerQueue {
   }
 
   async #report(answer: AnsweredText): Promise<void> {
-    const { counters, seat, bug } = this.#options;
+    const { counters, router, bug } = this.#options;
     try {
       const words = answer.words(JSON.parse(`"${answer.json.toString("utf8")}"`) as string);
       const answerHashes = hashesOf(answer, words instanceof Promise ? await words : words);
       if (typeof answerHashes === "string") countUp(counters.answersUnknown, answerHashes);
       else countUp(counters.answersKnown, "text");
-      seat.accept({
+      router.accept({
         kind: "answer-known",
         at: nowMicros(),
         requestId: answer.requestId,

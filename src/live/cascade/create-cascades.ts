@@ -2,7 +2,7 @@ import { CascadeDesk } from "#core/cascade/cascade-desk.ts";
 import type { CascadeLimits, CascadeStep } from "#core/cascade/cascade-spec.ts";
 
 import { nowMicros } from "../clock.ts";
-import type { RouterSeat } from "../router-seat.ts";
+import type { PathRouter } from "#core/path/path-router.ts";
 import { Cascades } from "./cascades.ts";
 
 /** A cascade as the configuration has it. */
@@ -18,7 +18,7 @@ export interface CascadeOptions extends CascadeLimits {
 }
 
 /** Undefined where there is none. */
-export function createCascades(options: CascadeOptions | undefined, seat: RouterSeat): Cascades | undefined {
+export function createCascades(options: CascadeOptions | undefined, router: PathRouter): Cascades | undefined {
   if (options === undefined || options.chains.length === 0) return undefined;
   const specs = options.chains.map(({ name, steps, judgedTokens }) => ({
     name,
@@ -27,8 +27,8 @@ export function createCascades(options: CascadeOptions | undefined, seat: Router
   }));
   return new Cascades(specs, new CascadeDesk(options), {
     now: nowMicros,
-    judged: (input) => seat.accept(input),
-    escalated: (input) => seat.again(input),
+    judged: (input) => router.accept(input),
+    escalated: (input) => router.again(input),
   });
 }
 

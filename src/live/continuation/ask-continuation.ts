@@ -25,7 +25,7 @@ export function askContinuation(exchange: Exchange, forward: Forward, fault: Fau
   const answerHashes = kept.blocksOf(outputTokens);
   const byText = kept.text !== undefined && ({ byText: true } as const);
   const broken = { requestId, fault, outputTokens, ...(answerHashes && { answerHashes }), ...byText, continuations };
-  const after = context.seat.afterBreak(broken);
+  const after = context.router.afterBreak(broken);
   if (after.kind === "give-up") return denied(exchange, after.why);
   const { decision } = after;
   context.observe.fault?.(continuedEvent(forward, fault, decision.endpoint, outputTokens, kept.text !== undefined));
@@ -47,7 +47,7 @@ export function askContinuation(exchange: Exchange, forward: Forward, fault: Fau
 function askRepeat(exchange: Exchange, stream: RepeatableStream, forward: Forward, fault: Fault): PathEvent {
   const { context, path, prompt, routeId: requestId } = exchange;
   if (stream.unfit !== undefined) return denied(exchange, "no-endpoint", stream.unfit);
-  const after = context.seat.afterBreak({ requestId, fault, outputTokens: 0, continuations: stream.continuations });
+  const after = context.router.afterBreak({ requestId, fault, outputTokens: 0, continuations: stream.continuations });
   if (after.kind === "give-up") return denied(exchange, after.why);
   const { decision } = after;
   context.observe.fault?.(continuedEvent(forward, fault, decision.endpoint, 0, false));

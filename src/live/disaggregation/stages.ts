@@ -2,8 +2,8 @@ import type { PrefillStage, Routed } from "#core/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import type { FailedStage } from "#core/retry/after-fault.ts";
-import type { Trouble } from "#core/retry/wait-verdict.ts";
+import type { FailedStage } from "#core/path/path-router.ts";
+import type { Trouble } from "#core/path/wait-verdict.ts";
 import type { Micros } from "#core/units.ts";
 import type { Answer, AnswerHead, Delivery, KeptAnswer } from "../answer/answer.ts";
 import type { Usage } from "../answer/usage.ts";
@@ -85,7 +85,7 @@ export class Stages {
   report(): void {
     const { context, routeId: requestId } = this.#exchange;
     const cachedTokens = this.#prefilled?.cachedTokens;
-    context.seat.accept({ kind: "prefill-finished", at: nowMicros(), requestId, cachedTokens });
+    context.router.accept({ kind: "prefill-finished", at: nowMicros(), requestId, cachedTokens });
   }
 
   /** The endpoint that answers failed, with an error of its own where it is `kept`. */

@@ -1,5 +1,5 @@
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { GiveUpReason } from "#core/retry/after-fault.ts";
+import type { GiveUpReason } from "#core/path/path-router.ts";
 import type { FaultEvent } from "./fault-log.ts";
 
 /** The attempt that an event is about. */

@@ -12,7 +12,7 @@ import { nowMicros } from "../clock.ts";
 import { onlyModel, servedModels } from "../discovery/models.ts";
 import { isFields } from "../fields.ts";
 import type { GatewayParts } from "../gateway-parts.ts";
-import type { OnDecided } from "../router-seat.ts";
+import type { OnDecided } from "../request-router.ts";
 import { type Asker, AskerLeft } from "../loop-turn.ts";
 import type { CascadeRun } from "../cascade/cascade-run.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
@@ -265,7 +265,7 @@ function accept(asking: AskingRequest, request: RouteRequest, routed: (decision:
       asking.bug(error);
     }
   };
-  asking.context.seat.arrive(request, decided);
+  asking.context.router.arrive(request, decided);
 }
 
 /** There is no endpoint for it, or admission keeps it out. */

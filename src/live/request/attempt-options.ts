@@ -1,5 +1,5 @@
-import type { HedgeOptions } from "#core/retry/hedge-budget.ts";
-import type { RetryOptions } from "#core/retry/retry-policy.ts";
+import type { HedgeOptions } from "#core/path/hedging/hedge-budget.ts";
+import type { RetryOptions } from "#core/path/retry-policy.ts";
 import type { GatewayLimits } from "./limits.ts";
 
 export function retryOptions(limits: GatewayLimits): RetryOptions {

@@ -1,8 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { Rejected } from "#core/decision.ts";
-import type { WaitLimits } from "#core/retry/wait-verdict.ts";
+import type { Rejected, Routed } from "#core/decision.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { Hedging } from "#core/path/hedging/hedging.ts";
+import type { FailedStage } from "#core/path/path-router.ts";
+import type { WaitLimits } from "#core/path/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { NameSwap } from "../answer/name-swap.ts";
 import type { CascadeRun } from "../cascade/cascade-run.ts";
@@ -15,11 +18,12 @@ import { ERRORS, type ErrorReason, type Refusal, errorBody, errorHeaders, refusa
 import type { Forward } from "../upstream/forward.ts";
 import type { ForwardResult } from "../upstream/forward-result.ts";
 import { type OwnHeaders, pushOwn } from "./headers.ts";
+import { countUp } from "../metrics/gateway-counters.ts";
+import type { RequestRouter } from "../request-router.ts";
 import { profileText } from "./profile-text.ts";
 import { givenRequestId } from "./identity.ts";
 import type { ArrivingBody } from "./body-room.ts";
 import { clientNetwork } from "./client-network.ts";
-import { countUp } from "../metrics/gateway-counters.ts";
 import type { Swept } from "./in-flight.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { RequestHeaders } from "./request-headers.ts";
@@ -33,7 +37,7 @@ import type { KeptStream } from "../continuation/kept-stream.ts";
 import type { UnfitStream } from "../continuation/kept-stream-options.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
 import type { RequestTarget } from "./request-target.ts";
-import type { Finish, PathEffect } from "#core/path/path-effect.ts";
+import type { Finish } from "#core/path/path-effect.ts";
 import {
   ARRIVED,
   CLIENT_LEFT,
@@ -44,7 +48,7 @@ import {
   type PathEvent,
 } from "#core/path/path-event.ts";
 import type { PathState } from "#core/path/path-state.ts";
-import { type PathHost, RequestPath } from "#core/path/request-path.ts";
+import { type PathHost, type PerformedEffect, RequestPath } from "#core/path/request-path.ts";
 import type { Route } from "./route.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
 
@@ -88,7 +92,7 @@ export class Exchange implements Swept, Asker, PathHost {
   prompt: CountedPrompt = { promptTokens: 0, exact: true };
   rejected: Rejected | undefined;
   queuedMicros: Micros = 0;
-  readonly #run = new RequestPath(this);
+  readonly life: RequestPath = new RequestPath(this);
   #forward: Forward | undefined;
   #bodyBytes = 0;
   #arriving: ArrivingBody | undefined;
@@ -118,17 +122,38 @@ export class Exchange implements Swept, Asker, PathHost {
     response.on("close", () => this.dispatch(CLIENT_LEFT));
   }
 
+  get router(): RequestRouter {
+    return this.context.router;
+  }
+  get hedging(): Hedging | undefined {
+    return this.#forward?.hedging;
+  }
+  get failedStage(): FailedStage | undefined {
+    return this.#forward?.failedStage;
+  }
+  get attemptsBefore(): number {
+    return this.cascade?.attemptsBefore ?? 0;
+  }
+
+  faulted(fault: Fault): void {
+    countUp(this.context.counters.faults, fault);
+  }
+
+  decided(decision: Routed, fault: Fault): void {
+    this.#forward?.retried(decision, fault);
+  }
+
   get state(): PathState {
-    return this.#run.state;
+    return this.life.state;
   }
   /** The client left, or the answer is complete. */
   get over(): boolean {
-    const { kind } = this.#run.state;
+    const { kind } = this.life.state;
     return kind === "ended" || kind === "closed";
   }
 
   dispatch(event: PathEvent): void {
-    this.#run.dispatch(event);
+    this.life.dispatch(event);
   }
 
   /** Counts bytes of the body among those held, until the exchange is over; false where there is no room for them. */
@@ -188,7 +213,7 @@ export class Exchange implements Swept, Asker, PathHost {
     this.dispatch({ kind: "refused", outcome: refused.reason === "deadline" ? "timeout" : "refused" });
   }
 
-  perform(effect: PathEffect): PathEvent | undefined {
+  perform(effect: PerformedEffect): PathEvent | undefined {
     switch (effect.kind) {
       case "write-refusal":
         this.#writeRefusal(this.#refusal ?? INTERNAL);
@@ -264,7 +289,7 @@ export class Exchange implements Swept, Asker, PathHost {
     const at = nowMicros();
     this.#overAt = at;
     if (effect.known) {
-      context.seat.accept({
+      this.router.accept({
         kind: "request-finished",
         at,
         requestId: this.routeId,

@@ -1,5 +1,5 @@
-import { PATH_RULES } from "#core/retry/path-rules.ts";
-import type { WaitLimits } from "#core/retry/wait-verdict.ts";
+import { PATH_RULES } from "#core/path/path-rules.ts";
+import type { WaitLimits } from "#core/path/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { BodyRules } from "./body-room.ts";
 import type { JsonLimits } from "../json-scan.ts";

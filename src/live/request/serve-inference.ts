@@ -31,7 +31,7 @@ export function serveInference(exchange: Exchange): void {
       if (exchange.over) return;
       if (!Buffer.isBuffer(body)) return exchange.refuse(body);
       const routed: OnRouted = (decision, sent, hidesUsage) => {
-        context.seat.earnRetry();
+        context.router.sent();
         exchange.forward(new Forward(exchange, sent, decision, hidesUsage));
       };
       askBody(exchange, body, routed, (parsed, prompt) => keepStream(exchange, parsed, prompt));

@@ -17,9 +17,7 @@ import { nowMicros, WALL_START_MICROS } from "../clock.ts";
 import type { RequestObserver } from "../gateway-parts.ts";
 import type { Exchange } from "../request/exchange.ts";
 import type { RequestSummary } from "../request/request-summary.ts";
-import type { RouterSeat } from "../router-seat.ts";
 import type { RequestSpans } from "./request-spans.ts";
-import { type SeatListener, TracedSeat } from "./traced-seat.ts";
 
 /** A sampled request: its own span, and those under way below it. */
 interface Traced {
@@ -36,7 +34,7 @@ interface Traced {
  * traceparent is the parent, and whether that was sampled decides; of others the sampler. What they hold is what metrics
  * and logs hold: no prompt, no answer, no key.
  */
-export class OtelSpans implements RequestSpans, SeatListener {
+export class OtelSpans implements RequestSpans {
   readonly #tracer: Tracer;
   readonly #traced = new Map<string, Traced>();
 
@@ -102,10 +100,6 @@ export class OtelSpans implements RequestSpans, SeatListener {
     traced.attempt.setStatus({ code: SpanStatusCode.ERROR });
     traced.attempt.end();
     traced.attempt = undefined;
-  }
-
-  around(seat: RouterSeat): RouterSeat {
-    return new TracedSeat(seat, this);
   }
 
   observing(observe: RequestObserver): RequestObserver {

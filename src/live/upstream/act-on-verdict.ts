@@ -1,15 +1,15 @@
-import { faultOfLeaving } from "#core/retry/wait-verdict.ts";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
-import { countUp } from "../metrics/gateway-counters.ts";
-import type { Delivery } from "../answer/answer.ts";
-import type { Exchange } from "../request/exchange.ts";
+import { type FoundAttempt, look } from "#core/path/look.ts";
 import { CLIENT_STALLED, HOLD_OVER, TIMED_OUT } from "#core/path/path-event.ts";
-import { attemptVerdict, type FoundAttempt } from "./attempt-verdict.ts";
+import { faultOfLeaving } from "#core/path/wait-verdict.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import type { Delivery } from "../answer/answer.ts";
+import { countUp } from "../metrics/gateway-counters.ts";
+import type { Exchange } from "../request/exchange.ts";
 
 /** Does with an attempt what its limits of time, and what is known of its endpoint, ask for. */
 export function actOnVerdict(exchange: Exchange, delivery: Delivery, found: FoundAttempt): void {
   const { at, trouble } = found;
-  const verdict = attemptVerdict(exchange, found);
+  const verdict = look(exchange.life, found, exchange.waits);
   const fault = faultOfLeaving(verdict, trouble);
   switch (verdict) {
     case "time-out":
@@ -18,15 +18,13 @@ export function actOnVerdict(exchange: Exchange, delivery: Delivery, found: Foun
       return exchange.dispatch(CLIENT_STALLED);
     case "cut":
       return delivery.broke(fault);
-    case "move": {
-      const { moved } = exchange.context.counters;
-      countUp(moved, trouble?.kind ?? "late");
+    case "move":
+      countUp(exchange.context.counters.moved, trouble?.kind ?? "late");
       return delivery.attemptFailed(fault);
-    }
     case "give-up":
       return delivery.attemptFailed(fault);
     case "hedge":
-      return found.hedging?.begin();
+      return exchange.hedging?.begin();
     case "wait":
       if (hidesHeadTooLong(exchange, at - exchange.arrivedAt)) exchange.dispatch(HOLD_OVER);
   }

@@ -17,6 +17,7 @@ import {
   type WholeOutcome,
 } from "#core/path/path-event.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
+import { decisiveText } from "../status/decisive.ts";
 import type { Forward } from "./forward.ts";
 import type { EngineErrors } from "./write-error.ts";
 
@@ -80,7 +81,7 @@ export class AnswerDelivery implements Delivery {
 
   headers(head: AnswerHead, keepLength: boolean, promptTokens = Infinity): string[] {
     const { routed, endpoint } = this.#forward;
-    const own = this.#exchange.ownHeaders(endpoint, this.#exchange.context.seat.whyOf(routed, this.#exchange.prompt));
+    const own = this.#exchange.ownHeaders(endpoint, decisiveText(routed, this.#exchange.prompt));
     return clientHeaders(head.headers, { ...own, hitTokens: Math.min(own.hitTokens, promptTokens) }, keepLength);
   }
 

@@ -1,5 +1,5 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import { type Trouble, type TroubleKind, troubleSince } from "#core/retry/wait-verdict.ts";
+import { type Trouble, type TroubleKind, troubleSince } from "#core/path/wait-verdict.ts";
 import type { Micros } from "#core/units.ts";
 import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
 import type { GatewayParts } from "../gateway-parts.ts";

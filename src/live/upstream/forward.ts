@@ -5,11 +5,13 @@ import type { Micros } from "#core/units.ts";
 import type { Answer, AnswerHead, KeptAnswer } from "../answer/answer.ts";
 import { AnswerDelivery } from "./answer-delivery.ts";
 import type { Attempt, AttemptListener } from "./attempt.ts";
-import { type Hedging, hedgingOf } from "./hedging.ts";
+import type { Hedging } from "#core/path/hedging/hedging.ts";
+import type { FailedStage } from "#core/path/path-router.ts";
+import { type SecondAttempt, secondOf } from "./hedging.ts";
 import { openAttempt, type SentContent } from "./open-attempt.ts";
 import { AttemptSigns } from "./attempt-signs.ts";
 import { actOnVerdict } from "./act-on-verdict.ts";
-import { isUnderWay } from "./attempt-verdict.ts";
+import { isUnderWay } from "#core/path/path-state.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { nowMicros } from "../clock.ts";
 import { askContinuation } from "../continuation/ask-continuation.ts";
@@ -18,13 +20,12 @@ import { refusal } from "../answer/errors.ts";
 import { Stages } from "../disaggregation/stages.ts";
 import type { Exchange } from "../request/exchange.ts";
 import { faultOfError } from "../answer/fault-words.ts";
-import { countUp } from "../metrics/gateway-counters.ts";
 import type { AnswerHeaders } from "../request/headers.ts";
 import { retriedEvent } from "../log/attempt-events.ts";
 import type { ForwardResult } from "./forward-result.ts";
 import { reportAttempt } from "./report-attempt.ts";
 import type { AttemptEffect, Finish } from "#core/path/path-effect.ts";
-import { REROUTED, REROUTED_APART, type PathEvent, attemptFailed } from "#core/path/path-event.ts";
+import { type PathEvent, attemptFailed } from "#core/path/path-event.ts";
 import { progressOf, type TokenProgress } from "./token-progress.ts";
 import { writeError } from "./write-error.ts";
 
@@ -51,7 +52,7 @@ export class Forward implements AttemptListener {
   #tokens: TokenProgress;
   #signs: AttemptSigns;
   /** Where a second endpoint may be asked. */
-  #hedging: Hedging | undefined;
+  #second: SecondAttempt | undefined;
   /** Of the whole answer, where it went on elsewhere; else the attempt's own. */
   #firstTokenAt: Micros | undefined;
 
@@ -109,13 +110,11 @@ export class Forward implements AttemptListener {
         this.#attempt = undefined;
         this.#stages?.release();
         break;
-      case "ask-retry":
-        return this.#askRetry(effect.fault);
       case "ask-continuation":
         return askContinuation(this.#exchange, this, effect.fault);
       case "write-held":
       case "write-whole":
-        this.#hedging?.drop("lost");
+        this.hedging?.drop("lost");
         this.#answer?.writeHeld();
         this.#exchange.written();
         break;
@@ -131,7 +130,7 @@ export class Forward implements AttemptListener {
         this.#stages?.report();
         break;
       case "report-first-token":
-        this.#hedging?.drop("lost");
+        this.hedging?.drop("lost");
         this.#stages?.fetched();
         reportAttempt(this.#exchange, this, effect);
         break;
@@ -158,7 +157,7 @@ export class Forward implements AttemptListener {
     answerReader?.reset();
     cascade?.reset();
     if (state.kind !== "resuming") (repeatable ?? kept)?.reset();
-    const hedge = this.#hedging?.taken();
+    const hedge = this.#second?.taken();
     if (hedge !== undefined) {
       [this.#attempt, this.#signs] = [hedge.attempt, hedge.signs];
       return hedge.passTo(this);
@@ -172,18 +171,17 @@ export class Forward implements AttemptListener {
     return undefined;
   }
 
-  #askRetry(fault: Fault): PathEvent {
-    const { context, routeId, cascade } = this.#exchange;
-    countUp(context.counters.faults, fault);
-    if (fault === "timeout") this.#hedging?.drop("dropped");
-    else if (this.#hedging?.takesOver(fault) === true) return REROUTED;
-    const attempts = this.attempts - (cascade?.attemptsBefore ?? 0);
-    const after = context.seat.afterFault(routeId, fault, attempts, this.#stages?.failed);
-    if (after.kind === "give-up") return { kind: "denied", why: after.why };
-    const { decision } = after;
-    context.observe.fault?.(retriedEvent(this, fault, firstStop(decision)));
+  /** Its attempt failed, and it goes to this endpoint next. */
+  retried(decision: Routed, fault: Fault): void {
+    this.#exchange.context.observe.fault?.(retriedEvent(this, fault, firstStop(decision)));
     this.decided(decision);
-    return decision.prefill?.handoff === "prefill-first" ? REROUTED_APART : REROUTED;
+  }
+
+  get failedStage(): FailedStage | undefined {
+    return this.#stages?.failed;
+  }
+  get hedging(): Hedging | undefined {
+    return this.#second?.hedging;
   }
 
   decided(routed: Routed): void {
@@ -298,19 +296,23 @@ export class Forward implements AttemptListener {
     const { state, writer } = this.#exchange;
     if (!isUnderWay(state)) return;
     this.#tokens.sweep(at);
-    if (this.#stages === undefined) this.#hedging ??= hedgingOf(this.#exchange, this);
-    this.#hedging?.sweep(at);
+    if (this.#stages === undefined) this.#second ??= secondOf(this.#exchange, this);
+    this.#second?.sweep(at);
     const reads = !writer.blocked && !this.#waitsForRoom;
     const quietMicros = this.#signs.sweep(at, reads, this.#tokens.firstAt !== undefined);
     const trouble = this.#signs.trouble(at) ?? this.#stages?.trouble(at, reads);
-    const found = { at, sentAt: this.#signs.sentAt, quietMicros, trouble, continues: this.#delivery.continues };
-    const isStaged = this.#stages !== undefined;
-    actOnVerdict(this.#exchange, this.#delivery, { ...found, hedging: this.#hedging, isStaged });
+    const { arrivedAt, deadlineAt, stream: streams, cascade } = this.#exchange;
+    const asked = { at, arrivedAt, deadlineAt, streams, blocked: writer.blocked };
+    const isWhole = this.#stages === undefined && cascade === undefined;
+    const { continues } = this.#delivery;
+    const continuations = this.#exchange.kept?.continuations ?? 0;
+    const found = { ...asked, sentAt: this.#signs.sentAt, quietMicros, trouble, continues, continuations, isWhole };
+    actOnVerdict(this.#exchange, this.#delivery, found);
   }
 
   /** How it went, for the router and the observer. */
   result({ outcome, counts }: Finish): ForwardResult {
-    this.#hedging?.drop("dropped");
+    this.hedging?.drop("dropped");
     const end = counts === "answer" ? this.#answer?.counts() : undefined;
     const tokensSeen = counts === "seen" ? this.#tokensOfAll : end?.tokensSeen;
     const { firstAt } = this.#tokens;

@@ -1,8 +1,8 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { HangOptions, HangVerdict, ProbeResult, TimedKind, WaitKind } from "#core/endpoint/hang-judge.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
-import { HangWatch as PureHangWatch } from "#core/retry/hang-watch.ts";
-import { PATH_RULES } from "#core/retry/path-rules.ts";
+import { HangWatch as PureHangWatch } from "#core/path/hang-watch.ts";
+import { PATH_RULES } from "#core/path/path-rules.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import { nowMicros } from "../clock.ts";
 import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";

@@ -1,7 +1,7 @@
 import type { Routed } from "#core/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Micros } from "#core/units.ts";
-import { FAULT_OF_TROUBLE } from "#core/retry/wait-verdict.ts";
+import { FAULT_OF_TROUBLE } from "#core/path/wait-verdict.ts";
 import type { Answer } from "../answer/answer.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { faultOfError } from "../answer/fault-words.ts";

@@ -1,33 +1,27 @@
 import type { Routed } from "#core/decision.ts";
-import type { Fault } from "#core/endpoint/fault.ts";
-import type { HedgeEnd } from "#core/retry/ask-hedge.ts";
+import { type HedgeEnd, type HedgeHost, Hedging } from "#core/path/hedging/hedging.ts";
+import { OVERTAKEN } from "#core/path/path-event.ts";
+import type { GiveUpReason, PathRouter } from "#core/path/path-router.ts";
 import type { Micros } from "#core/units.ts";
 import { nowMicros } from "../clock.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
 import type { Exchange } from "../request/exchange.ts";
-import { OVERTAKEN } from "#core/path/path-event.ts";
 import { Hedge } from "./hedge.ts";
 import type { SentContent } from "./open-attempt.ts";
 
 /** The attempts of a request, of which one at a second endpoint may become the one under way. */
-export interface HedgedAttempts {
+interface HedgedAttempts {
   readonly content: SentContent;
   /** The second endpoint has the request for good; nothing of its answer was passed on. */
   decided(routed: Routed): void;
 }
 
-/** Undefined where no second endpoint is ever asked for such a request. */
-export function hedgingOf(exchange: Exchange, first: HedgedAttempts): Hedging | undefined {
-  const { waits, stream, cascade } = exchange;
-  return waits.hedgeMicros < Infinity && stream && cascade === undefined ? new Hedging(exchange, first) : undefined;
-}
-
-/** A request whose first token is late, at a second endpoint as well: who has it in the end, and what the router learns. */
-export class Hedging {
+/** A request's second endpoint as the gateway has it: an attempt whose answer is kept until it is known who answers. */
+export class SecondAttempt implements HedgeHost {
+  readonly hedging: Hedging = new Hedging(this);
   readonly #exchange: Exchange;
   readonly #first: HedgedAttempts;
-  #asked = false;
-  #hedge: Hedge | undefined;
+  #second: Hedge | undefined;
   #taken: Hedge | undefined;
 
   constructor(exchange: Exchange, first: HedgedAttempts) {
@@ -35,47 +29,34 @@ export class Hedging {
     this.#first = first;
   }
 
-  /** A second endpoint may be asked: none was, and nothing came. */
-  get mayBegin(): boolean {
-    const { state } = this.#exchange;
-    return !this.#asked && (state.kind === "waiting" || (state.kind === "holding" && state.content === "silent"));
+  get router(): PathRouter {
+    return this.#exchange.router;
+  }
+  get routeId(): string {
+    return this.#exchange.routeId;
+  }
+  now(): Micros {
+    return nowMicros();
   }
 
-  /** Two endpoints have it: the second one takes over where the first is left. */
-  get underWay(): boolean {
-    return this.#hedge !== undefined;
-  }
-
-  begin(): void {
-    this.#asked = true;
-    const { context, routeId } = this.#exchange;
-    const { seat, counters } = context;
-    const asked = seat.hedge(routeId);
-    if (asked.kind === "give-up") return countUp(counters.hedgesDenied, asked.why);
-    const hedge = new Hedge(this.#exchange, asked.decision, {
-      begins: () => {
-        this.#settle("won");
-        this.#takeOver(hedge);
-        this.#exchange.dispatch(OVERTAKEN);
-      },
-      fails: (fault) => this.#settle("failed", fault),
+  sendSecond(decision: Routed): void {
+    const second = new Hedge(this.#exchange, decision, {
+      begins: () => this.hedging.secondBegan(),
+      fails: (fault) => this.hedging.secondFailed(fault),
     });
-    this.#hedge = hedge;
-    hedge.send(this.#first.content);
+    this.#second = second;
+    second.send(this.#first.content);
   }
 
-  /** The first endpoint answers, or the request is over. */
-  drop(end: "lost" | "dropped"): void {
-    if (this.#hedge !== undefined) this.#settle(end);
+  abortSecond(): void {
+    this.#second?.abort();
+    this.#second = undefined;
   }
 
-  /** The first endpoint failed; false where no second one has the request. */
-  takesOver(fault: Fault): boolean {
-    const hedge = this.#hedge;
-    if (hedge === undefined) return false;
-    this.#settle("took-over", fault);
-    this.#takeOver(hedge);
-    return true;
+  takeSecond(decision: Routed): void {
+    this.#taken = this.#second;
+    this.#second = undefined;
+    this.#first.decided(decision);
   }
 
   /** The second endpoint's attempt, once, where that is the request's from now on. */
@@ -85,28 +66,27 @@ export class Hedging {
     return taken;
   }
 
+  overtaken(): void {
+    this.#exchange.dispatch(OVERTAKEN);
+  }
+
+  denied(why: GiveUpReason): void {
+    countUp(this.#exchange.context.counters.hedgesDenied, why);
+  }
+
+  settled(end: HedgeEnd): void {
+    countUp(this.#exchange.context.counters.hedges, end);
+  }
+
   sweep(at: Micros): void {
-    this.#hedge?.sweep(at);
+    this.#second?.sweep(at);
   }
+}
 
-  #takeOver(hedge: Hedge): void {
-    this.#taken = hedge;
-    this.#first.decided(hedge.routed);
-  }
-
-  #settle(end: HedgeEnd, fault?: Fault): void {
-    const hedge = this.#hedge;
-    this.#hedge = undefined;
-    const { context, routeId: requestId } = this.#exchange;
-    countUp(context.counters.hedges, end);
-    const winner = end === "won" || end === "took-over" ? "second" : "first";
-    context.seat.accept({
-      kind: "hedge-settled",
-      at: nowMicros(),
-      requestId,
-      winner,
-      ...(fault !== undefined && { fault }),
-    });
-    if (winner === "first") hedge?.abort();
-  }
+/** Undefined where no second endpoint is ever asked for such a request. */
+export function secondOf(exchange: Exchange, first: HedgedAttempts): SecondAttempt | undefined {
+  const { waits, stream, cascade } = exchange;
+  return waits.hedgeMicros < Infinity && stream && cascade === undefined
+    ? new SecondAttempt(exchange, first)
+    : undefined;
 }

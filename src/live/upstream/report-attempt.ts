@@ -15,7 +15,7 @@ export function reportAttempt(
   switch (effect.kind) {
     case "report-first-token":
       forward.tokens.first(nowMicros());
-      if (kept !== undefined && kept.continuations > 0) context.seat.refundContinuation();
+      if (kept !== undefined && kept.continuations > 0) context.router.continued();
       break;
     case "report-timeout":
       counters.timeouts++;

@@ -1,11 +1,11 @@
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { GatewayCounters } from "../metrics/gateway-counters.ts";
 import type { Exchange } from "../request/exchange.ts";
-import type { RouterSeat } from "../router-seat.ts";
+import type { PathRouter } from "#core/path/path-router.ts";
 import type { GatewayLimits } from "../request/limits.ts";
 
 export interface TokenProgressOptions {
-  readonly seat: Pick<RouterSeat, "accept">;
+  readonly router: Pick<PathRouter, "accept">;
   readonly limits: GatewayLimits;
   readonly counters: GatewayCounters;
   /** As the router knows the request. */
@@ -30,7 +30,7 @@ export class TokenProgress {
     this.#reportedAt = at;
     this.seen = 1;
     this.#reported = 1;
-    this.#options.seat.accept({ kind: "first-token", at, requestId: this.#options.requestId });
+    this.#options.router.accept({ kind: "first-token", at, requestId: this.#options.requestId });
   }
 
   /** Whether so many tokens are worth a report. */
@@ -45,16 +45,16 @@ export class TokenProgress {
   }
 
   report(at: Micros): void {
-    const { seat, counters, requestId } = this.#options;
+    const { router, counters, requestId } = this.#options;
     this.#reported = this.seen;
     this.#reportedAt = at;
     counters.progressInputs++;
-    seat.accept({ kind: "progress", at, requestId, outputTokens: this.seen });
+    router.accept({ kind: "progress", at, requestId, outputTokens: this.seen });
   }
 }
 
 /** Of a request's next attempt. */
 export function progressOf({ context, limits, routeId: requestId }: Exchange): TokenProgress {
-  const { seat, counters } = context;
-  return new TokenProgress({ seat, limits, counters, requestId });
+  const { router, counters } = context;
+  return new TokenProgress({ router, limits, counters, requestId });
 }

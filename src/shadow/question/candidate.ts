@@ -5,7 +5,7 @@ import type { EndpointRules } from "#core/endpoint/endpoint-rules.ts";
 import type { HostMemoryPrice } from "#core/prefix/host-memory-price.ts";
 import type { PolicySpec, ProfileSpec } from "#core/plugin/spec.ts";
 import { createPriority, type PrioritySpec } from "#core/priority/create.ts";
-import type { PathRules } from "#core/retry/path-rules.ts";
+import type { PathRules } from "#core/path/path-rules.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
@@ -17,7 +17,7 @@ import type { RoutersOptions } from "#sim/router-group.ts";
 import { Simulation } from "#sim/simulation.ts";
 import type { EngineEvent } from "#sim/fault/engine-event.ts";
 import { LoadWatch } from "#sim/result/load-watch.ts";
-import { newPathCounts, type PathCounts } from "#sim/result/path-counts.ts";
+import type { PathCounts } from "#sim/result/path-counts.ts";
 import { NO_LATENCY, type ScriptEvent, type SimulationOptions } from "#sim/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import type { Workload } from "../recorded/packed-workload.ts";
@@ -167,7 +167,7 @@ export function runCandidate(setting: Setting, candidate: Candidate, options: Ru
     inFlight,
     arrivalMicros: column(),
     completed: 0,
-    path: simulation.desk?.counts ?? newPathCounts(),
+    path: simulation.paths.counts,
     imbalance: loads.imbalance,
     endedMicros: simulation.clock,
     scaling: simulation.scaling?.figures(simulation.clock),

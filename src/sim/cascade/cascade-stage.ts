@@ -1,12 +1,12 @@
 import { afterAnswer } from "#core/cascade/after-answer.ts";
 import { CascadeDesk } from "#core/cascade/cascade-desk.ts";
-import type { Placed, Routed } from "#core/decision.ts";
+import type { Placed } from "#core/decision.ts";
 import type { Input, RequestAgain } from "#core/input.ts";
 import { nameHash, randomFor } from "#core/random.ts";
 import type { Micros } from "#core/units.ts";
 import type { FinishReason } from "#engine/request.ts";
-import type { EngineFleet } from "../engine-fleet.ts";
-import type { Flight } from "../flight.ts";
+import type { Flight } from "../path/flight.ts";
+import type { FlightPaths } from "../path/flight-paths.ts";
 import type { Outcomes } from "../outcomes.ts";
 import type { SimulationEvent } from "../simulation-event.ts";
 import type { CascadeFigures, SimulatedCascade } from "./cascade-options.ts";
@@ -15,12 +15,11 @@ import { confidenceDraw } from "./confidence-draw.ts";
 /** The simulation as a cascade sees it. */
 export interface CascadeSimulation {
   readonly clock: Micros;
-  readonly fleet: EngineFleet;
   readonly outcomes: Outcomes;
   later(at: Micros, event: SimulationEvent): void;
   accept(input: Input): void;
-  decide(input: RequestAgain, flight: Flight): Placed;
-  send(flight: Flight, decision: Routed): void;
+  decide(input: RequestAgain): Placed;
+  readonly paths: Pick<FlightPaths, "kept" | "escalated">;
   finished(at: Micros, flight: Flight, reason: FinishReason): void;
 }
 
@@ -92,7 +91,7 @@ export class CascadeStage {
   #gaveUp(flight: Flight): boolean {
     const { judged, row, id: requestId } = flight;
     if (judged === undefined) return false;
-    const { clock, outcomes, fleet } = this.#host;
+    const { clock, outcomes } = this.#host;
     const { steps } = this.#options.spec;
     const { step } = judged;
     const tokens = Math.max(1, outcomes.outputTokens[row]!);
@@ -102,7 +101,7 @@ export class CascadeStage {
       {
         now: () => clock,
         judged: (input) => this.#host.accept(input),
-        escalated: (input) => this.#host.decide(input, flight),
+        escalated: (input) => this.#host.decide(input),
       },
       this.#desk,
       {
@@ -110,7 +109,7 @@ export class CascadeStage {
         meanLogprob: confidenceDraw(this.#options.confidence[step]!, tokens, random),
         tokens,
         step: steps[step]!,
-        escalated: flight.escalated,
+        escalated: step > 0,
         next,
       },
     );
@@ -119,21 +118,19 @@ export class CascadeStage {
       flight.judged = undefined;
       // The client has its first byte now.
       outcomes.ttft[row] = clock - outcomes.arrivalAt[row]!;
+      this.#host.paths.kept(flight);
       return false;
     }
     this.#escalated[step]!++;
-    flight.escalated = true;
-    fleet.abort(clock, flight);
-    flight.reset();
     outcomes.again(row);
     flight.route = next;
     this.#judge(flight, step + 1);
-    this.#host.send(flight, after.decision);
+    this.#host.paths.escalated(flight, after.decision);
     return true;
   }
 
   /** A request is over. */
-  ended({ escalated }: Flight): void {
-    if (escalated) this.#desk.ended();
+  ended({ attemptsBefore }: Flight): void {
+    if (attemptsBefore > 0) this.#desk.ended();
   }
 }

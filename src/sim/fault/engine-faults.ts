@@ -2,7 +2,7 @@ import type { Fault } from "#core/endpoint/fault.ts";
 import type { SlotList } from "#core/slot-list.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineFleet } from "../engine-fleet.ts";
-import type { Flight } from "../flight.ts";
+import type { Flight } from "../path/flight.ts";
 import type { SignalFeed } from "../signal/signal-feed.ts";
 import type { SimulationEvent } from "../simulation-event.ts";
 import type { EngineEvent } from "./engine-event.ts";

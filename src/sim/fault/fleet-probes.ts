@@ -1,9 +1,9 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { CheckJudge } from "#core/endpoint/check-judge.ts";
-import { HangWatch } from "#core/retry/hang-watch.ts";
+import { HangWatch } from "#core/path/hang-watch.ts";
 import { LostJudge, returnPause } from "#core/endpoint/lost-judge.ts";
 import type { Input } from "#core/input.ts";
-import type { PathRules } from "#core/retry/path-rules.ts";
+import type { PathRules } from "#core/path/path-rules.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineFleet } from "../engine-fleet.ts";
 import type { EngineTrouble } from "../result/path-counts.ts";

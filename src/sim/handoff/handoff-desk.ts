@@ -4,7 +4,7 @@ import type { Input } from "#core/input.ts";
 import type { Micros } from "#core/units.ts";
 import type { Hold } from "#engine/block-fetch.ts";
 import type { EngineFleet } from "../engine-fleet.ts";
-import type { Flight } from "../flight.ts";
+import type { Flight } from "../path/flight.ts";
 import type { Outcomes } from "../outcomes.ts";
 import type { SimulationEvent } from "../simulation-event.ts";
 import { Handoff, type HandoffHost } from "./handoff.ts";
@@ -20,8 +20,7 @@ export interface HandoffDeskHost {
   accept(input: Input): Decision | undefined;
   later(at: Micros, event: SimulationEvent): void;
   answer(at: Micros, event: SimulationEvent): void;
-  /** Notified that the request goes to the engine that answers. */
-  readonly desk: { sent(flight: Flight): void } | undefined;
+  readonly paths: { prefilled(flight: Flight): void };
 }
 
 /**
@@ -73,19 +72,27 @@ export class HandoffDesk implements HandoffHost {
   /** It is done with the prompt; the gateway gets to know. */
   computed(at: Micros, leg: PrefillLeg): void {
     const { flight } = leg;
-    const event = { kind: "prefilled", take: () => this.#goesOn(leg) } as const;
+    const event = { kind: "prefilled", take: () => this.#computed(leg) } as const;
     if (flight.isTogether) this.#host.later(Math.max(at, this.#host.clock), event);
     else this.#host.answer(at, event);
   }
 
-  #goesOn(leg: PrefillLeg): void {
-    const { flight, answers, cachedTokens } = leg;
-    const { clock: at } = this.#host;
+  #computed(leg: PrefillLeg): void {
+    const { flight } = leg;
     if (flight.leg !== leg || flight.closed) return;
+    leg.isComputed = true;
+    if (flight.isTogether) this.goesOn(flight);
+    else this.#host.paths.prefilled(flight);
+  }
+
+  /** The prompt is computed: the router gets to know, and the request goes to the engine that answers. */
+  goesOn(flight: Flight): void {
+    const { clock: at } = this.#host;
+    const { answers, cachedTokens } = flight.leg!;
     this.#host.accept({ kind: "prefill-finished", at, requestId: flight.id, cachedTokens });
     flight.leg = undefined;
     flight.engine = answers;
-    this.#host.desk?.sent(flight);
+    flight.sent(at);
     const delay = flight.isTogether ? 0 : this.#requestMicros;
     this.#host.later(at + delay, { kind: "deliver", flight, engine: answers });
   }

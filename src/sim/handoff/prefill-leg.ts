@@ -1,6 +1,6 @@
 import type { Hold } from "#engine/block-fetch.ts";
 import type { EngineRequest } from "#engine/request.ts";
-import type { Flight } from "../flight.ts";
+import type { Flight } from "../path/flight.ts";
 
 /** A request as the engine has it that computes its prompt for another one: one token, and its blocks are held. */
 export class PrefillLeg implements EngineRequest {
@@ -19,6 +19,8 @@ export class PrefillLeg implements EngineRequest {
   /** The blocks, from its end until they are given back. */
   hold: Hold | undefined = undefined;
   cachedTokens = 0;
+  /** The prompt is computed, and the request goes on. */
+  isComputed = false;
 
   constructor(flight: Flight, engine: number, answers: number) {
     this.flight = flight;

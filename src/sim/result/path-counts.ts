@@ -1,7 +1,7 @@
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { GiveUpReason } from "#core/retry/after-fault.ts";
-import type { HedgeEnd } from "#core/retry/ask-hedge.ts";
-import type { TroubleKind } from "#core/retry/wait-verdict.ts";
+import type { GiveUpReason } from "#core/path/path-router.ts";
+import type { HedgeEnd } from "#core/path/hedging/hedging.ts";
+import type { TroubleKind } from "#core/path/wait-verdict.ts";
 
 /** Troubles of an engine itself; nobody drains one by hand in a simulation. */
 export type EngineTrouble = Exclude<TroubleKind, "evicted">;

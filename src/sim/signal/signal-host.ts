@@ -1,5 +1,5 @@
 import type { Input } from "#core/input.ts";
-import type { PathRules } from "#core/retry/path-rules.ts";
+import type { PathRules } from "#core/path/path-rules.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineFleet } from "../engine-fleet.ts";
 import type { FaultDesk } from "../fault/fault-desk.ts";

@@ -7,7 +7,10 @@ import fc from "fast-check";
 import type { PathEffect } from "#core/path/path-effect.ts";
 import type { PathEvent } from "#core/path/path-event.ts";
 import type { PathState } from "#core/path/path-state.ts";
-import { type PathHost, RequestPath } from "#core/path/request-path.ts";
+import type { Routed } from "#core/decision.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { NextPlace, PathRouter } from "#core/path/path-router.ts";
+import { type PathHost, type PerformedEffect, RequestPath } from "#core/path/request-path.ts";
 import { transition } from "#core/path/transition.ts";
 
 import { EVENTS, SEQUENCES, STATES } from "./drawn-events.ts";
@@ -42,14 +45,33 @@ class Recorded implements PathHost {
     this.#throws = throws;
   }
 
-  perform(effect: PathEffect): PathEvent | undefined {
+  readonly routeId = "r";
+  readonly hedging = undefined;
+  readonly failedStage = undefined;
+  readonly attemptsBefore = 0;
+  decided(): void {}
+  faulted(fault: Fault): void {
+    this.log.push({ kind: "ask-retry", fault });
+  }
+  get router(): PathRouter {
+    const afterFault = (): NextPlace => {
+      const draw = this.#draws[this.#drawn++ % this.#draws.length]!;
+      if (this.#throws && draw % 5 === 0) throw new Error("the router fails");
+      return draw % 3 === 0 || this.run.state.attempts >= ATTEMPTS_MAX
+        ? { kind: "give-up", why: "budget" }
+        : { kind: "retry", decision: { kind: "routed" } as Routed };
+    };
+    return { afterFault } as unknown as PathRouter;
+  }
+
+  perform(effect: PerformedEffect): PathEvent | undefined {
     this.log.push(effect);
     const draw = this.#draws[this.#drawn++ % this.#draws.length]!;
     if (this.#throws && draw % 5 === 0) throw new Error(effect.kind);
     if (effect.kind === "send" && draw % 4 === 1) {
       return { kind: "attempt-failed", fault: draw % 8 === 1 ? "connect" : "saturated", kept: false };
     }
-    if (effect.kind !== "ask-retry" && effect.kind !== "ask-continuation") return undefined;
+    if (effect.kind !== "ask-continuation") return undefined;
     return draw % 3 === 0 || this.run.state.attempts >= ATTEMPTS_MAX
       ? { kind: "denied", why: "budget" }
       : { kind: "rerouted" };

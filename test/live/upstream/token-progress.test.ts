@@ -10,7 +10,7 @@ function progress(): { made: TokenProgress; inputs: Input[]; counters: { progres
   const inputs: Input[] = [];
   const counters = { progressInputs: 0 };
   const made = new TokenProgress({
-    seat: { accept: (input: Input) => void inputs.push(input) },
+    router: { accept: (input: Input) => void inputs.push(input) },
     limits: { progressTokens: 10, progressMillis: 2 } as GatewayLimits,
     counters: counters as GatewayCounters,
     requestId: "r1",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RetryPolicy } from "#core/retry/retry-policy.ts";
+import { RetryPolicy } from "#core/path/retry-policy.ts";
 
 test("retries are denied by time, by attempts and by budget, and asking spends nothing", () => {
   const policy = new RetryPolicy({ attemptsMax: 3, continuationsMax: 2, ratio: 0.5, burst: 2 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { PATH_RULES } from "#core/retry/path-rules.ts";
+import { PATH_RULES } from "#core/path/path-rules.ts";
 import {
   faultOfLeaving,
   type Taker,
@@ -11,7 +11,7 @@ import {
   troubleSince,
   type Waiting,
   waitVerdict,
-} from "#core/retry/wait-verdict.ts";
+} from "#core/path/wait-verdict.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 
 const SECOND = MICROS_PER_SECOND;

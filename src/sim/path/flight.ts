@@ -1,14 +1,23 @@
-import type { FailedStage } from "#core/retry/after-fault.ts";
+import type { Routed } from "#core/decision.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { Hedging } from "#core/path/hedging/hedging.ts";
+import type { PathEvent } from "#core/path/path-event.ts";
+import type { FailedStage, PathRouter } from "#core/path/path-router.ts";
+import { DECIDING } from "#core/path/path-state.ts";
+import { type PathHost, type PerformedEffect, RequestPath } from "#core/path/request-path.ts";
 import type { RouteRequest } from "#core/request.ts";
-import type { Trouble } from "#core/retry/wait-verdict.ts";
+import type { Trouble } from "#core/path/wait-verdict.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineRequest } from "#engine/request.ts";
-import type { Handoff } from "./handoff/handoff.ts";
-import type { PrefillLeg } from "./handoff/prefill-leg.ts";
-import type { SimulatedRequest } from "./source/arrival-source.ts";
+import type { FlightPaths } from "./flight-paths.ts";
+import type { SecondFlight } from "./second-flight.ts";
+import type { Handoff } from "../handoff/handoff.ts";
+import type { PrefillLeg } from "../handoff/prefill-leg.ts";
+import type { Ending } from "../outcomes.ts";
+import type { SimulatedRequest } from "../source/arrival-source.ts";
 
 /** One request from its arrival until the client has its answer; also what an engine is given. */
-export class Flight implements EngineRequest {
+export class Flight implements EngineRequest, PathHost {
   /** Its row in the outcomes. */
   readonly row: number;
   readonly source: SimulatedRequest;
@@ -39,12 +48,16 @@ export class Flight implements EngineRequest {
   closed = false;
   /** A cascade has yet to judge its answer, after so many tokens, of which it is notified. */
   judged: JudgedFlight | undefined = undefined;
-  /** A cascade took it to another model. */
-  escalated = false;
-  /** The client has part of the answer. */
-  begun = false;
-  /** The rest of the answer was asked for elsewhere, and nothing of it came. */
-  resuming = false;
+  /** Its life, which another flight goes on with where that has it at a second engine. */
+  path: RequestPath;
+  readonly #paths: FlightPaths;
+  /** Where it goes with the next effect `send`; undefined where it is there already. */
+  next: Routed | undefined = undefined;
+  /** Of its attempts, those at models before this one. */
+  attemptsBefore = 0;
+  /** How it ended, where no engine wrote that down, and what its client has of the answer, where it left. */
+  ending: Ending | undefined = undefined;
+  tokensAtEnd: number | undefined = undefined;
   /** Tokens of the answer that engines before made, and how often it went on elsewhere. */
   continuedTokens = 0;
   continuations = 0;
@@ -55,17 +68,19 @@ export class Flight implements EngineRequest {
   quietSince: Micros = 0;
   trouble: Trouble | undefined = undefined;
   tokensSeen = 0;
-  /** The same request at a second engine, while nothing came of either. */
-  hedge: Flight | undefined = undefined;
-  /** A second engine was asked for, whatever came of it. */
-  hedgeAsked = false;
+  /** The same request at a second engine, where it may be asked for. */
+  second: SecondFlight | undefined = undefined;
   /** Of what a hedge is one, and its row among hedges, while it is not known which of both answers. */
   hedgeOf: Flight | undefined = undefined;
   hedgeRow = -1;
+  /** It has just taken the first one's place, and is at its engine. */
+  isTaken = false;
   /** A piece came since the last sweep. */
   progressed = false;
 
-  constructor(row: number, source: SimulatedRequest) {
+  constructor(row: number, source: SimulatedRequest, paths: FlightPaths) {
+    this.#paths = paths;
+    this.path = new RequestPath(this, DECIDING);
     this.row = row;
     this.source = source;
     this.route = source.route;
@@ -82,8 +97,52 @@ export class Flight implements EngineRequest {
     return this.leg ?? this;
   }
 
+  get router(): PathRouter {
+    return this.#paths.router;
+  }
+  get routeId(): string {
+    return this.id;
+  }
+  get hedging(): Hedging | undefined {
+    return this.second?.hedging;
+  }
+
+  perform(effect: PerformedEffect): PathEvent | undefined {
+    return this.#paths.perform(this, effect);
+  }
+
+  /** A defect of ours ends the simulation. */
+  threw(error: unknown): never {
+    throw error;
+  }
+
+  faulted(fault: Fault): void {
+    const { faults } = this.#paths.counts;
+    faults[fault] = (faults[fault] ?? 0) + 1;
+  }
+
+  decided(decision: Routed): void {
+    this.#paths.decided(this, decision);
+  }
+
+  /** Goes on in place of the flight to the first engine. */
+  takes(first: Flight): void {
+    this.hedgeRow = -1;
+    this.hedgeOf = undefined;
+    this.second = first.second;
+    this.path = first.path;
+    this.path.host = this;
+    this.isTaken = true;
+  }
+
+  /** An attempt begins. */
+  sent(at: Micros): void {
+    this.sentAt = at;
+    this.quietSince = at;
+  }
+
   /** Which part of its attempt is under way, for who is to blame where it fails. */
-  get stage(): FailedStage {
+  get failedStage(): FailedStage {
     return this.leg !== undefined ? "prefill" : this.fetchFailed ? "transfer" : "answer";
   }
 
@@ -111,7 +170,6 @@ export class Flight implements EngineRequest {
     this.promptTokens = this.source.route.promptTokens + this.continuedTokens;
     this.outputTokens = this.source.outputTokens - this.continuedTokens;
     this.reset();
-    this.resuming = true;
   }
 
   /** Blocks that the first tokens of the answer fill behind the prompt's, where the router gets to know them. */

@@ -1,0 +1,46 @@
+import type { Micros } from "../units.ts";
+import type { RequestPath } from "./request-path.ts";
+import { type TakerKind, type Trouble, type WaitLimits, type WaitVerdict, waitVerdict } from "./wait-verdict.ts";
+
+/** An attempt under way as its host finds it now and then. */
+export interface FoundAttempt {
+  readonly at: Micros;
+  /** As of Waiting. */
+  readonly arrivedAt: Micros;
+  readonly deadlineAt: Micros;
+  readonly quietMicros: Micros;
+  readonly streams: boolean;
+  readonly blocked: boolean;
+  readonly trouble: Trouble | undefined;
+  /** When the attempt was sent. */
+  readonly sentAt: Micros;
+  /** The answer could go on elsewhere, and how often it did. */
+  readonly continues: boolean;
+  readonly continuations: number;
+  /** One endpoint does all of it, and no cascade judges it: it may be moved again, or go to a second one. */
+  readonly isWhole: boolean;
+}
+
+/** What is to be done with the attempt of a request that is under way. */
+export function look(path: RequestPath, found: FoundAttempt, limits: WaitLimits): WaitVerdict {
+  const { state, host } = path;
+  const { at, isWhole, streams } = found;
+  const begun = state.kind === "passing";
+  const resuming = state.kind === "resuming";
+  const goesOn = begun || resuming;
+  const times = goesOn ? found.continuations : state.attempts - host.attemptsBefore;
+  const hasSecond = host.hedging?.underWay === true;
+  const movedTimes = isWhole && streams && !hasSecond ? timesMoved(path, times) : 0;
+  const held = state.kind === "holding" && state.carriage !== "stream";
+  const lateMicros = isWhole && host.hedging?.mayBegin(state) === true ? at - found.sentAt : 0;
+  return waitVerdict({ ...found, begun, resuming, held, movedTimes, lateMicros }, limits, (kind: TakerKind) =>
+    hasSecond ? "free" : host.router.takerOf({ requestId: host.routeId, kind, times, continues: goesOn }),
+  );
+}
+
+/** How often faults moved a request that has no token where it is. */
+function timesMoved({ state }: RequestPath, times: number): number {
+  if (state.kind === "resuming") return state.content === "silent" ? times : 0;
+  const isSilent = state.kind === "waiting" || (state.kind === "holding" && state.content === "silent");
+  return isSilent ? times - 1 : 0;
+}

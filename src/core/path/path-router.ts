@@ -1,0 +1,157 @@
+import type { Decision, Placed, Routed } from "../decision.ts";
+import type { PrefillFailed, TransferFailed } from "../disaggregation/prefill-input.ts";
+import type { Fault } from "../endpoint/fault.ts";
+import type { AskingInput, AttemptFailed, Input, RequestAgain, RequestContinued } from "../input.ts";
+import type { Micros } from "../units.ts";
+import { HedgeBudget, type HedgeOptions } from "./hedging/hedge-budget.ts";
+import { type RetryDenial, type RetryOptions, RetryPolicy } from "./retry-policy.ts";
+import { type Taker, type TakerKind, takerOf } from "./wait-verdict.ts";
+
+/**
+ * What of an attempt failed: the endpoint that answers; the one that computes the prompt; or what went from one to the
+ * other.
+ */
+export type FailedStage = "answer" | "prefill" | "transfer";
+
+/** no-endpoint: none is left that may take the request. */
+export type GiveUpReason = RetryDenial | "no-endpoint";
+
+/** Where a request goes next, or why it goes nowhere. */
+export type NextPlace =
+  | { readonly kind: "retry"; readonly decision: Routed }
+  | { readonly kind: "give-up"; readonly why: GiveUpReason };
+
+/** An answer that broke: what the router gets to know of it, and how often it went on elsewhere before. */
+export interface BrokenAnswer extends Omit<RequestContinued, "kind" | "at"> {
+  readonly continuations: number;
+}
+
+/** An attempt that may have to go elsewhere. */
+export interface LeavingAttempt {
+  readonly requestId: string;
+  /** Who is asked for. */
+  readonly kind: TakerKind;
+  /** Attempts so far; where an answer goes on that broke, the times that it did. */
+  readonly times: number;
+  readonly continues: boolean;
+}
+
+/** Is notified of a request's decisions and of how its attempts ended. */
+export interface PathWatch {
+  deciding(requestId: string): void;
+  decided(requestId: string, decision: Placed, queuedMicros: Micros): void;
+  attemptFailed(requestId: string, fault: Fault): void;
+  firstToken(requestId: string): void;
+}
+
+export interface PathRouterOptions {
+  readonly retry: RetryOptions;
+  readonly hedge: HedgeOptions;
+  now(): Micros;
+  /** Into the router, whatever is asked or reported of a request. */
+  accept(input: Input): Decision | undefined;
+  /** Whether another endpoint that is well may take the request. */
+  hasTaker(requestId: string, kind: TakerKind): boolean;
+  readonly watch?: PathWatch | undefined;
+}
+
+/**
+ * The router as requests on their way reach it, and the budgets that all of them share. A retry, a continuation or a
+ * second endpoint is paid for only where it is made.
+ */
+export class PathRouter {
+  readonly #options: PathRouterOptions;
+  readonly #retries: RetryPolicy;
+  readonly #hedges: HedgeBudget;
+
+  constructor(options: PathRouterOptions) {
+    this.#options = options;
+    this.#retries = new RetryPolicy(options.retry);
+    this.#hedges = new HedgeBudget(options.hedge);
+  }
+
+  accept(input: Exclude<Input, AskingInput>): void {
+    if (input.kind === "first-token") this.#options.watch?.firstToken(input.requestId);
+    this.#options.accept(input);
+  }
+
+  /** Asks for an endpoint for a request that was let in before. */
+  again(input: RequestAgain): Placed {
+    const { watch } = this.#options;
+    const id = input.kind === "request-escalated" ? input.request.id : input.requestId;
+    watch?.deciding(id);
+    const decision = this.#options.accept(input) as Placed;
+    watch?.decided(id, decision, 0);
+    return decision;
+  }
+
+  /** Attempt number `attempts` failed before its client had a byte: the router gets to know, and may name another one. */
+  afterFault(requestId: string, fault: Fault, attempts: number, stage: FailedStage = "answer"): NextPlace {
+    this.#options.watch?.attemptFailed(requestId, fault);
+    const at = this.#options.now();
+    this.#options.accept(failedInput(stage, at, requestId, fault));
+    const why = this.#retries.denial(fault, attempts);
+    return why === undefined ? this.#elsewhere({ kind: "request-retried", at, requestId }) : { kind: "give-up", why };
+  }
+
+  /**
+   * An answer broke of which its client has a part, and whose tokens are known: it may go on at another endpoint. Where it
+   * does not, the router knows nothing of the break yet.
+   */
+  afterBreak({ continuations, ...broken }: BrokenAnswer): NextPlace {
+    this.#options.watch?.attemptFailed(broken.requestId, broken.fault);
+    const why = this.#retries.continuationDenial(broken.fault, continuations);
+    if (why !== undefined) return { kind: "give-up", why };
+    return this.#elsewhere({ kind: "request-continued", at: this.#options.now(), ...broken });
+  }
+
+  #elsewhere(input: RequestAgain): NextPlace {
+    const decision = this.again(input);
+    if (decision.kind === "rejected") return { kind: "give-up", why: "no-endpoint" };
+    this.#retries.spend();
+    return { kind: "retry", decision };
+  }
+
+  /** The first token of a request is late: whether a second endpoint gets it too, and which. Nobody is asked about twice. */
+  hedge(requestId: string): NextPlace {
+    if (!this.#hedges.allows) return { kind: "give-up", why: "budget" };
+    if (!this.#options.hasTaker(requestId, "any")) return { kind: "give-up", why: "no-endpoint" };
+    const decision = this.again({ kind: "request-hedged", at: this.#options.now(), requestId });
+    if (decision.kind === "rejected") return { kind: "give-up", why: "no-endpoint" };
+    this.#hedges.spend();
+    return { kind: "retry", decision };
+  }
+
+  /** Whether somebody else could serve an attempt, and the budget lets it go there. Spends nothing. */
+  takerOf({ requestId, kind, times, continues }: LeavingAttempt): Taker {
+    const denied = continues ? this.#retries.continuationDenial("hung", times) : this.#retries.denial("hung", times);
+    return takerOf(denied, () => this.#options.hasTaker(requestId, kind));
+  }
+
+  /** A routed request was sent: it earns its part of a retry, and of a second endpoint. */
+  sent(): void {
+    this.#retries.earn();
+    this.#hedges.earn();
+  }
+
+  /** A continuation made a token: it costs nothing. */
+  continued(): void {
+    this.#retries.refund();
+  }
+
+  /** Other bounds from now on. */
+  change(retry: RetryOptions, hedge: HedgeOptions): void {
+    this.#retries.change(retry);
+    this.#hedges.change(hedge);
+  }
+}
+
+function failedInput(
+  stage: FailedStage,
+  at: Micros,
+  requestId: string,
+  fault: Fault,
+): AttemptFailed | PrefillFailed | TransferFailed {
+  if (stage === "transfer") return { kind: "transfer-failed", at, requestId };
+  return { kind: stage === "answer" ? "attempt-failed" : "prefill-failed", at, requestId, fault };
+}

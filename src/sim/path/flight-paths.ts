@@ -1,0 +1,228 @@
+import type { Decision, Placed, Routed } from "#core/decision.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { Outcome } from "#core/endpoint/outcome.ts";
+import { type Input, isAsking, type RequestAgain } from "#core/input.ts";
+import type { Finish } from "#core/path/path-effect.ts";
+import {
+  type AnswerBegan,
+  type AnswerEnded,
+  attemptFailed,
+  CLIENT_LEFT,
+  FIRST_BYTES,
+  FIRST_TOKEN,
+  type PathEvent,
+  PREFILLED,
+  REROUTED,
+  ROUTED,
+  ROUTED_APART,
+} from "#core/path/path-event.ts";
+import { PathRouter } from "#core/path/path-router.ts";
+import type { PathRules } from "#core/path/path-rules.ts";
+import type { PerformedEffect } from "#core/path/request-path.ts";
+import type { Micros } from "#core/units.ts";
+import type { EngineFleet } from "../engine-fleet.ts";
+import type { HandoffDesk } from "../handoff/handoff-desk.ts";
+import type { Ending, Outcomes } from "../outcomes.ts";
+import { newPathCounts, type PathCounts } from "../result/path-counts.ts";
+import type { RouterGroup } from "../router-group.ts";
+import type { Flight } from "./flight.ts";
+
+/** The simulation as requests on their way see it. */
+export interface FlightHost {
+  readonly clock: Micros;
+  readonly fleet: EngineFleet;
+  readonly router: RouterGroup;
+  readonly outcomes: Outcomes;
+  readonly handoffs: Pick<HandoffDesk, "dropped" | "goesOn">;
+  accept(input: Input): Decision | undefined;
+  /** A request is decided on again, which whoever counterfactually forces decisions may force as well. */
+  decide(input: RequestAgain): Placed;
+  send(flight: Flight, decision: Routed): void;
+  close(flight: Flight, outcome: Outcome, outputTokens?: number): void;
+  ended(flight: Flight, status: Ending | undefined): void;
+}
+
+const STREAM_BEGAN: AnswerBegan = { kind: "answer-began", carriage: "stream" };
+const WHOLE_BEGAN: AnswerBegan = { kind: "answer-began", carriage: "whole" };
+const SERVED: AnswerEnded = { kind: "answer-ended", outcome: "ok", promisesMark: false };
+const TURNED_DOWN: AnswerEnded = { kind: "answer-ended", outcome: "refused", promisesMark: false };
+
+/**
+ * What the gateway does with sockets, in a simulation: turns what engines do with requests into events of their paths, and
+ * carries out the effects that follow. What is decided on the way is the path's own, as in the gateway.
+ */
+export class FlightPaths {
+  readonly counts: PathCounts = newPathCounts();
+  readonly router: PathRouter;
+  readonly #rules: PathRules;
+  readonly #host: FlightHost;
+
+  constructor(rules: PathRules, host: FlightHost) {
+    this.#rules = rules;
+    this.#host = host;
+    this.router = new PathRouter({
+      retry: rules.retry,
+      hedge: rules.hedge,
+      now: () => host.clock,
+      accept: (input) => (isAsking(input) ? host.decide(input as RequestAgain) : host.accept(input)),
+      hasTaker: (requestId, kind) => host.router.hasTaker(host.clock, requestId, kind),
+    });
+  }
+
+  routed(flight: Flight, decision: Routed): void {
+    this.router.sent();
+    flight.next = decision;
+    flight.path.dispatch(decision.prefill?.handoff === "prefill-first" ? ROUTED_APART : ROUTED);
+  }
+
+  /** Turned away before it was sent. */
+  refused(flight: Flight, status: Ending): void {
+    flight.ending = status;
+    flight.path.dispatch({ kind: "refused", outcome: "refused" });
+  }
+
+  /** Its client gives up; `outputTokens`: what it has, where that is known. */
+  left(flight: Flight, status: Ending | undefined, outputTokens?: number): void {
+    flight.ending = status;
+    flight.tokensAtEnd = outputTokens;
+    flight.path.dispatch(CLIENT_LEFT);
+  }
+
+  /** The prompt is computed; the request goes to the engine that answers. */
+  prefilled(flight: Flight): void {
+    flight.path.dispatch(PREFILLED);
+  }
+
+  /** The first token is here; it goes to the client unless a cascade has yet to judge the answer. */
+  firstToken(flight: Flight): void {
+    flight.hedgeOf?.hedging?.secondBegan();
+    const { path } = flight;
+    if (path.state.kind !== "resuming") path.dispatch(STREAM_BEGAN);
+    path.dispatch(FIRST_TOKEN);
+    flight.progressed = true;
+    if (flight.judged === undefined) path.dispatch(FIRST_BYTES);
+  }
+
+  /** A cascade keeps the answer: its client gets it. */
+  kept(flight: Flight): void {
+    flight.path.dispatch(FIRST_BYTES);
+  }
+
+  /** A cascade gives the answer up, and this endpoint has another model. */
+  escalated(flight: Flight, decision: Routed): void {
+    flight.next = decision;
+    flight.attemptsBefore = flight.path.state.attempts;
+    flight.path.dispatch({ kind: "escalated" });
+  }
+
+  /** Its engine is done with it; `status` is how, where that is not written down yet. */
+  ended(flight: Flight, outcome: Outcome, status: Ending | undefined): void {
+    const { path, hedgeOf } = flight;
+    if (hedgeOf !== undefined) return hedgeOf.hedging?.secondFailed();
+    if (outcome === "aborted") return this.left(flight, status);
+    flight.ending = status;
+    // No first token was reported of what is over before its answer is here.
+    if (path.state.kind !== "passing") path.dispatch(outcome === "ok" ? STREAM_BEGAN : WHOLE_BEGAN);
+    path.dispatch(outcome === "ok" ? SERVED : TURNED_DOWN);
+  }
+
+  /** The attempt under way fails. */
+  broke(flight: Flight, fault: Fault): void {
+    const { path, hedgeOf } = flight;
+    if (hedgeOf !== undefined) return hedgeOf.hedging?.secondFailed(fault);
+    if (path.state.kind !== "passing") return path.dispatch(attemptFailed(fault));
+    path.dispatch({ kind: "upstream-broke", fault, continues: this.continues(flight) });
+  }
+
+  /** One answer that streams, as every simulated one does, could go on behind its tokens. */
+  continues({ tokensOfAll, source, route }: Flight): boolean {
+    const lacksSome = tokensOfAll < source.outputTokens;
+    return this.#rules.retry.continuationsMax > 0 && route.sequences === 1 && lacksSome;
+  }
+
+  perform(flight: Flight, effect: PerformedEffect): PathEvent | undefined {
+    const { counts } = this;
+    const { clock: at, handoffs } = this.#host;
+    switch (effect.kind) {
+      case "send":
+        this.#send(flight);
+        break;
+      case "release-attempt":
+        this.#release(flight);
+        break;
+      case "ask-continuation":
+        return this.#askContinuation(flight, effect.fault);
+      case "report-prefilled":
+        handoffs.goesOn(flight);
+        break;
+      case "report-first-token":
+        flight.hedging?.drop("lost");
+        this.router.accept({ kind: "first-token", at, requestId: flight.id });
+        if (flight.continuations > 0) this.router.continued();
+        break;
+      case "report-timeout":
+        counts.timeouts++;
+        break;
+      case "report-retried":
+        counts.retries++;
+        break;
+      case "report-continued":
+        counts.continuations++;
+        break;
+      case "report-given-up":
+        if (effect.why === "budget") counts.retriesDenied++;
+        break;
+      case "report-cut":
+        counts.cuts++;
+        break;
+      case "finish":
+        this.#finish(flight, effect);
+    }
+    return undefined;
+  }
+
+  /** The attempt failed, and the request goes there next. */
+  decided(flight: Flight, decision: Routed): void {
+    this.#host.handoffs.dropped(flight);
+    flight.reset();
+    this.#host.outcomes.again(flight.row);
+    flight.next = decision;
+  }
+
+  #send(flight: Flight): void {
+    // A second engine has it already, or whoever computed the prompt hands it on.
+    if (flight.next !== undefined) this.#host.send(flight, flight.next);
+    flight.next = undefined;
+    flight.isTaken = false;
+  }
+
+  #release(flight: Flight): void {
+    const { state } = flight.path;
+    const isOver = state.kind === "ended" && (state.outcome === "ok" || state.outcome === "refused");
+    const isPrefilled = flight.leg?.isComputed === true;
+    if (isOver || isPrefilled || flight.isTaken || flight.engine < 0) return;
+    this.#host.fleet.abort(this.#host.clock, flight);
+    if (state.kind === "waiting") flight.reset();
+  }
+
+  #askContinuation(flight: Flight, fault: Fault): PathEvent {
+    const { id: requestId, tokensOfAll: outputTokens, continuations } = flight;
+    if (!this.continues(flight)) return { kind: "denied", why: "no-endpoint" };
+    const broken = { requestId, fault, outputTokens, ...flight.blocksOf(outputTokens), continuations };
+    const next = this.router.afterBreak(broken);
+    if (next.kind === "give-up") return { kind: "denied", why: next.why };
+    this.#host.handoffs.dropped(flight);
+    flight.goOn();
+    flight.next = next.decision;
+    return REROUTED;
+  }
+
+  #finish(flight: Flight, { outcome, counts }: Finish): void {
+    flight.hedging?.drop("dropped");
+    const { tokensAtEnd, tokensOfAll, ending } = flight;
+    const isCut = counts === "answer" && (outcome === "failed" || outcome === "timeout");
+    this.#host.close(flight, outcome, isCut ? tokensOfAll : tokensAtEnd);
+    const failed = outcome === "timeout" ? "timed-out" : isCut ? "cut" : "lost";
+    this.#host.ended(flight, outcome === "failed" || outcome === "timeout" ? failed : ending);
+  }
+}

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Decision } from "#core/decision.ts";
+import { PathRouter } from "#core/path/path-router.ts";
+
+const COMMON = {
+  at: 0,
+  sequence: 0,
+  requestId: "r",
+  attempt: 2,
+  profile: "p",
+  breakdown: { candidates: [], scorers: [], values: new Float64Array(), totals: new Float64Array() },
+};
+const routed = { kind: "routed", ...COMMON, endpoint: "b", reason: "only", hitTokens: 0, usedLedger: false } as unknown;
+const rejected = { kind: "rejected", ...COMMON, reason: "no-endpoint" } as unknown;
+
+function asked(decision: unknown, { burst = 1, taker = true } = {}) {
+  const kinds: string[] = [];
+  const router = new PathRouter({
+    retry: { attemptsMax: 3, continuationsMax: 2, ratio: 0, burst },
+    hedge: { shareMax: 0, burst: 1 },
+    now: () => 7,
+    hasTaker: () => taker,
+    accept: (input) => {
+      kinds.push(input.kind);
+      assert.equal(input.at, 7);
+      return decision as Decision;
+    },
+  });
+  return { router, kinds };
+}
+
+test("a fault is an input, and so is the retry that follows; each retry is paid for once", () => {
+  const { router, kinds } = asked(routed);
+  assert.deepEqual(router.afterFault("r", "cut", 1), { kind: "retry", decision: routed });
+  assert.deepEqual(kinds, ["attempt-failed", "request-retried"]);
+  assert.deepEqual(router.afterFault("r", "cut", 1), { kind: "give-up", why: "budget" });
+  assert.deepEqual(kinds, ["attempt-failed", "request-retried", "attempt-failed"]);
+});
+
+test("what failed of two stages is what the router gets to know", () => {
+  const { router, kinds } = asked(routed, { burst: 3 });
+  router.afterFault("r", "cut", 1, "prefill");
+  router.afterFault("r", "status", 1, "transfer");
+  assert.deepEqual(kinds, ["prefill-failed", "request-retried", "transfer-failed", "request-retried"]);
+});
+
+test("time, attempts and a fleet without a taker end it, and cost nothing", () => {
+  const { router, kinds } = asked(rejected);
+  assert.deepEqual(router.afterFault("r", "timeout", 1), { kind: "give-up", why: "time" });
+  assert.deepEqual(router.afterFault("r", "connect", 3), { kind: "give-up", why: "attempts" });
+  assert.deepEqual(router.afterFault("r", "connect", 2), { kind: "give-up", why: "no-endpoint" });
+  assert.deepEqual(kinds, ["attempt-failed", "attempt-failed", "attempt-failed", "request-retried"]);
+  const leaving = { requestId: "r", kind: "any", times: 1, continues: false } as const;
+  assert.equal(router.takerOf(leaving), "free", "nothing was spent");
+});
+
+test("an answer that broke goes on where policy and router have a place, and the router learns of it only then", () => {
+  const broken = { requestId: "r", fault: "cut", outputTokens: 5, continuations: 0 } as const;
+  const { router, kinds } = asked(routed);
+  assert.deepEqual(router.afterBreak({ ...broken, continuations: 2 }), { kind: "give-up", why: "attempts" });
+  assert.deepEqual(kinds, []);
+  assert.deepEqual(router.afterBreak(broken), { kind: "retry", decision: routed });
+  assert.deepEqual(router.afterBreak(broken), { kind: "give-up", why: "budget" });
+  router.continued();
+  assert.deepEqual(router.afterBreak(broken), { kind: "retry", decision: routed });
+  assert.deepEqual(kinds, ["request-continued", "request-continued"]);
+});
+
+test("a second endpoint is asked for within its budget, and where somebody could take the request", () => {
+  assert.deepEqual(asked(routed, { taker: false }).router.hedge("r"), { kind: "give-up", why: "no-endpoint" });
+  const { router, kinds } = asked(routed);
+  assert.deepEqual(router.hedge("r"), { kind: "retry", decision: routed });
+  assert.deepEqual(router.hedge("r"), { kind: "give-up", why: "budget" });
+  assert.deepEqual(kinds, ["request-hedged"]);
+});
