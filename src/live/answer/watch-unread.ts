@@ -2,12 +2,11 @@ import type { Server } from "node:http";
 import { Server as SecureServer } from "node:https";
 import type { Socket } from "node:net";
 
-import { MICROS_PER_MILLI } from "#core/units.ts";
 import { nowMicros } from "../clock.ts";
-import { UNREAD_MICROS_MIN, type UnreadAnswers } from "./unread-answers.ts";
+import type { UnreadAnswers } from "./unread-answers.ts";
 
-/** A quarter of the time for which a client is let be. */
-const LOOK_MILLIS = UNREAD_MICROS_MIN / MICROS_PER_MILLI / 4;
+/** Much less than the time for which a client is let be: what engines send meanwhile is held. */
+const LOOK_MILLIS = 50;
 
 /** Looks at all connections of a server now and then; until it is closed. */
 export function watchUnread(server: Server, unread: UnreadAnswers): void {
