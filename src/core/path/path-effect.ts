@@ -72,7 +72,6 @@ export type ReportEffect = PlainReport | FaultReport | ReportGivenUp;
 export type AttemptEffect =
   | UpstreamEffect
   | ReportPrefilled
-  | AskRetry
   | AskContinuation
   | AnswerEffect
   | ErrorEffect
@@ -113,4 +112,4 @@ export interface ReportIllegal {
 export type ClientEffect = PlainClientEffect | Finish | ReportIllegal;
 
 /** What a transition has done; carried out in order. Effects that ask stand last, and an event answers them. */
-export type PathEffect = AttemptEffect | ClientEffect;
+export type PathEffect = AttemptEffect | AskRetry | ClientEffect;

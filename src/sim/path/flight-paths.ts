@@ -177,6 +177,9 @@ export class FlightPaths {
         break;
       case "finish":
         this.#finish(flight, effect);
+        break;
+      default:
+      // Clients' bytes, which nobody simulates.
     }
     return undefined;
   }
