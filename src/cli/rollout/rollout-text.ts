@@ -3,15 +3,15 @@ import type { DifferenceView, GuardrailView, RolloutView } from "#live/rollout/r
 
 /** One line: where it is, its arms with their shares and counts, and how far it is from being taken back. */
 export function rolloutLine(rollout: RolloutView): string {
-  const { name, model, phase, arms, window, canary, guardrails, reason, by } = rollout;
+  const { name, model, phase, arms, window, canary, guardrails, verdict, by } = rollout;
   const of = model === "" ? "" : ` (${model})`;
   const place = window === null ? "" : `, window ${window.number}${window.arm === null ? "" : ` on ${window.arm}`}`;
   const step = canary === null ? "" : `, step ${canary.step + 1} of ${canary.stepPercents.length}`;
   const counts = arms.map((arm) => `${arm.name} ${round(arm.sharePercent)} % (${arm.total.requests})`).join(", ");
   const used = Math.max(-1, ...guardrails.map(usedOf));
   const guarded = used < 0 || phase !== "running" ? "" : `; nearest guardrail at ${round(100 * used)} %`;
-  const ended = phase === "running" || phase === "planned" ? "" : `: ${reason}${by === "" ? "" : ` (${by})`}`;
-  return `${name}${of}: ${phase}${place}${step}; ${counts}${guarded}${ended}`;
+  const who = phase === "running" || phase === "planned" || by === "" ? "" : ` (${by})`;
+  return `${name}${of}: ${verdict.text}${who}. ${phase}${place}${step}; ${counts}${guarded}`;
 }
 
 /** Everything about one rollout, for a terminal. */
@@ -30,11 +30,13 @@ export function rolloutTable(rollout: RolloutView): string {
 
 /** What it has found, as Markdown. */
 export function rolloutReport(rollout: RolloutView): string {
-  const { name, model, phase, since, reason, by, design, level } = rollout;
+  const { name, model, phase, since, reason, by, design, level, verdict } = rollout;
   const washout =
     design.washoutMillis === null ? "" : `, of which the first ${design.washoutMillis / 1000} s do not count`;
   return [
     `# Rollout ${name}`,
+    "",
+    `**${verdict.text}**`,
     "",
     `${phase} since ${since}${by === "" ? "" : `, by ${by}`}: ${reason}`,
     "",

@@ -20,6 +20,8 @@ export interface RolloutView {
   readonly since: string;
   readonly reason: string;
   readonly by: string;
+  /** What it has found so far and what follows, in a sentence; the same wherever a rollout is shown. */
+  readonly verdict: VerdictView;
   readonly design: DesignView;
   /** The control first. */
   readonly arms: readonly ArmView[];
@@ -46,6 +48,16 @@ export interface RolloutView {
   readonly lateOutcomes: number;
   /** Requests that ended and were predicted, were compared without, or wait; null where nothing is predicted. */
   readonly adjustment: { readonly predicted: number; readonly unpredicted: number; readonly waiting: number } | null;
+}
+
+export interface VerdictView {
+  readonly text: string;
+  readonly advice: "roll back" | "promote" | "wait" | "none";
+  /** What counts as one that were compared, and those that the plan counts with. */
+  readonly done: number;
+  readonly planned: number;
+  /** blocks, windows, sessions, tenants or requests. */
+  readonly unit: string;
 }
 
 export interface DesignView {

@@ -13,7 +13,7 @@ const METRICS: readonly TimeMetric[] = ["ttft", "tpot", "e2e"];
 
 /** What of a rollout the status page shows. */
 export function rolloutCard(view: RolloutView): RolloutCard {
-  const { name, model, phase, since, reason, window, arms, guardrails, steps, cooldownEndsAt } = view;
+  const { name, model, phase, since, reason, verdict, window, arms, guardrails, steps, cooldownEndsAt } = view;
   return {
     name,
     model,
@@ -21,6 +21,7 @@ export function rolloutCard(view: RolloutView): RolloutCard {
     design: designText(view),
     at: Date.parse(since),
     reason,
+    verdict,
     cooldownEndsAt: cooldownEndsAt === null ? null : Date.parse(cooldownEndsAt),
     window:
       window === null

@@ -218,6 +218,14 @@ export interface RolloutCard {
   /** Of the last step, and why it was made. */
   readonly at: number;
   readonly reason: string;
+  /** What it has found so far and what follows, in a sentence, and how much of what is planned was compared. */
+  readonly verdict: {
+    readonly text: string;
+    readonly advice: "roll back" | "promote" | "wait" | "none";
+    readonly done: number;
+    readonly planned: number;
+    readonly unit: string;
+  };
   /** After a rollback: until when no rollout of the model starts. */
   readonly cooldownEndsAt: number | null;
   /** The window under way; null while it does not run. */

@@ -32,6 +32,7 @@ function rolloutOf(rollout: RolloutCard, at: number): Markup {
     { key: name, class: "rollout", "aria-label": `Rollout ${name}` },
     element("h3", {}, name, " ", pill(LEVELS[phase], phase.replace("-", " "))),
     element("p", { class: "lead" }, `${design}${model === "" ? "" : ` Of model ${model}.`}${windowText(rollout, at)}`),
+    element("p", { class: "verdict" }, element("b", {}, verdictText(rollout))),
     reason !== "" && element("p", {}, `Last step, ${dayAndClock(rollout.at)} UTC: ${reason}.`),
     element("div", { class: "card table" }, armsTable(rollout)),
     intervals.length > 0 &&
@@ -55,6 +56,10 @@ function rolloutOf(rollout: RolloutCard, at: number): Markup {
       element("div", { class: "card" }, element("h4", {}, "Steps"), stepList(steps)),
     ),
   );
+}
+
+function verdictText({ verdict: { text } }: RolloutCard): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
 function windowText({ window, cooldownEndsAt }: RolloutCard, at: number): string {

@@ -6,6 +6,7 @@ import type { Difference, Verdict } from "#core/rollout/judge/verdict.ts";
 import type { RolloutSpec } from "#core/rollout/rollout-input.ts";
 import { switchbackArm } from "#core/rollout/assignment.ts";
 import { type RolloutState, windowAt } from "#core/rollout/rollout-state.ts";
+import { verdictLine } from "#core/rollout/verdict-line.ts";
 import type { RolloutWatch } from "#core/rollout-watch.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type {
@@ -55,6 +56,7 @@ export function rolloutViewOf(
     since: wallOf(state.at),
     reason: state.reason,
     by: steps.at(-1)?.by ?? "",
+    verdict: verdictLine(state, judge, rules, at),
     design: designView(design),
     arms: plan.arms.map((_, arm) => armView(watch, arm, at)),
     window: phase === "running" ? windowView(state, at, wallOf) : null,

@@ -1,0 +1,146 @@
+import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../units.ts";
+import { effectFound } from "./judge/confidence-sequence.ts";
+import type { Judge } from "./judge/judge.ts";
+import type { JudgeRules } from "./judge/judge-rules.ts";
+import type { TimeFigure } from "./judge/outcome.ts";
+import type { Design } from "./rollout-plan.ts";
+import type { RolloutState } from "./rollout-state.ts";
+
+/** What follows from the measurement. */
+export type Advice = "roll back" | "promote" | "wait" | "none";
+
+/** What a rollout has found so far, in a sentence, and what follows from it. */
+export interface VerdictLine {
+  readonly text: string;
+  readonly advice: Advice;
+  /** What counts as one that were compared, and those that the plan counts with; of the arm with the fewest. */
+  readonly done: number;
+  readonly planned: number;
+  /** blocks, windows, sessions, tenants or requests. */
+  readonly unit: string;
+}
+
+/** Of which probability a difference is to be found that "could be found": 80 %. */
+const STANDARD_ERRORS = 0.84;
+
+const UNITS: Readonly<Record<Exclude<Design["kind"], "split" | "canary">, string>> = {
+  switchback: "blocks",
+  pools: "windows",
+  shadow: "requests",
+};
+
+/** The verdict in one line: the same on the command line, the page, in the API and the report. */
+export function verdictLine(state: RolloutState, judge: Judge, rules: JudgeRules, at: Micros): VerdictLine {
+  const { plan, phase } = state;
+  const { design, arms } = plan;
+  const unit = design.kind === "split" || design.kind === "canary" ? `${design.by}s` : UNITS[design.kind];
+  const others = arms.map((_, arm) => arm).slice(1);
+  const counts = others.map((arm) => judge.difference(arm, "e2e", "mean").count);
+  const done = Math.floor(Math.min(...counts.map((count) => (Number.isFinite(count) ? count : 0))));
+  const planned = Math.ceil(rules.plannedCount);
+  const line = (text: string, advice: Advice): VerdictLine => ({ text, advice, done, planned, unit });
+  if (phase === "planned") return line("not begun: what the policy does is watched first", "none");
+  const after = done > planned ? `after ${done} ${unit}` : `after ${done} of ${planned} ${unit}`;
+  if (phase === "rolled-back") return line(`rolled back ${after}: ${state.reason}`, "none");
+  if (phase === "promoted") return line(`${state.promoted} was promoted ${after}: ${state.reason}`, "none");
+  if (design.kind === "shadow") return line("the control routes everything; see how often the arms agree", "none");
+  const requests = judge.totals.reduce((sum, { counts: { requests: one } }) => sum + one, 0);
+  const paused = phase === "paused" ? `paused (${state.reason}); ` : "";
+  if (requests === 0) return line(`${paused}nothing is known: no request was measured`, "wait");
+  const found = others.map((arm) => ofArm(arm, arms[arm]!.name, judge, rules));
+  const advice = ADVICE_ORDER.find((one) => found.some((each) => each.advice === one)) ?? "wait";
+  const known = found.filter(({ advice: one }) => one !== "wait");
+  const texts = (known.length > 0 ? known : found).map(({ text }) => text);
+  const more = advice === "wait" && phase === "running" ? moreText(state, done, planned, at) : "";
+  const what = advice === "wait" ? "" : `; ${advice}`;
+  return line(`${paused}${after}: ${texts.join("; ")}${what}${more}`, advice);
+}
+
+const ADVICE_ORDER: readonly Advice[] = ["roll back", "promote", "wait"];
+
+function ofArm(
+  arm: number,
+  name: string,
+  judge: Judge,
+  { level, plannedCount }: JudgeRules,
+): { readonly text: string; readonly advice: Advice } {
+  const [control, other] = [judge.totals[0]!, judge.totals[arm]!];
+  const mean = judge.difference(arm, "e2e", "mean");
+  const bare = [other, control].findIndex(({ counts }) => counts.requests === 0);
+  if (bare >= 0) return { text: `${bare === 0 ? name : "the control"} had no request yet`, advice: "wait" };
+  const errors =
+    control.counts.failed + other.counts.failed === 0
+      ? ""
+      : `, errors ${share(other.errorRate)} against ${share(control.errorRate)}`;
+  if (mean.low > 0 || mean.high < 0) {
+    const isSlower = mean.low > 0;
+    const p99 = sureText("p99", arm, judge);
+    const text = `${name} is ${isSlower ? "slower" : "quicker"} by ${rangeText(mean.low, mean.high, control.time("e2e", "mean"))} (E2E mean${p99}${errors})`;
+    return { text, advice: isSlower ? "roll back" : "promote" };
+  }
+  const { deviation, count } = mean;
+  const findable =
+    Number.isFinite(mean.low) && deviation >= 0
+      ? effectFound(count, deviation, { level, standardErrors: STANDARD_ERRORS }) / control.time("e2e", "mean")
+      : Infinity;
+  const could = Number.isFinite(findable) ? `could find ${percentText(findable)} now` : "too little to find anything";
+  if (count >= plannedCount && Number.isFinite(mean.low)) {
+    const base = control.time("e2e", "mean");
+    const [low, high] = [mean.low / base, mean.high / base].map(signedPercent);
+    return { text: `${name} is not found to differ: ${low} to ${high} (E2E mean${errors})`, advice: "wait" };
+  }
+  return { text: `not known yet whether ${name} differs: ${could}${errors}`, advice: "wait" };
+}
+
+function sureText(figure: TimeFigure, arm: number, judge: Judge): string {
+  const { low, high } = judge.difference(arm, "e2e", figure);
+  if (!(low > 0 || high < 0)) return "";
+  const base = judge.totals[0]!.time("e2e", figure);
+  return `, ${figure} ${signedPercent(low / base)} to ${signedPercent(high / base)}`;
+}
+
+function rangeText(low: number, high: number, base: number): string {
+  const [from, to] = [Math.min(Math.abs(low), Math.abs(high)), Math.max(Math.abs(low), Math.abs(high))];
+  return `${percentText(from / base).replace(" %", "")} to ${percentText(to / base)}, ${millisText(from)} to ${millisText(to)} ms`;
+}
+
+/** How long until as much is known as the plan asks for, as things come. */
+function moreText({ plan, startedAt }: RolloutState, done: number, planned: number, at: Micros): string {
+  const left = planned - done;
+  if (left <= 0) return "";
+  const { design, arms } = plan;
+  const each =
+    design.kind === "switchback"
+      ? arms.length * design.windowMicros
+      : design.kind === "pools"
+        ? design.windowMicros
+        : (at - startedAt) / done;
+  return Number.isFinite(each) ? `; about ${spanText(left * each)} more` : "";
+}
+
+const SECONDS_PER_MINUTE = 60;
+const MINUTES_PER_HOUR = 60;
+
+function spanText(micros: Micros): string {
+  const minutes = micros / MICROS_PER_SECOND / SECONDS_PER_MINUTE;
+  if (minutes < 2) return `${Math.max(1, Math.round(minutes * SECONDS_PER_MINUTE))} s`;
+  if (minutes < 2 * MINUTES_PER_HOUR) return `${Math.round(minutes)} minutes`;
+  return `${Math.round(minutes / MINUTES_PER_HOUR)} hours`;
+}
+
+function share(value: number): string {
+  return `${(100 * value).toFixed(1)} %`;
+}
+
+function percentText(value: number): string {
+  const percent = 100 * value;
+  return `${percent < 10 ? Number(percent.toPrecision(2)) : Math.round(percent)} %`;
+}
+
+function signedPercent(value: number): string {
+  return `${value < 0 ? "-" : "+"}${percentText(Math.abs(value))}`;
+}
+
+function millisText(micros: Micros): string {
+  return String(Number((micros / MICROS_PER_MILLI).toPrecision(3)));
+}

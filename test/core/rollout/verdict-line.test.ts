@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { randomFor } from "#core/random.ts";
+import { switchbackArm } from "#core/rollout/assignment.ts";
+import { Judge } from "#core/rollout/judge/judge.ts";
+import type { RolloutOutcome } from "#core/rollout/judge/outcome.ts";
+import type { Design, RolloutPlan } from "#core/rollout/rollout-plan.ts";
+import { verdictLine } from "#core/rollout/verdict-line.ts";
+import { after, DESIGNS, planOf, RULES, stepOf, WINDOW_MICROS } from "./rollout-case.ts";
+
+const [SWITCHBACK] = DESIGNS as [Design];
+const BY_REQUEST: Design = { kind: "split", windowMicros: WINDOW_MICROS, by: "request" };
+const RULES_HERE = { ...RULES, plannedCount: 11, guardrails: [] };
+
+/** So many windows in which the other arm takes `times` as long. */
+function judged(plan: RolloutPlan, windows: number, times: number): Judge {
+  const judge = new Judge({ plan, ...RULES_HERE });
+  for (let window = 0; window < windows; window++) {
+    const random = randomFor(3, window);
+    const endAt = (window + 1) * WINDOW_MICROS;
+    for (let i = 0; i < 40; i++) {
+      const arm = plan.design.kind === "switchback" ? switchbackArm(plan, window) : i % 2;
+      const e2e = (1_000_000 + 50_000 * random.next()) * (arm === 1 ? times : 1);
+      const outcome: RolloutOutcome = {
+        arm,
+        window,
+        counted: true,
+        stretch: endAt - WINDOW_MICROS,
+        slice: i,
+        cluster: "",
+        status: arm === 1 && i < 2 ? "failed" : "ok",
+        times: { ttft: e2e / 2, tpot: 10_000, e2e },
+        endpoint: "a",
+        promptTokens: 10,
+        cachedTokens: 0,
+      };
+      judge.arrived(window, endAt);
+      judge.observe(outcome);
+    }
+    judge.advance(endAt);
+  }
+  return judge;
+}
+
+const lineOf = (plan: RolloutPlan, windows: number, times: number) =>
+  verdictLine(after(plan, stepOf("start", 0)), judged(plan, windows, times), RULES_HERE, windows * WINDOW_MICROS);
+
+test("what was surely found is a range in percent and milliseconds with what to do", () => {
+  const slower = lineOf(planOf(SWITCHBACK), 12, 1.2);
+  assert.match(
+    slower.text,
+    /^after 6 of 11 blocks: arm-1 is slower by 1\d to 2\d %, 1\d\d to 2\d\d ms \(E2E mean(, p99 [^)]*)?, errors 5\.0 % against 0\.0 %\); roll back$/,
+  );
+  assert.deepEqual([slower.advice, slower.done, slower.planned, slower.unit], ["roll back", 6, 11, "blocks"]);
+  const quicker = lineOf(planOf(SWITCHBACK), 12, 0.8);
+  assert.match(quicker.text, /arm-1 is quicker by .* %, .*; promote$/);
+  // The range holds the truth, and is of the control's figure.
+  const [, low = "", high = ""] = /by (\d+) to (\d+) %/.exec(slower.text) ?? [];
+  assert.ok(Number(low) <= 20 && Number(high) >= 20, slower.text);
+});
+
+test("what is not known comes with what could be found now, and how long the rest takes", () => {
+  const open = lineOf(planOf(SWITCHBACK), 12, 1);
+  assert.match(
+    open.text,
+    /^after 6 of 11 blocks: not known yet whether arm-1 differs: could find [\d.]+ % now, errors .*; about 10 minutes more$/,
+  );
+  assert.equal(open.advice, "wait");
+  const split = lineOf(planOf(BY_REQUEST), 4, 1);
+  assert.match(split.text, /^after 160 requests: arm-1 is not found to differ: -[\d.]+ % to \+[\d.]+ % /);
+});
+
+test("nothing measured is no verdict, and whatever is shown has neither NaN nor Infinity in it", () => {
+  assert.match(lineOf(planOf(SWITCHBACK), 0, 1).text, /^nothing is known: no request was measured$/);
+  for (const design of DESIGNS)
+    for (const windows of [0, 1, 2, 3, 40])
+      for (const times of [0.5, 1, 3]) {
+        const { text } = lineOf(planOf(design), windows, times);
+        assert.ok(!/NaN|Infinity|undefined/.test(text), `${design.kind}: ${text}`);
+      }
+});
+
+test("one that has ended has how, and why", () => {
+  const plan = planOf(SWITCHBACK);
+  const state = after(plan, stepOf("start", 0), stepOf("rollback", 5));
+  assert.equal(verdictLine(state, judged(plan, 4, 1), RULES_HERE, 9).text, "rolled back after 2 of 11 blocks: test");
+});
