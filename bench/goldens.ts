@@ -1,3 +1,5 @@
+import { globSync } from "node:fs";
+import { join } from "node:path";
 import { differences } from "./golden/compare.ts";
 import type { GoldenCase } from "./golden/golden-case.ts";
 import { readCases } from "./golden/read-cases.ts";
@@ -5,12 +7,19 @@ import { runCase } from "./golden/run-case.ts";
 
 const LINES_MAX = 40;
 
-/** `npm run goldens -- FILE.json ...`: runs the files' cases, a line each and one per difference; exit code 1 on any. */
-function main(files: readonly string[]): number {
-  if (files.length === 0) {
-    process.stderr.write("goldens: expected files with cases: single engines or clusters, as in test/golden/blis\n");
-    return 2;
-  }
+const OWN = join(import.meta.dirname, "../test/golden/blis");
+
+/**
+ * `npm run goldens -- FILE.json ...`: runs the files' cases, a line each and one per difference; exit code 1 on any.
+ * Without files: those of test/golden/blis, single engines and clusters.
+ */
+function main(given: readonly string[]): number {
+  const files =
+    given.length > 0
+      ? given
+      : globSync("*.json", { cwd: OWN })
+          .sort()
+          .map((file) => join(OWN, file));
   let failed = 0;
   for (const file of files) {
     for (const golden of readCases(file)) {

@@ -185,7 +185,7 @@ function percent(share: number): string {
   return `${(100 * share).toFixed(0)} %`;
 }
 
-export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
+function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   return [line(head), line(head.map((_, i) => (i === 0 ? "---" : "---:"))), ...rows.map(line)].join("\n");
 }

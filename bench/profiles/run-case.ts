@@ -13,10 +13,10 @@ import { type Case, ENGINES_DEFAULT, STALE_AFTER_INTERVALS, type Study } from ".
 import { PLAIN_CLUSTER } from "../plain-cluster.ts";
 
 /** Longer than the model's own, so that the longest conversations are served too. */
-export const MODEL_TOKENS_MAX = 400_000;
+const MODEL_TOKENS_MAX = 400_000;
 
 /** Names of engines; a fleet has them in turn. */
-export const FLEETS = {
+const FLEETS = {
   even: ["h100-llama-3.1-8b"],
   mixed: ["h100-llama-3.1-8b", "a100-llama-3.1-8b"],
   sizes: ["h100-llama-3.1-8b", "h100-llama-3.1-8b"],
@@ -67,7 +67,7 @@ export function runCase(
   });
 }
 
-export function fleetOf({ engines, fleet: kind }: Pick<Study, "engines" | "fleet">): EngineSpec[] {
+function fleetOf({ engines, fleet: kind }: Pick<Study, "engines" | "fleet">): EngineSpec[] {
   const configs = FLEETS[kind].map((name) => ({ ...loadEngine(name), modelTokensMax: MODEL_TOKENS_MAX }));
   return Array.from({ length: engines }, (_, i): EngineSpec => {
     const large = configs[i % configs.length]!;
