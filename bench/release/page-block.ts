@@ -1,3 +1,5 @@
+import { stripVTControlCharacters } from "node:util";
+
 /**
  * A marked block of a page, which `npm run bench -- release` writes:
  *
@@ -50,8 +52,7 @@ function provenance(command: string, { commit, date, machine }: Origin): string 
 
 /** Tables as they are; other lines in a block, as they were printed. */
 function asMarkdown(printed: string): string {
-  // eslint-disable-next-line no-control-regex -- colours of terminals
-  const plain = printed.replaceAll(/\u001b\[[0-9;]*m/g, "").trimEnd();
+  const plain = stripVTControlCharacters(printed).trimEnd();
   const all = plain.split("\n").map((line) => line.trimEnd());
   const lines = all.slice(0, BLOCK_LINES_MAX);
   if (all.length > lines.length) lines.push(`... ${all.length - lines.length} more lines`);
