@@ -28,7 +28,7 @@ if (major > MAJOR_MIN || (major === MAJOR_MIN && minor >= MINOR_MIN)) {
   // An older Node has no such hooks.
   (await import("./known-modules.js")).resolveKnownModules();
   // Before the rest is loaded, which takes a moment.
-  const { stopEarly } = await import("../src/serve/early-stop.ts");
+  const { stopEarly } = await import("../src/serve/process/early-stop.ts");
   stopEarly(process.argv.slice(2));
   await import(MAIN.href);
 } else if (existsSync(OWN_NODE)) handOver();

@@ -2,8 +2,8 @@
 import { tolerateClosedPipe } from "./cli/closed-pipe.ts";
 import { COMMANDS } from "./cli/commands.ts";
 import { createProgram, run } from "./cli/program.ts";
-import { stopEarly } from "#serve/early-stop.ts";
-import { gnomonVersion } from "#serve/gnomon-version.ts";
+import { stopEarly } from "#serve/process/early-stop.ts";
+import { gnomonVersion } from "#serve/process/gnomon-version.ts";
 
 const VERSION: ReadonlySet<string> = new Set(["-V", "--version"]);
 const HELP: ReadonlySet<string> = new Set(["-h", "--help"]);

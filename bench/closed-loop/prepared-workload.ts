@@ -5,7 +5,7 @@ import { workloadFileHeader, workloadLine } from "#trace/export/workload-file.ts
 import { WorkloadFit } from "#trace/import/fit-workload.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
 import { openWorkload } from "#trace/import/open-workload.ts";
-import { clustersOf, waits } from "#shadow/tune/clusters.ts";
+import { clustersOf, waits } from "#shadow/job/clusters.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { copiesOf } from "./session-copies.ts";
 import type { ClosedLoopCase } from "./case.ts";

@@ -6,7 +6,7 @@ import {
   type PolicyFigures,
   type TransferAnswer,
 } from "#shadow/question/compare.ts";
-import type { Interval } from "#shadow/question/interval.ts";
+import type { Interval } from "#shadow/figure/interval.ts";
 import type { CandidateAnswer } from "#shadow/question/what-if.ts";
 import { type LiveRun, troubles } from "./live-run.ts";
 

@@ -4,20 +4,20 @@ import type { EngineSource } from "#engine/engine-source.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import { sizedEngine, type SizeFlags } from "#cli/calibrate/engine-sizes.ts";
 import { engineDefaults } from "#engine/config.ts";
-import { BETWEEN_RUNS_STATED } from "#shadow/calibrate/between-runs.ts";
+import { BETWEEN_RUNS_STATED } from "#shadow/recorded/between-runs.ts";
 import { calibrate, CannotIdentify } from "#shadow/calibrate/calibrate.ts";
 import { type Evidence, evidenceOf } from "#shadow/calibrate/evidence.ts";
 import { joinedRuns } from "#shadow/calibrate/joined-runs.ts";
-import { runCandidate } from "#shadow/question/candidate.ts";
-import { figuresOf } from "#shadow/question/figures.ts";
-import { perform, type ReplicaFigures } from "#shadow/question/job.ts";
-import type { Metric } from "#shadow/question/metric.ts";
+import { runCandidate } from "#shadow/candidate/candidate.ts";
+import { figuresOf } from "#shadow/figure/figures.ts";
+import { perform, type ReplicaFigures } from "#shadow/job/job.ts";
+import type { Metric } from "#shadow/figure/metric.ts";
 import { FIGURES, type Figure } from "#shadow/question/uncertainty.ts";
 import { whatIf } from "#shadow/question/what-if.ts";
 import { residualsFor, sourceRunOf } from "#shadow/recorded/engine-origin.ts";
 import type { RecordedRun } from "#shadow/recorded/recorded-run.ts";
-import { inForceOf } from "#shadow/recorded/in-force.ts";
-import { recordedSetting } from "#shadow/recorded/recorded-setting.ts";
+import { inForceOf } from "#shadow/candidate/in-force.ts";
+import { recordedSetting } from "#shadow/candidate/recorded-setting.ts";
 
 export const METRICS: readonly (readonly [Metric, string])[] = [
   ["ttftMicros", "TTFT"],

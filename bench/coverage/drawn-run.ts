@@ -6,7 +6,7 @@ import type { Evidence, Served } from "#shadow/calibrate/evidence.ts";
 import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";
 import { engineWith } from "#shadow/calibrate/parameters.ts";
 import type { Observed, RecordedRun } from "#shadow/recorded/recorded-run.ts";
-import type { TraceHeader } from "#trace/record.ts";
+import type { TraceHeader } from "#trace/codec/record.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "#trace/workload-request.ts";
 import { loadProfile } from "#config/profile-file.ts";
 

@@ -4,7 +4,7 @@ import { type Input, isAsking } from "#core/input.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
 import { Router } from "#core/router.ts";
 import { TraceReader } from "#trace/reader.ts";
-import type { TraceHeader } from "#trace/record.ts";
+import type { TraceHeader } from "#trace/codec/record.ts";
 import type { Sample } from "./sample.ts";
 import { SampleBook } from "./sample-book.ts";
 

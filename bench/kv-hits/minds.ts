@@ -2,7 +2,7 @@ import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import type { Input } from "#core/input.ts";
 import { Router } from "#core/router.ts";
 import { TraceReader } from "#trace/reader.ts";
-import type { TraceHeader, TraceRecord } from "#trace/record.ts";
+import type { TraceHeader, TraceRecord } from "#trace/codec/record.ts";
 
 /** One request of a trace: what either mind expected where it went, and what its engine reported. All in tokens. */
 export interface MindsRow {

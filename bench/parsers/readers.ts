@@ -35,9 +35,9 @@ import { PeerReports } from "#live/share/peer-reports.ts";
 import { ReportEncoder } from "#live/share/report-encoder.ts";
 import { newShareCounts } from "#live/share/share-status.ts";
 import { openTrace } from "#cli/trace/trace-source.ts";
-import { TraceEncoder } from "#trace/encoder.ts";
+import { TraceEncoder } from "#trace/codec/encoder.ts";
 import { TraceReader } from "#trace/reader.ts";
-import type { TraceHeader } from "#trace/record.ts";
+import type { TraceHeader } from "#trace/codec/record.ts";
 import { jsonShapes, METRIC_SHAPES, repeated, type Shape, STREAM_SHAPES, YAML_SHAPES } from "./shapes.ts";
 
 /** What reads bytes that another process sent, or a file of another one. */

@@ -1,10 +1,10 @@
-import type { FigureKey } from "#shadow/rollout/rollout-sample.ts";
-import { runCandidate } from "#shadow/question/candidate.ts";
+import type { FigureKey } from "#shadow/job/rollout-sample.ts";
+import { runCandidate } from "#shadow/candidate/candidate.ts";
 import type { DesignStudy } from "#shadow/rollout/design-study.ts";
 import { predictedTimes, predictingCandidate } from "#shadow/rollout/prediction.ts";
-import { namedDesigns } from "#shadow/rollout/rollout-design.ts";
+import { namedDesigns } from "#shadow/job/rollout-design.ts";
 import { rolloutStudy } from "#shadow/rollout/rollout-study.ts";
-import { simulatedRollout } from "#shadow/rollout/simulated-rollout.ts";
+import { simulatedRollout } from "#shadow/job/simulated-rollout.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { candidateNamed, madeSetting } from "./study-setting.ts";
 

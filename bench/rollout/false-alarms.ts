@@ -1,8 +1,8 @@
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
-import type { Setting } from "#shadow/question/candidate.ts";
-import { type NamedDesign, namedDesigns } from "#shadow/rollout/rollout-design.ts";
-import { simulatedRollout } from "#shadow/rollout/simulated-rollout.ts";
+import type { Setting } from "#shadow/candidate/candidate.ts";
+import { type NamedDesign, namedDesigns } from "#shadow/job/rollout-design.ts";
+import { simulatedRollout } from "#shadow/job/simulated-rollout.ts";
 import { defaultGuardrails } from "#serve/rollout/guardrails.ts";
 import { candidateNamed } from "./study-setting.ts";
 

@@ -1,7 +1,7 @@
 import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { numberedIds } from "#core/endpoint/numbered-ids.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
-import type { Candidate, Setting } from "#shadow/question/candidate.ts";
+import type { Candidate, Setting } from "#shadow/candidate/candidate.ts";
 import { PackedWorkload, WorkloadPacker } from "#shadow/recorded/packed-workload.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { openWorkload } from "#trace/import/open-workload.ts";

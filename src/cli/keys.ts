@@ -4,7 +4,7 @@ import { Command } from "commander";
 import { stringify } from "yaml";
 import { ConfigError } from "#config/config-error.ts";
 import { type KeyEntry, parseKeysFile, readKeysFile } from "#config/keys-file.ts";
-import { names } from "./list-flag.ts";
+import { names } from "./flag/list-flag.ts";
 
 interface EntryFlags {
   readonly name: string;

@@ -1,12 +1,9 @@
-import { Command, CommanderError, type Help, type Option } from "commander";
+import { Command, CommanderError, type Help } from "commander";
 import { ConfigError } from "#config/config-error.ts";
 import { unknownWord } from "#config/problem.ts";
-import { CommandFailure } from "#serve/command-failure.ts";
-import { Interrupted } from "#serve/interrupted.ts";
-
-/** Exit codes: what was asked is wrong, or it could not be done. */
-const EXIT_USAGE = 2;
-const EXIT_FAILURE = 1;
+import { CommandFailure } from "#serve/process/command-failure.ts";
+import { Interrupted } from "#serve/process/interrupted.ts";
+import { EXIT_FAILURE, EXIT_USAGE } from "./output/exit-code.ts";
 
 /** The root command, which describes every command in its help. */
 export function createProgram(version: string, commands: readonly Command[]): Command {
@@ -87,13 +84,6 @@ function usageMessage(error: CommanderError, program: Command, argv: readonly st
     if (given !== undefined && below.length > 0) return unknownWord("command", given, below);
   }
   return error.message.replace(/^error: /, "");
-}
-
-/** Refuses an option that existed once, naming what replaced it. */
-export function removedOption(option: Option, successor: string): Option {
-  return option.hideHelp().argParser(() => {
-    throw new CommanderError(EXIT_USAGE, "gnomon.removedOption", `${option.long} was removed; use ${successor}`);
-  });
 }
 
 function commandHelp(command: Command, help: Help): string {

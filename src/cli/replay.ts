@@ -5,10 +5,10 @@ import { ConfigError } from "#config/config-error.ts";
 import { decisionView } from "#live/status/status-view.ts";
 import { type Difference, Replay, type ReplayResult } from "#shadow/recorded/replay.ts";
 import { TraceReader, type TraceReport } from "#trace/reader.ts";
-import type { RecordedDecision } from "#trace/record.ts";
+import type { RecordedDecision } from "#trace/codec/record.ts";
 import { decisionTable } from "./explain/decision-table.ts";
 import { reportNotes } from "./trace/report-notes.ts";
-import { CommandFailure } from "#serve/command-failure.ts";
+import { CommandFailure } from "#serve/process/command-failure.ts";
 
 /** Decides a recorded trace again and compares. */
 export function replayCommand(): Command {

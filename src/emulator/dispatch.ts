@@ -5,7 +5,7 @@ import { parseJsonBody, readBody } from "./http/body.ts";
 import { isOpen, newExchange, type Exchange } from "./http/exchange.ts";
 import { sendEmpty, sendJson, sendPreflightRefusal } from "./http/reply.ts";
 import { routeTable, type Route, type RouteTable } from "./route/routes.ts";
-import { headerText, type Service } from "./service.ts";
+import { headerText, type Service } from "./service/service.ts";
 
 const FAULT_HEADER = "x-emulator-fault";
 

@@ -3,16 +3,16 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { MILLIS_PER_SECOND } from "#core/units.ts";
 import { Dispatcher } from "./dispatch.ts";
-import type { EngineHost } from "./engine-host.ts";
+import type { EngineHost } from "./service/engine-host.ts";
 import { httpDate } from "./http/reply.ts";
-import { resolveOptions, type EmulatorOptions, type ResolvedOptions } from "./options.ts";
+import { resolveOptions, type EmulatorOptions, type ResolvedOptions } from "./service/options.ts";
 import { statsOf, type EmulatorStats } from "./route/admin.ts";
-import { Service } from "./service.ts";
+import { Service } from "./service/service.ts";
 import { HuggingFaceTokenizer } from "./tokenizer/hugging-face-tokenizer.ts";
 import { QuadTokenizer } from "./tokenizer/quad-tokenizer.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
-export type { EmulatorOptions } from "./options.ts";
+export type { EmulatorOptions } from "./service/options.ts";
 export type { EmulatorStats } from "./route/admin.ts";
 
 /** An emulated vLLM server that listens. */

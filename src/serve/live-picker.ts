@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import type { Config } from "#config/schema.ts";
 import type { Picker } from "#picker/picker-server.ts";
-import { CommandFailure } from "./command-failure.ts";
+import { CommandFailure } from "./process/command-failure.ts";
 import type { LiveStack } from "./live-stack.ts";
-import { refusedBySystem } from "./system-error.ts";
+import { refusedBySystem } from "./process/system-error.ts";
 
 /** Begins to answer a proxy's questions beside the gateway, with the same router; undefined where none is configured. */
 export async function startLivePicker(

@@ -1,9 +1,9 @@
 import { startEmulator } from "#emulator/server.ts";
 import type { Config } from "#config/schema.ts";
-import { CommandFailure } from "./command-failure.ts";
-import { engineOptions, startFailure, startFleet } from "./emulated-fleet.ts";
-import { heedSignals } from "./early-stop.ts";
-import { boundStart, exitSoon, stopSignal } from "./stop-signal.ts";
+import { CommandFailure } from "./process/command-failure.ts";
+import { engineOptions, startFailure, startFleet } from "./endpoints/emulated-fleet.ts";
+import { heedSignals } from "./process/early-stop.ts";
+import { boundStart, exitSoon, stopSignal } from "./process/stop-signal.ts";
 
 /** What is asked of emulated engines, wherever they run. */
 interface Running {

@@ -3,16 +3,16 @@ import type { Target } from "#live/discovery/target.ts";
 import { MILLIS_PER_SECOND } from "#core/units.ts";
 import { adminPortOf } from "#config/listen-section.ts";
 import type { Config } from "#config/schema.ts";
-import { listedTargets, startSources } from "./endpoint-sources.ts";
+import { listedTargets, startSources } from "./endpoints/endpoint-sources.ts";
 import { announce } from "./announce.ts";
-import { openLog } from "./live-log.ts";
+import { openLog } from "./observe/live-log.ts";
 import { startLivePicker } from "./live-picker.ts";
 import { type LiveStack, createLiveStack, drainNoticeMillis } from "./live-stack.ts";
 import type { ReadyFacts } from "./ready-text.ts";
-import type { ServePlan } from "./serve-plan.ts";
-import { heedSignals } from "./early-stop.ts";
-import { boundStart, exitSoon, stopSignal } from "./stop-signal.ts";
-import { refusedBySystem } from "./system-error.ts";
+import type { ServePlan } from "./plan/serve-plan.ts";
+import { heedSignals } from "./process/early-stop.ts";
+import { boundStart, exitSoon, stopSignal } from "./process/stop-signal.ts";
+import { refusedBySystem } from "./process/system-error.ts";
 
 /** Runs a gateway until it is asked to stop. */
 export async function runGateway(plan: ServePlan): Promise<void> {

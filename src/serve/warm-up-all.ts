@@ -3,9 +3,9 @@ import { RouterTap } from "#live/router-tap.ts";
 import { pageFiles } from "#live/status/page-files.ts";
 import { warmUp } from "#live/warm-up/warm-up.ts";
 import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
-import type { TraceRouter } from "#trace/record.ts";
-import { newRouter } from "./live-router.ts";
-import type { ServePlan } from "./serve-plan.ts";
+import type { TraceRouter } from "#trace/codec/record.ts";
+import { newRouter } from "./policy/live-router.ts";
+import type { ServePlan } from "./plan/serve-plan.ts";
 import { settle } from "./settle.ts";
 
 /**

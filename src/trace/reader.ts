@@ -1,7 +1,7 @@
 import type { Input } from "#core/input.ts";
-import type { TraceDecoder } from "./decoder.ts";
-import { type SkipReason, TraceFormatError } from "./format-error.ts";
-import type { TraceGap, TraceHeader, TraceItem } from "./record.ts";
+import type { TraceDecoder } from "./codec/decoder.ts";
+import { type SkipReason, TraceFormatError } from "./codec/format-error.ts";
+import type { TraceGap, TraceHeader, TraceItem } from "./codec/record.ts";
 import { segmentFiles } from "./segment-name.ts";
 import { SegmentReading } from "./segment-reading.ts";
 

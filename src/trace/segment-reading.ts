@@ -1,7 +1,7 @@
 import { SegmentHoldback, type ReleasedLines } from "./segment-holdback.ts";
 import { DecompressionLimitError } from "./segment-decompressed.ts";
-import { TraceDecoder } from "./decoder.ts";
-import { type SkipReason, TraceFormatError, TraceVersionError } from "./format-error.ts";
+import { TraceDecoder } from "./codec/decoder.ts";
+import { type SkipReason, TraceFormatError, TraceVersionError } from "./codec/format-error.ts";
 import { segmentFault, segmentLines } from "./segment-lines.ts";
 
 /** A line of a segment, with its number from 1. */

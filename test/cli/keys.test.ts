@@ -6,7 +6,7 @@ import { type TestContext, test } from "node:test";
 import { ConfigError } from "#config/config-error.ts";
 import { readKeysFile } from "#config/keys-file.ts";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
-import { liveKeys } from "#serve/live-keys.ts";
+import { liveKeys } from "#serve/clients/live-keys.ts";
 import { gnomon } from "./command-line.ts";
 
 /** `gnomon keys new ... >> file`; returns the key. */

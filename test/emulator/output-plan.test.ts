@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { randomFor } from "#core/random.ts";
 import { NATURAL_TOKENS_MIN, naturalLength } from "#emulator/generation/natural-length.ts";
 import { planOutput, type OutputPlan } from "#emulator/generation/output-plan.ts";
-import { FieldReader } from "#emulator/openai/field-reader.ts";
-import { readSampling } from "#emulator/openai/sampling.ts";
+import { FieldReader } from "#emulator/http/field-reader.ts";
+import { readSampling } from "#emulator/generation/sampling.ts";
 import { QuadTokenizer } from "#emulator/tokenizer/quad-tokenizer.ts";
 
 const tokenizer = new QuadTokenizer();

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
-import { beginTable } from "#serve/begun-table.ts";
+import { beginTable } from "#serve/tokens/begun-table.ts";
 import { folderOf, smallLlama } from "../live/tokenizer/llama-files.ts";
 
 function configOf(file: string) {

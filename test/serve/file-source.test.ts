@@ -10,7 +10,7 @@ import type { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
 import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
 import { SourceBoard } from "#live/discovery/source-board.ts";
 import type { Target } from "#live/discovery/target.ts";
-import { FileSource } from "#serve/file-source.ts";
+import { FileSource } from "#serve/endpoints/file-source.ts";
 
 function folderOf(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), "endpoints-"));

@@ -9,7 +9,7 @@ import { stringify } from "yaml";
 import { ConfigError } from "#config/config-error.ts";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
-import { liveKeys } from "#serve/live-keys.ts";
+import { liveKeys } from "#serve/clients/live-keys.ts";
 
 const sha256 = (key: string): string => createHash("sha256").update(key).digest("hex");
 const entry = (key: string, more: object = {}): object => ({ name: `of-${key}`, sha256: sha256(key), ...more });

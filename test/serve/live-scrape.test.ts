@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { servePlan } from "#cli/serve/serve-options.ts";
 import { configOver, policyDocument } from "#config/policy-document.ts";
 import { resolveProfiles } from "#config/resolve-profiles.ts";
-import { scrapeMillis, tooSlowFor } from "#serve/live-scrape.ts";
+import { scrapeMillis, tooSlowFor } from "#serve/policy/live-scrape.ts";
 
 const planOf = (given: Record<string, unknown>) => servePlan(given, {});
 

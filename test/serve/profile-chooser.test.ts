@@ -6,8 +6,8 @@ import { test } from "node:test";
 import { ConfigError } from "#config/config-error.ts";
 import { checkProfile } from "#core/profile/check.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
-import { routerSettings } from "#serve/live-router.ts";
-import { profileChooser } from "#serve/profile-chooser.ts";
+import { routerSettings } from "#serve/policy/live-router.ts";
+import { profileChooser } from "#serve/policy/profile-chooser.ts";
 import { servePlan } from "#cli/serve/serve-options.ts";
 
 test("a request's own choice counts where it is allowed, then its model's, then the default", (t) => {

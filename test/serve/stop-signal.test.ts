@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, describe, it } from "node:test";
-import { stopSignal } from "#serve/stop-signal.ts";
+import { stopSignal } from "#serve/process/stop-signal.ts";
 
 describe("the stop of a server", () => {
   it("is one, though the signal comes to the process itself and again from the parent that forwards it", async (t) => {

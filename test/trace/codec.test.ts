@@ -5,10 +5,10 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { Breakdown, Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
-import { TraceDecoder } from "#trace/decoder.ts";
-import { TraceEncoder } from "#trace/encoder.ts";
-import { TraceFormatError } from "#trace/format-error.ts";
-import { breakdownDigest, type TraceRecord } from "#trace/record.ts";
+import { TraceDecoder } from "#trace/codec/decoder.ts";
+import { TraceEncoder } from "#trace/codec/encoder.ts";
+import { TraceFormatError } from "#trace/codec/format-error.ts";
+import { breakdownDigest, type TraceRecord } from "#trace/codec/record.ts";
 import { HEADER, chainOf, decisions, inputs, peerNews } from "./trace-samples.ts";
 
 /** Candidates that a decision is written with. */

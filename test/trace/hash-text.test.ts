@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { decodeHashes, encodeHashes } from "#trace/hash-text.ts";
+import { decodeHashes, encodeHashes } from "#trace/codec/hash-text.ts";
 
 test("hashes are read and written the same without the base64 that Node 24 lacks", async (t) => {
   const native = Object.getOwnPropertyDescriptor(Uint8Array, "fromBase64");
   t.after(() => native && Object.defineProperty(Uint8Array, "fromBase64", native));
   Reflect.deleteProperty(Uint8Array, "fromBase64");
-  const without = (await import(`${import.meta.dirname}/../../src/trace/hash-text.ts?without`)) as {
+  const without = (await import(`${import.meta.dirname}/../../src/trace/codec/hash-text.ts?without`)) as {
     encodeHashes: typeof encodeHashes;
     decodeHashes: typeof decodeHashes;
   };

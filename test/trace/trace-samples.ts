@@ -11,7 +11,7 @@ import { mix32 } from "#core/random.ts";
 import type { RouteRequest } from "#core/request.ts";
 import { Judge, type SavedJudge } from "#core/rollout/judge/judge.ts";
 import { plannedRollout } from "#core/rollout/rollout-state.ts";
-import type { TraceHeader } from "#trace/record.ts";
+import type { TraceHeader } from "#trace/codec/record.ts";
 import { ANY_CHARACTER } from "../any-character.ts";
 import { DESIGNS, plannedOf, planOf, RULES, stepOf } from "../core/rollout/rollout-case.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { ConfigError } from "#config/config-error.ts";
-import { CommandFailure } from "#serve/command-failure.ts";
+import { CommandFailure } from "#serve/process/command-failure.ts";
 
 /** Where the gateway is, and how to be let in. */
 export interface GatewayFlags {

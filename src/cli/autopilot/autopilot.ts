@@ -1,9 +1,9 @@
 import { Command } from "commander";
 import type { AutopilotOutcome, AutopilotView, ProposalView } from "#live/autopilot/autopilot-desk.ts";
-import { CommandFailure } from "#serve/command-failure.ts";
+import { CommandFailure } from "#serve/process/command-failure.ts";
 import { callAdmin, type GatewayFlags } from "../admin/admin-client.ts";
 import { gatewayOptions } from "../admin/gateway-options.ts";
-import { percent, signedPercent } from "../figure-text.ts";
+import { percent, signedPercent } from "../output/figure-text.ts";
 
 /** Better policies that a running gateway's shadow proposes. */
 export function autopilotCommand(): Command {

@@ -2,8 +2,8 @@ import type Table from "cli-table3";
 import type { Calibration } from "#shadow/calibrate/calibrate.ts";
 import type { ModelError } from "#shadow/calibrate/model-error.ts";
 import { PARAMETERS } from "#shadow/calibrate/parameters.ts";
-import type { PredictionError } from "#shadow/question/figures.ts";
-import { figureTable, millis, signedPercent } from "../figure-text.ts";
+import type { PredictionError } from "#shadow/figure/figures.ts";
+import { figureTable, millis, signedPercent } from "../output/figure-text.ts";
 import { heldOutSentence } from "./held-out-sentence.ts";
 
 const METRICS = [

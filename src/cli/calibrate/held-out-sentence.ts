@@ -1,5 +1,5 @@
 import type { ModelError } from "#shadow/calibrate/model-error.ts";
-import { signedPercent, wrapped } from "../figure-text.ts";
+import { signedPercent, wrapped } from "../output/figure-text.ts";
 
 const METRICS = [
   ["e2eMicros", "E2E"],

@@ -1,7 +1,7 @@
 import Table from "cli-table3";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import { type Compared, type Gap, SHARES, type Transfer, type TransferAnswer } from "#shadow/question/compare.ts";
-import { percent, signedPercent } from "../figure-text.ts";
+import { percent, signedPercent } from "../output/figure-text.ts";
 
 const NAMES: Readonly<Record<Compared, string>> = {
   ttftMean: "TTFT mean",

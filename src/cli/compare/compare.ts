@@ -6,7 +6,7 @@ import { COMPARED, compareRuns, type PolicyFigures, type TransferAnswer } from "
 import { figuresInResults, figuresOfRun, RESULT_FORMATS } from "#shadow/question/compare-results.ts";
 import { isTrace } from "#trace/segment-name.ts";
 import { compareTable } from "./compare-table.ts";
-import { CommandFailure } from "#serve/command-failure.ts";
+import { CommandFailure } from "#serve/process/command-failure.ts";
 import { readRecordedTrace } from "../trace/recorded-trace.ts";
 
 /** Reports how far simulations of several policies are to be trusted, from live runs of them. */

@@ -4,7 +4,7 @@ import type { EndpointControl } from "#live/endpoints/endpoint-desk.ts";
 import { MILLIS_PER_SECOND } from "#core/units.ts";
 import { callAdmin, type GatewayFlags } from "../admin/admin-client.ts";
 import { gatewayOptions } from "../admin/gateway-options.ts";
-import { amount } from "../flag-number.ts";
+import { amount } from "../flag/flag-number.ts";
 import { endpointTable } from "./endpoint-table.ts";
 
 interface DrainFlags extends GatewayFlags {

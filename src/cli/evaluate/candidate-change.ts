@@ -7,9 +7,9 @@ import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import type { PrioritySpec } from "#core/priority/create.ts";
 import type { PreemptionPolicy, SchedulerPolicy } from "#engine/config.ts";
 import type { ParameterValue } from "#core/plugin/spec.ts";
-import type { Scenario, Setting } from "#shadow/question/candidate.ts";
-import { scalingOf } from "../autoscale-flags.ts";
-import { equalEndpoints } from "../equal-endpoints.ts";
+import type { Scenario, Setting } from "#shadow/candidate/candidate.ts";
+import { scalingOf } from "../flag/autoscale-flags.ts";
+import { equalEndpoints } from "../flag/equal-endpoints.ts";
 import { nested } from "./nested-parameters.ts";
 import { type PolicyTemplates, templatesWith, type TemplateSections } from "./policy-templates.ts";
 

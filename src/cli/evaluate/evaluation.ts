@@ -1,8 +1,8 @@
-import type { Candidate, CandidateOutcome, Setting } from "#shadow/question/candidate.ts";
-import { runCandidate } from "#shadow/question/candidate.ts";
-import { replicaHoursOf } from "#shadow/question/cost.ts";
-import { figuresOf } from "#shadow/question/figures.ts";
-import { clustersOf } from "#shadow/tune/clusters.ts";
+import type { Candidate, CandidateOutcome, Setting } from "#shadow/candidate/candidate.ts";
+import { runCandidate } from "#shadow/candidate/candidate.ts";
+import { replicaHoursOf } from "#shadow/candidate/cost.ts";
+import { figuresOf } from "#shadow/figure/figures.ts";
+import { clustersOf } from "#shadow/job/clusters.ts";
 import { type GainParts, gainParts } from "#shadow/tune/gain-parts.ts";
 import {
   gainBetween,
@@ -12,7 +12,7 @@ import {
   type Losses,
   type Objective,
   unansweredFactor,
-} from "#shadow/tune/objective.ts";
+} from "#shadow/job/objective.ts";
 
 /** What one simulation of a policy came to. Plain data. */
 export interface Evaluation {

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
-import type { Candidate, Setting } from "#shadow/question/candidate.ts";
-import type { WorkerSetting } from "#shadow/question/job-pool.ts";
+import type { Candidate, Setting } from "#shadow/candidate/candidate.ts";
+import type { WorkerSetting } from "#shadow/job/job-pool.ts";
 import { PackedWorkload } from "#shadow/recorded/packed-workload.ts";
 import { evaluate, type Ground } from "./evaluation.ts";
 

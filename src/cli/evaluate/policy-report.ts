@@ -3,8 +3,8 @@ import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import { causeWords } from "#shadow/report/cause-words.ts";
 import type { GainPart } from "#shadow/tune/gain-parts.ts";
-import { isShare, type Objective } from "#shadow/tune/objective.ts";
-import { millis, percent, signedPercent } from "../figure-text.ts";
+import { isShare, type Objective } from "#shadow/job/objective.ts";
+import { millis, percent, signedPercent } from "../output/figure-text.ts";
 import type { CandidateChange } from "./candidate-change.ts";
 import type { Evaluation } from "./evaluation.ts";
 

@@ -2,7 +2,7 @@ import Table from "cli-table3";
 import * as z from "zod";
 import { ConfigError } from "#config/config-error.ts";
 import { checkShape, problemLine } from "#config/problem.ts";
-import { plainTableChars } from "../plain-table-chars.ts";
+import { plainTableChars } from "../output/plain-table-chars.ts";
 
 const number = () => z.number().nullable();
 

@@ -6,7 +6,7 @@ import { loadProfile } from "#config/profile-file.ts";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { decisionTable } from "./decision-table.ts";
 import { decideState } from "./explain-state.ts";
-import { type Given, textOf } from "../key-flags.ts";
+import { type Given, textOf } from "../flag/key-flags.ts";
 
 const STDIN = 0;
 

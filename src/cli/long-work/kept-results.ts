@@ -13,7 +13,7 @@ import {
 import { join, resolve } from "node:path";
 import { deserialize, serialize } from "node:v8";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import type { ResultMemory } from "#shadow/question/result-memory.ts";
+import type { ResultMemory } from "#shadow/job/result-memory.ts";
 
 export interface KeptLimits {
   /** Of all files together, on the disk. */

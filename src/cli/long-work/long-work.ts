@@ -1,9 +1,9 @@
 import { constants } from "node:os";
 import { setImmediate } from "node:timers/promises";
 import { Option, type Command } from "commander";
-import { Interrupted } from "#serve/interrupted.ts";
-import { cacheFolder } from "#serve/table-folder.ts";
-import type { WorkKeeping } from "#shadow/question/result-memory.ts";
+import { Interrupted } from "#serve/process/interrupted.ts";
+import { cacheFolder } from "#serve/tokens/table-folder.ts";
+import type { WorkKeeping } from "#shadow/job/result-memory.ts";
 import { KeptResults } from "./kept-results.ts";
 
 /** What of long work a person can set. */

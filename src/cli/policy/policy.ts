@@ -10,7 +10,7 @@ import { schemaNode } from "#config/schema-node.ts";
 import type { PolicyHistory, PolicyOutcome, PolicyView } from "#live/policy/policy-desk.ts";
 import { historyTable } from "./policy-table.ts";
 import { type GatewayFlags, callAdmin } from "../admin/admin-client.ts";
-import { repeated } from "../list-flag.ts";
+import { repeated } from "../flag/list-flag.ts";
 import { gatewayOptions } from "../admin/gateway-options.ts";
 
 interface ChangeFlags extends GatewayFlags {

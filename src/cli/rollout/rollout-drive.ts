@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError } from "commander";
 import type { RolloutOutcome } from "#live/rollout/rollout-desk.ts";
 import type { RolloutsView, RolloutView } from "#live/rollout/rollout-view.ts";
 import { ConfigError } from "#config/config-error.ts";
-import { CommandFailure } from "#serve/command-failure.ts";
+import { CommandFailure } from "#serve/process/command-failure.ts";
 import { callAdmin, type GatewayFlags } from "../admin/admin-client.ts";
 import { gatewayOptions } from "../admin/gateway-options.ts";
 import { rolloutLine, rolloutReport, rolloutTable } from "./rollout-text.ts";

@@ -1,13 +1,13 @@
 import { Command } from "commander";
 import { ConfigError } from "#config/config-error.ts";
-import { CommandFailure } from "#serve/command-failure.ts";
+import { CommandFailure } from "#serve/process/command-failure.ts";
 import { type JudgedRollout, judgedRollout, recordedControl } from "#shadow/rollout/judged-rollout.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import type { Difference } from "#core/rollout/judge/verdict.ts";
 import { TraceReader } from "#trace/reader.ts";
 import { isTrace } from "#trace/segment-name.ts";
-import { checkOutputFile } from "../check-output-file.ts";
-import { brokenName, figureTable, percent, signedMillis, wrapped } from "../figure-text.ts";
+import { checkOutputFile } from "../output/check-output-file.ts";
+import { brokenName, figureTable, percent, signedMillis, wrapped } from "../output/figure-text.ts";
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
 import { notesOf, trafficOf } from "../what-if/what-if-traffic.ts";
 import { addTrafficFlags } from "./traffic-flags.ts";

@@ -1,9 +1,9 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
-import { type FigureKey, PLANNED_FIGURES } from "#shadow/rollout/rollout-sample.ts";
-import { amount, share, whole } from "../flag-number.ts";
-import { listOf, repeated } from "../list-flag.ts";
+import { type FigureKey, PLANNED_FIGURES } from "#shadow/job/rollout-sample.ts";
+import { amount, share, whole } from "../flag/flag-number.ts";
+import { listOf, repeated } from "../flag/list-flag.ts";
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
 import { addCacheFlags } from "../long-work/long-work.ts";
 import { addTrafficFlags } from "./traffic-flags.ts";

@@ -1,10 +1,18 @@
 import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
 import type { FigureStudy } from "#shadow/rollout/design-study.ts";
 import { isBiased } from "#shadow/rollout/recommendation.ts";
-import { type FigureKey, PLANNED_FIGURES } from "#shadow/rollout/rollout-sample.ts";
+import { type FigureKey, PLANNED_FIGURES } from "#shadow/job/rollout-sample.ts";
 import { type ArmTruth, controlFigure, type RolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
-import { brokenName, figureTable, millis, percent, signedMillis, signedPercent, wrapped } from "../figure-text.ts";
+import {
+  brokenName,
+  figureTable,
+  millis,
+  percent,
+  signedMillis,
+  signedPercent,
+  wrapped,
+} from "../output/figure-text.ts";
 
 const KEYS: readonly FigureKey[] = TIME_METRICS.flatMap((metric) =>
   PLANNED_FIGURES.map((figure): FigureKey => `${metric}.${figure}`),

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { CONVERSATIONS } from "#shadow/recorded/conversations.ts";
 import { addSizeFlags } from "../calibrate/engine-sizes.ts";
-import { amount, share, whole } from "../flag-number.ts";
+import { amount, share, whole } from "../flag/flag-number.ts";
 import {
   ENDPOINTS_MAX,
   LIMIT_DEFAULT,

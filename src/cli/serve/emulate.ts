@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { ConfigError } from "#config/config-error.ts";
-import { givenConfig } from "../given-config.ts";
-import { type Given, type KeyFlag, addKeyFlags } from "../key-flags.ts";
+import { givenConfig } from "../flag/given-config.ts";
+import { type Given, type KeyFlag, addKeyFlags } from "../flag/key-flags.ts";
 
 const KEY_FLAGS: readonly KeyFlag[] = [
   {

@@ -5,10 +5,10 @@ import { type Policy, parseScorers, profileOfPolicy, readPolicyConfig } from "#c
 import { type NamedProfile, loadProfile } from "#config/profile-file.ts";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { resolveProfiles } from "#config/resolve-profiles.ts";
-import type { ServePlan } from "#serve/serve-plan.ts";
-import { givenConfig } from "../given-config.ts";
-import { type Given, type KeyFlag, addKeyFlags, textOf } from "../key-flags.ts";
-import { removedWeights } from "../removed-weights.ts";
+import type { ServePlan } from "#serve/plan/serve-plan.ts";
+import { givenConfig } from "../flag/given-config.ts";
+import { type Given, type KeyFlag, addKeyFlags, textOf } from "../flag/key-flags.ts";
+import { removedWeights } from "../flag/removed-weights.ts";
 
 const KEY_FLAGS: readonly KeyFlag[] = [
   {

@@ -11,7 +11,7 @@ import {
 import { readYamlFile } from "#config/yaml-file.ts";
 import type { PrioritySpec } from "#core/priority/create.ts";
 import type { SchedulerPolicy } from "#engine/config.ts";
-import { scalePolicyOf } from "../autoscale-flags.ts";
+import { scalePolicyOf } from "../flag/autoscale-flags.ts";
 import type { SimulateFlags } from "./simulate-flags.ts";
 
 export type SimulatePolicies = Omit<SimulationPolicies, "routing"> & { readonly profile: NamedProfile };

@@ -8,8 +8,8 @@ import type { Metrics } from "#sim/result/metrics.ts";
 import type { ScalingFigures } from "#sim/scaling/scaling-options.ts";
 import type { SimulationResult } from "#sim/simulate.ts";
 import type { CascadeFigures } from "#sim/cascade/cascade-options.ts";
-import { percent } from "../figure-text.ts";
-import { plainTableChars } from "../plain-table-chars.ts";
+import { percent } from "../output/figure-text.ts";
+import { plainTableChars } from "../output/plain-table-chars.ts";
 
 /** What was asked for beside the figures. */
 export interface Extras {

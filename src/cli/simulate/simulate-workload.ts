@@ -10,7 +10,7 @@ import { specFormat } from "#trace/import/spec-format.ts";
 import { synthesize } from "#trace/import/synthetic.ts";
 import { loadSyntheticSpec, type SyntheticSpec } from "#trace/import/synthetic-spec.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
-import { parseSlo } from "../slo-flag.ts";
+import { parseSlo } from "../flag/slo-flag.ts";
 import type { SimulateFlags } from "./simulate-flags.ts";
 
 export interface WorkloadPlan {

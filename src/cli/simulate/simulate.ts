@@ -7,7 +7,7 @@ import { fitnessOf } from "#sim/result/fitness.ts";
 import { foreseeing } from "#sim/scaling/foreseeing.ts";
 import { simulate, type SimulationResult } from "#sim/simulate.ts";
 import type { SimulationOptions } from "#sim/simulation-options.ts";
-import { checkOutputFile } from "../check-output-file.ts";
+import { checkOutputFile } from "../output/check-output-file.ts";
 import { clusterPlan } from "./simulate-plan.ts";
 import { addSimulateFlags, type SimulateFlags } from "./simulate-flags.ts";
 import { simulationTable } from "./simulate-table.ts";

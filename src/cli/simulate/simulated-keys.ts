@@ -1,5 +1,5 @@
 import { Option } from "commander";
-import { repeated } from "../list-flag.ts";
+import { repeated } from "../flag/list-flag.ts";
 
 export interface SetFlags {
   /** Texts key=value. */

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { ConfigError } from "#config/config-error.ts";
-import { CommandFailure } from "#serve/command-failure.ts";
+import { CommandFailure } from "#serve/process/command-failure.ts";
 import { simulated } from "../simulate/simulate.ts";
 import { addSimulateFlags, type SimulateFlags } from "../simulate/simulate-flags.ts";
 import { whatIfText } from "../what-if/what-if.ts";

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CommandFailure } from "#serve/command-failure.ts";
-import { gnomonVersion } from "#serve/gnomon-version.ts";
+import { CommandFailure } from "#serve/process/command-failure.ts";
+import { gnomonVersion } from "#serve/process/gnomon-version.ts";
 import type { Sweep, SweepPoint } from "./sweep-file.ts";
 
 /** One of so many parts of a sweep: every so-many-th point, from its number on. */

@@ -1,6 +1,6 @@
 import type { Distribution } from "#sim/result/distribution.ts";
 import type { PerMetric, WhatIfAnswer } from "#shadow/question/what-if.ts";
-import { brokenName, figureTable, millis, percent, wrapped } from "../figure-text.ts";
+import { brokenName, figureTable, millis, percent, wrapped } from "../output/figure-text.ts";
 
 const ROWS_MAX = 200;
 const ERRORS_MAX = 20;

@@ -1,6 +1,6 @@
 import { loadProfile } from "#config/profile-file.ts";
 import { numberedIds } from "#core/endpoint/numbered-ids.ts";
-import { TRACE_VERSION, type TraceHeader } from "#trace/record.ts";
+import { TRACE_VERSION, type TraceHeader } from "#trace/codec/record.ts";
 import type { TraceSource } from "./trace-source.ts";
 
 const STALE_AFTER_MICROS = 5_000_000;

@@ -8,7 +8,7 @@ import { isTrace } from "#trace/segment-name.ts";
 import { Tally } from "#trace/transform/tally.ts";
 import { trafficToTrace } from "#trace/transform/traffic-to-trace.ts";
 import { importedHeader } from "./imported-header.ts";
-import { CommandFailure } from "#serve/command-failure.ts";
+import { CommandFailure } from "#serve/process/command-failure.ts";
 import { reportNotes } from "./report-notes.ts";
 import { openTrace, withPlainErrors } from "./trace-source.ts";
 

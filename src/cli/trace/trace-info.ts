@@ -1,12 +1,12 @@
 import { Command } from "commander";
 import { MICROS_PER_SECOND } from "#core/units.ts";
-import type { TraceEngine, TraceItem } from "#trace/record.ts";
+import type { TraceEngine, TraceItem } from "#trace/codec/record.ts";
 import type { QuantileFigures } from "#trace/transform/quantiles.ts";
 import { recordedTraffic } from "#trace/transform/recorded-traffic.ts";
 import { Tally } from "#trace/transform/tally.ts";
 import { type TrafficFigures, TrafficSummary } from "#trace/transform/traffic-summary.ts";
 import { addSourceFlags } from "./trace-flags.ts";
-import { CommandFailure } from "#serve/command-failure.ts";
+import { CommandFailure } from "#serve/process/command-failure.ts";
 import { openTrace, type SourceFlags, type TraceSource, withPlainErrors } from "./trace-source.ts";
 
 /** What a recorded trace holds beside its requests. */

@@ -2,10 +2,10 @@ import { rm } from "node:fs/promises";
 import { workloadFileHeader, workloadLine } from "#trace/export/workload-file.ts";
 import { LineWriter } from "#trace/export/line-writer.ts";
 import { TraceWriter } from "#trace/export/trace-writer.ts";
-import type { TraceItem } from "#trace/record.ts";
+import type { TraceItem } from "#trace/codec/record.ts";
 import { Tally } from "#trace/transform/tally.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
-import { CommandFailure } from "#serve/command-failure.ts";
+import { CommandFailure } from "#serve/process/command-failure.ts";
 
 /** A text format, one piece a request, or the reason why a request has no place in it. */
 export interface LineFormat<T> {

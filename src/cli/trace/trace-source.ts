@@ -14,7 +14,7 @@ import { recordedTraffic } from "#trace/transform/recorded-traffic.ts";
 import { Tally } from "#trace/transform/tally.ts";
 import { type TrafficRequest, unobserved } from "#trace/transform/traffic.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
-import { CommandFailure } from "#serve/command-failure.ts";
+import { CommandFailure } from "#serve/process/command-failure.ts";
 import { reportNotes } from "./report-notes.ts";
 
 export interface SourceFlags {

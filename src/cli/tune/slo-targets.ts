@@ -2,8 +2,8 @@ import { Option } from "commander";
 import { ConfigError } from "#config/config-error.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { SloTargets } from "#sim/result/slo.ts";
-import { amount } from "../flag-number.ts";
-import { parseSlo } from "../slo-flag.ts";
+import { amount } from "../flag/flag-number.ts";
+import { parseSlo } from "../flag/slo-flag.ts";
 
 /** What requests are promised. */
 export interface SloFlags {

@@ -1,8 +1,8 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { OBJECTIVES, type ObjectiveName } from "#core/objective-names.ts";
-import { amount, share, whole } from "../flag-number.ts";
-import { names, repeated } from "../list-flag.ts";
+import { amount, share, whole } from "../flag/flag-number.ts";
+import { names, repeated } from "../flag/list-flag.ts";
 import { addCacheFlags } from "../long-work/long-work.ts";
 import { addTrafficFlags } from "../rollout/traffic-flags.ts";
 import { type SloFlags, sloOptions } from "./slo-targets.ts";

@@ -5,11 +5,11 @@ import { exportLlmD } from "#config/export-llm-d.ts";
 import type { ProfileSignals } from "#config/profile-signals.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
-import type { Candidate } from "#shadow/question/candidate.ts";
+import type { Candidate } from "#shadow/candidate/candidate.ts";
 import type { Found } from "#shadow/tune/search.ts";
 import type { TuneAnswer } from "#shadow/tune/tune.ts";
 import { policyKey } from "#shadow/tune/policy-space.ts";
-import { percent } from "../figure-text.ts";
+import { percent } from "../output/figure-text.ts";
 import { writeWholeFile } from "#trace/export/whole-file.ts";
 
 const DIGEST_CHARS = 8;

@@ -3,9 +3,9 @@ import { exportLlmD } from "#config/export-llm-d.ts";
 import { LLM_D_PLUGINS } from "#config/llm-d-plugins.ts";
 import { STRATEGIES } from "#config/peer-aibrix.ts";
 import { profileNames } from "#config/profile-file.ts";
-import { namedCandidate } from "../profile-gauges.ts";
+import { namedCandidate } from "../flag/profile-gauges.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
-import type { Candidate } from "#shadow/question/candidate.ts";
+import type { Candidate } from "#shadow/candidate/candidate.ts";
 import { COMMON_SCORERS, type PolicySpace } from "#shadow/tune/policy-space.ts";
 import type { ROUTERS } from "./tune-flags.ts";
 

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import * as z from "zod";
 import { ConfigError } from "#config/config-error.ts";
 import { checkShape, problemLine } from "#config/problem.ts";
-import type { Objective } from "#shadow/tune/objective.ts";
+import type { Objective } from "#shadow/job/objective.ts";
 import type { TrialMemory } from "#shadow/tune/search.ts";
 import type { Traffic } from "../what-if/what-if-traffic.ts";
 

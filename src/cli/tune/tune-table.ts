@@ -1,10 +1,10 @@
 import { causeWords } from "#shadow/report/cause-words.ts";
 import type { TopologyRow } from "#shadow/tune/topology.ts";
-import { isShare, type Objective } from "#shadow/tune/objective.ts";
+import { isShare, type Objective } from "#shadow/job/objective.ts";
 import type { GainPart } from "#shadow/tune/gain-parts.ts";
 import type { HeldOut, TuneAnswer } from "#shadow/tune/tune.ts";
 import { originText } from "./tune-output.ts";
-import { figureTable, millis, percent, signedPercent, wrapped } from "../figure-text.ts";
+import { figureTable, millis, percent, signedPercent, wrapped } from "../output/figure-text.ts";
 
 const CAUSES_PRINTED = 3;
 const VERDICTS = {

@@ -1,9 +1,9 @@
 import { loadCalibratedEngine } from "#config/engine-file.ts";
-import type { Candidate, Scenario } from "#shadow/question/candidate.ts";
+import type { Candidate, Scenario } from "#shadow/candidate/candidate.ts";
 import { doubtedResiduals, type EngineDoubt } from "#shadow/tune/engine-doubt.ts";
 import type { Topology } from "#shadow/tune/topology.ts";
-import { equalEndpoints } from "../equal-endpoints.ts";
-import { colocatedSpec, pdSpec, withRoles } from "../architecture-flags.ts";
+import { equalEndpoints } from "../flag/equal-endpoints.ts";
+import { colocatedSpec, pdSpec, withRoles } from "../flag/architecture-flags.ts";
 
 interface Fleets {
   readonly engines: readonly number[];

@@ -1,8 +1,8 @@
 import { stringify } from "yaml";
 import { MICROS_PER_SECOND } from "#core/units.ts";
-import type { Scenario } from "#shadow/question/candidate.ts";
+import type { Scenario } from "#shadow/candidate/candidate.ts";
 import type { CandidateAnswer } from "#shadow/question/what-if.ts";
-import { percent } from "../figure-text.ts";
+import { percent } from "../output/figure-text.ts";
 
 /** An autoscaled candidate, as it was asked about and what it came to. */
 export interface Autoscaled {

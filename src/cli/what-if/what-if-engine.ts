@@ -13,7 +13,7 @@ import { calibrateUnstated } from "#shadow/calibrate/found-scheduling.ts";
 import { sourceRunOf } from "#shadow/recorded/engine-origin.ts";
 import type { RecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { ConfigError } from "#config/config-error.ts";
-import { signedPercent } from "../figure-text.ts";
+import { signedPercent } from "../output/figure-text.ts";
 import { sizedEngine } from "../calibrate/engine-sizes.ts";
 import type { TrafficFlags } from "./what-if-flags.ts";
 

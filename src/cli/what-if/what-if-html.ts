@@ -1,5 +1,5 @@
 import { basename, resolve } from "node:path";
-import type { Candidate, CandidateOutcome, Setting } from "#shadow/question/candidate.ts";
+import type { Candidate, CandidateOutcome, Setting } from "#shadow/candidate/candidate.ts";
 import type { Observed } from "#shadow/recorded/recorded-run.ts";
 import { divergences } from "#shadow/report/divergence.ts";
 import { whatIfPage } from "#shadow/report/what-if-page.ts";

@@ -1,7 +1,7 @@
 import type { Distribution } from "#sim/result/distribution.ts";
-import type { DecisionRegret } from "#shadow/question/regret.ts";
+import type { DecisionRegret } from "#shadow/job/regret.ts";
 import type { WhatIfAnswer } from "#shadow/question/what-if.ts";
-import { brokenName, figureTable, millis, percent, signedMillis, wrapped } from "../figure-text.ts";
+import { brokenName, figureTable, millis, percent, signedMillis, wrapped } from "../output/figure-text.ts";
 
 /** Decisions printed with all that they had to choose from. */
 const EXAMPLES = 3;

@@ -1,13 +1,21 @@
-import { COVERAGE } from "#shadow/question/interval.ts";
+import { COVERAGE } from "#shadow/figure/interval.ts";
 import type { PathCounts } from "#sim/result/path-counts.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
-import type { PredictionError } from "#shadow/question/figures.ts";
-import type { Metric } from "#shadow/question/metric.ts";
+import type { PredictionError } from "#shadow/figure/figures.ts";
+import type { Metric } from "#shadow/figure/metric.ts";
 import { causeWords } from "#shadow/report/cause-words.ts";
 import { type Coverage, type FigureIntervals, FIGURES } from "#shadow/question/uncertainty.ts";
 import type { CandidateAnswer, WhatIfAnswer } from "#shadow/question/what-if.ts";
 import { verdict } from "#shadow/report/verdict.ts";
-import { brokenName, figureTable, millis, percent, signedMillis, signedPercent, wrapped } from "../figure-text.ts";
+import {
+  brokenName,
+  figureTable,
+  millis,
+  percent,
+  signedMillis,
+  signedPercent,
+  wrapped,
+} from "../output/figure-text.ts";
 import { regretTables } from "./what-if-regret-table.ts";
 
 const METRICS: readonly (readonly [Metric, string])[] = [

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { ConfigError } from "#config/config-error.ts";
-import type { Candidate, CandidateOutcome, Setting } from "#shadow/question/candidate.ts";
+import type { Candidate, CandidateOutcome, Setting } from "#shadow/candidate/candidate.ts";
 import { type WhatIfAnswer, type WhatIfQuestion, whatIf } from "#shadow/question/what-if.ts";
-import { CommandFailure } from "#serve/command-failure.ts";
-import { checkOutputFile } from "../check-output-file.ts";
+import { CommandFailure } from "#serve/process/command-failure.ts";
+import { checkOutputFile } from "../output/check-output-file.ts";
 import { doLongWork, type LongWork } from "../long-work/long-work.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
-import { parseSlo } from "../slo-flag.ts";
+import { parseSlo } from "../flag/slo-flag.ts";
 import { type Autoscaled, chosenForHpa, hpaManifest } from "./hpa-manifest.ts";
 import { type WhatIfFlags, whatIfOptions } from "./what-if-flags.ts";
 import { writeWhatIfPage } from "./what-if-html.ts";

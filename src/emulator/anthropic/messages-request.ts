@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from "../http/body.ts";
 import type { ChatRequest } from "../openai/chat-request.ts";
 import { readChatPrompt } from "../openai/chat-request.ts";
-import { FieldReader } from "../openai/field-reader.ts";
-import { readSampling } from "../openai/sampling.ts";
+import { FieldReader } from "../http/field-reader.ts";
+import { readSampling } from "../generation/sampling.ts";
 import type { ChatPrompt } from "../tokenizer/chat-prompt.ts";
 
 /** A body of /v1/messages as the chat request that vLLM makes of it. Throws ApiError 400. */

@@ -1,5 +1,5 @@
 import type { AnswerDraws } from "./answer-draws.ts";
-import type { Sampling } from "../openai/sampling.ts";
+import type { Sampling } from "./sampling.ts";
 import type { Piece, Tokenizer } from "../tokenizer/tokenizer.ts";
 
 /** The answer to one prompt, decided before its first token: a real model's words are as little our business as this. */

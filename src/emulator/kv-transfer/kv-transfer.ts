@@ -1,7 +1,7 @@
 import { MICROS_PER_SECOND, MILLIS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { Random } from "#core/random.ts";
 import type { Hold } from "#engine/block-fetch.ts";
-import type { Sequence } from "../generation/sequence.ts";
+import type { JsonObject } from "../http/body.ts";
 import { HeldBlocks } from "./held-blocks.ts";
 import { RemoteFetch } from "./remote-fetch.ts";
 import { type DecodeRequest, type TransferSource, transferParameters } from "./transfer-request.ts";
@@ -33,6 +33,12 @@ export interface TransferCounts {
   /** Prompts whose blocks came here, and that came not. */
   readonly fetched: number;
   readonly failed: number;
+}
+
+/** A request whose prompt was computed for another engine. */
+interface Prefilled {
+  readonly id: string;
+  handedOver: JsonObject | undefined;
 }
 
 /** Both ends of transfers: what this engine holds for others, and what it fetches from them. */
@@ -85,7 +91,7 @@ export class KvTransfer {
   }
 
   /** A prefill request ended and its blocks are held: its answer has what the decode request needs. */
-  hold(sequence: Sequence, hold: Hold): void {
+  hold(sequence: Prefilled, hold: Hold): void {
     const requestId = `${this.engineId}-${sequence.id}`;
     this.held.add(requestId, hold);
     sequence.handedOver = transferParameters(this.#source, requestId, hold.tokens, this.#blockTokens);

@@ -1,8 +1,14 @@
 import { MILLIS_PER_SECOND } from "#core/units.ts";
-import type { SleepMode } from "../sleep/sleep-mode.ts";
 import type { Sequence } from "../generation/sequence.ts";
 import { familyHead, labelText, promFloat } from "./exposition.ts";
 import { Histogram } from "./histogram.ts";
+
+/** Whether the engine sleeps, and how deeply; all three are 0 in a pause alone. */
+export interface SleepState {
+  readonly awake: 0 | 1;
+  readonly weightsOffloaded: 0 | 1;
+  readonly discardAll: 0 | 1;
+}
 
 /** The engine's state at the moment of a scrape. */
 export interface EngineState {
@@ -11,7 +17,7 @@ export interface EngineState {
   /** Blocks in use over usable blocks, in [0, 1]. */
   readonly kvUsage: number;
   readonly preemptions: number;
-  readonly sleep: SleepMode["state"];
+  readonly sleep: SleepState;
 }
 
 const TTFT_SECONDS = [

@@ -1,5 +1,5 @@
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
-import type { Sampling } from "./sampling.ts";
+import type { Sampling } from "../generation/sampling.ts";
 
 /** What every shape of an answer needs to know of its request and its server. */
 export interface AnswerContext {

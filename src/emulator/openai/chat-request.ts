@@ -1,8 +1,8 @@
 import { badRequest } from "../http/api-error.ts";
 import { isObject, type JsonObject } from "../http/body.ts";
 import type { ChatMessage, ChatPrompt } from "../tokenizer/chat-prompt.ts";
-import { FieldReader } from "./field-reader.ts";
-import { checkLogprobs, readSampling, type Sampling } from "./sampling.ts";
+import { FieldReader } from "../http/field-reader.ts";
+import { checkLogprobs, readSampling, type Sampling } from "../generation/sampling.ts";
 import { readTooling, type Tooling } from "./tooling.ts";
 
 /** A validated body of /v1/chat/completions. */

@@ -1,7 +1,7 @@
 import { ApiError, badRequest } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
-import { FieldReader } from "./field-reader.ts";
-import { checkLogprobs, readSampling, type Sampling } from "./sampling.ts";
+import { FieldReader } from "../http/field-reader.ts";
+import { checkLogprobs, readSampling, type Sampling } from "../generation/sampling.ts";
 
 /** A validated body of /v1/completions. */
 export interface CompletionRequest {

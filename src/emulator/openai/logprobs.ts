@@ -1,6 +1,6 @@
 import { mix32, randomFor } from "#core/random.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
-import { LOGPROBS_MAX } from "./sampling.ts";
+import { LOGPROBS_MAX } from "../generation/sampling.ts";
 
 interface Score {
   readonly id: number;

@@ -1,6 +1,6 @@
 import { ApiError, badRequest } from "../http/api-error.ts";
 import { isObject, type JsonObject } from "../http/body.ts";
-import type { FieldReader } from "./field-reader.ts";
+import type { FieldReader } from "../http/field-reader.ts";
 
 /** What shape the answer must have: free text, one tool call, or a JSON text. */
 export type Tooling =

@@ -1,7 +1,7 @@
 import { badRequest } from "../http/api-error.ts";
 import { readChatPrompt } from "../openai/chat-request.ts";
-import type { FieldReader } from "../openai/field-reader.ts";
-import type { Service } from "../service.ts";
+import type { FieldReader } from "../http/field-reader.ts";
+import type { Service } from "../service/service.ts";
 
 /** A prompt as a client gives it: a text, or its tokens. */
 export type PoolingInput = string | readonly number[];

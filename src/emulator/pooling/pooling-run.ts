@@ -3,8 +3,8 @@ import type { OutputPlan } from "../generation/output-plan.ts";
 import type { Sequence } from "../generation/sequence.ts";
 import { ApiError, badRequest } from "../http/api-error.ts";
 import type { Exchange } from "../http/exchange.ts";
-import type { FieldReader } from "../openai/field-reader.ts";
-import { headerText, type Service } from "../service.ts";
+import type { FieldReader } from "../http/field-reader.ts";
+import { headerText, type Service } from "../service/service.ts";
 import { PooledAnswer } from "./pooled-answer.ts";
 
 /** What a client may ask of every pooling route. */

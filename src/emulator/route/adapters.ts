@@ -2,8 +2,8 @@ import { ApiError } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { sendBody, sendJson } from "../http/reply.ts";
-import { FieldReader } from "../openai/field-reader.ts";
-import type { Service } from "../service.ts";
+import { FieldReader } from "../http/field-reader.ts";
+import type { Service } from "../service/service.ts";
 
 /** Adapters of one server; more are a mistake. */
 const ADAPTERS_MAX = 4_096;

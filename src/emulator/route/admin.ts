@@ -5,8 +5,8 @@ import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
 import type { TransferCounts } from "../kv-transfer/kv-transfer.ts";
-import type { Service } from "../service.ts";
-import type { HostLag } from "../step-lateness.ts";
+import type { Service } from "../service/service.ts";
+import type { HostLag } from "../service/step-lateness.ts";
 
 const RULE_FIELDS = ["fault", "path", "count", "probability"];
 

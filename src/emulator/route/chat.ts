@@ -8,7 +8,7 @@ import { readChatBatch, readChatRequest, type ChatRequest } from "../openai/chat
 import { ChatStream } from "../openai/chat-stream.ts";
 import { sampleSchema } from "../openai/schema-sample.ts";
 import { ToolCallText } from "../openai/tool-call.ts";
-import type { Service } from "../service.ts";
+import type { Service } from "../service/service.ts";
 import { checkDataParallelRank, loadHeaders } from "./engine-header.ts";
 
 /** POST /v1/chat/completions. */

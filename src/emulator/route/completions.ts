@@ -5,7 +5,7 @@ import type { Exchange } from "../http/exchange.ts";
 import { CompletionBody, type CompletionContext } from "../openai/completion-body.ts";
 import { readCompletionRequest } from "../openai/completion-request.ts";
 import { CompletionStream } from "../openai/completion-stream.ts";
-import type { Service } from "../service.ts";
+import type { Service } from "../service/service.ts";
 import { checkDataParallelRank, loadHeaders } from "./engine-header.ts";
 
 /** POST /v1/completions. */

@@ -2,12 +2,12 @@ import { MILLIS_PER_SECOND } from "#core/units.ts";
 import { badRequest } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { FieldReader } from "../openai/field-reader.ts";
+import { FieldReader } from "../http/field-reader.ts";
 import { pooledUsage } from "../pooling/pooled-answer.ts";
 import { pooledVector } from "../pooling/pooled-vector.ts";
 import { readPrompts, readTexts, tokensOf } from "../pooling/pooling-input.ts";
 import { pooledId, readPoolingFields, runPooling } from "../pooling/pooling-run.ts";
-import { poolingOf, type Service } from "../service.ts";
+import { poolingOf, type Service } from "../service/service.ts";
 
 const TYPES: ReadonlySet<string> = new Set(["float", "binary", "ubinary", "base64"]);
 const FORMATS = new Set(["float", "base64", "bytes", "bytes_only"]);

@@ -1,8 +1,8 @@
 import { badRequest } from "../http/api-error.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { HeaderList } from "../http/reply.ts";
-import { pythonFloat } from "../openai/sampling.ts";
-import { headerText, type Service } from "../service.ts";
+import { pythonFloat } from "../generation/sampling.ts";
+import { headerText, type Service } from "../service/service.ts";
 
 /** One engine, hence one rank. */
 const RANKS = 1;

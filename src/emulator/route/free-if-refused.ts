@@ -2,7 +2,7 @@ import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { askEngine } from "../kv-transfer/side-channel.ts";
 import { readTransferRequest } from "../kv-transfer/transfer-request.ts";
-import type { Service } from "../service.ts";
+import type { Service } from "../service/service.ts";
 
 type Handler = (service: Service, exchange: Exchange, body: JsonObject) => Promise<void> | void;
 

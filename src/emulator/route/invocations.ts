@@ -1,6 +1,6 @@
 import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
-import type { Service } from "../service.ts";
+import type { Service } from "../service/service.ts";
 import { handleChat } from "./chat.ts";
 import { handleCompletions } from "./completions.ts";
 

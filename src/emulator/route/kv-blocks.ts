@@ -2,7 +2,7 @@ import { ApiError, badRequest } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
-import type { Service } from "../service.ts";
+import type { Service } from "../service/service.ts";
 
 const NOT_HELD = new ApiError(404, "NotFoundError", "no blocks are held for this request");
 

@@ -3,7 +3,7 @@ import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { sendBody, sendJson } from "../http/reply.ts";
 import type { KvPublisher } from "../kv-events/publisher.ts";
-import type { Service } from "../service.ts";
+import type { Service } from "../service/service.ts";
 
 /** GET /kv_event_sources: where each rank publishes; none, as of a server that publishes no KV events. */
 export function handleEventSources(service: Service, exchange: Exchange): void {

@@ -4,8 +4,8 @@ import { ApiError } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
-import { FieldReader } from "../openai/field-reader.ts";
-import type { Service } from "../service.ts";
+import { FieldReader } from "../http/field-reader.ts";
+import type { Service } from "../service/service.ts";
 import { chatSequences } from "./chat.ts";
 import { loadHeaders } from "./engine-header.ts";
 

@@ -1,7 +1,7 @@
 import { MILLIS_PER_SECOND } from "#core/units.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
-import type { Service } from "../service.ts";
+import type { Service } from "../service/service.ts";
 
 /** GET /v1/models: the model under each of its names, then the adapters. */
 export function handleModels(service: Service, exchange: Exchange): void {

@@ -1,10 +1,10 @@
 import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { readChatPrompt, type ChatRequest } from "../openai/chat-request.ts";
-import { FieldReader } from "../openai/field-reader.ts";
+import { FieldReader } from "../http/field-reader.ts";
 import { ResponsesBody, ResponsesStream } from "../openai/responses-answer.ts";
-import { readSampling } from "../openai/sampling.ts";
-import type { Service } from "../service.ts";
+import { readSampling } from "../generation/sampling.ts";
+import type { Service } from "../service/service.ts";
 import { chatSequences } from "./chat.ts";
 
 /** POST /v1/responses: a text or messages in, one body or a stream out. */

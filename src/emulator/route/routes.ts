@@ -1,8 +1,8 @@
 import { SCALE_OUT_DISABLED } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
-import type { PoolingOptions, ResolvedOptions } from "../options.ts";
-import type { Service } from "../service.ts";
+import type { PoolingOptions, ResolvedOptions } from "../service/options.ts";
+import type { Service } from "../service/service.ts";
 import { handleLoadAdapter, handleUnloadAdapter } from "./adapters.ts";
 import { handleAddFault, handleClearFaults, handleListFaults, handleStats } from "./admin.ts";
 import { handleChat, handleChatBatch } from "./chat.ts";

@@ -2,12 +2,12 @@ import { MILLIS_PER_SECOND } from "#core/units.ts";
 import { badRequest } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { FieldReader } from "../openai/field-reader.ts";
+import { FieldReader } from "../http/field-reader.ts";
 import { pooledUsage } from "../pooling/pooled-answer.ts";
 import { classShares, pooledVector, similarity } from "../pooling/pooled-vector.ts";
 import { readTexts, tokensOf } from "../pooling/pooling-input.ts";
 import { pooledId, readPoolingFields, runPooling } from "../pooling/pooling-run.ts";
-import { poolingOf, type Service } from "../service.ts";
+import { poolingOf, type Service } from "../service/service.ts";
 
 /** Names that a score's two sides go by. */
 const SIDES = [

@@ -1,8 +1,8 @@
 import { issue, validationError } from "../http/body.ts";
 import { isOpen, type Exchange } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
-import type { Service } from "../service.ts";
-import { PAUSE_MODES, type PauseMode, type SleepLevel } from "../sleep/sleep-mode.ts";
+import type { Service } from "../service/service.ts";
+import { PAUSE_MODES, type PauseMode, type SleepLevel } from "../service/sleep-mode.ts";
 
 /** POST /sleep?level=1&mode=abort. Answers once nothing is computed any more. */
 export function handleSleep({ sleep }: Service, exchange: Exchange): void {

@@ -2,7 +2,7 @@ import type { Exchange } from "../http/exchange.ts";
 import { sendBody, sendEmpty, sendJson } from "../http/reply.ts";
 import { renderCacheConfig } from "../metrics/cache-config.ts";
 import { renderProcess } from "../metrics/process-metrics.ts";
-import type { Service } from "../service.ts";
+import type { Service } from "../service/service.ts";
 
 /** GET /health, /ping. A draining server answers 200 too: a router cannot see a drain here. */
 export function handleHealth(_service: Service, exchange: Exchange): void {

@@ -2,8 +2,8 @@ import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
 import { readChatPrompt } from "../openai/chat-request.ts";
-import { FieldReader } from "../openai/field-reader.ts";
-import type { Service } from "../service.ts";
+import { FieldReader } from "../http/field-reader.ts";
+import type { Service } from "../service/service.ts";
 
 /** POST /tokenize: a text or a conversation. */
 export async function handleTokenize(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {

@@ -3,11 +3,17 @@ import { dirname, join } from "node:path";
 import { Tokenizer as NativeTokenizer } from "tokenizers";
 import type { Random } from "#core/random.ts";
 import { isObject, type JsonObject } from "../http/body.ts";
-import type { HuggingFaceFiles } from "../options.ts";
 import type { ChatPrompt } from "./chat-prompt.ts";
 import { ChatTemplate } from "./chat-template.ts";
 import { TokenText } from "./token-text.ts";
 import type { Piece, Tokenizer } from "./tokenizer.ts";
+
+/** A Hugging Face tokenizer: its `tokenizer.json`, and the file that holds the chat template. */
+export interface HuggingFaceFiles {
+  readonly tokenizerPath: string;
+  /** `tokenizer_config.json`, or a file that is the template itself. */
+  readonly templatePath: string;
+}
 
 /** Words that answers are made of, of either kind. */
 const PIECES_MAX = 2_048;

@@ -2,7 +2,7 @@ import type { Decision } from "#core/decision.ts";
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Input } from "#core/input.ts";
 import type { Micros } from "#core/units.ts";
-import { TraceEncoder } from "#trace/encoder.ts";
+import { TraceEncoder } from "#trace/codec/encoder.ts";
 import type { QueuedRecord, RecordQueue } from "./record-queue.ts";
 import { routerAfter } from "#trace/transform/router-after.ts";
 import { SegmentCheck } from "#trace/segment-check.ts";
@@ -12,7 +12,7 @@ import {
   type TraceHash,
   type TraceMachine,
   type TraceRouter,
-} from "#trace/record.ts";
+} from "#trace/codec/record.ts";
 
 /** What stays the same from a recorder's start to its end. */
 export interface Run {

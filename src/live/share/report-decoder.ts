@@ -1,6 +1,6 @@
 import type { PeerNews } from "#core/peer-news.ts";
 import { type BlockChain, EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
-import { BlockArchive } from "#trace/block-archive.ts";
+import { BlockArchive } from "#trace/codec/block-archive.ts";
 import { ByteReader, WireError } from "#trace/codec/byte-reader.ts";
 import { type Beside, NOTHING_BESIDE } from "#trace/codec/field-type.ts";
 import { CHAIN_BLOCKS_MAX } from "./report-encoder.ts";

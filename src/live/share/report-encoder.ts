@@ -1,5 +1,5 @@
 import type { BlockChain } from "#core/prompt/block-chain.ts";
-import { BlockTable } from "#trace/block-table.ts";
+import { BlockTable } from "#trace/codec/block-table.ts";
 import { ByteWriter } from "#trace/codec/byte-writer.ts";
 import { type Beside, NOTHING_BESIDE } from "#trace/codec/field-type.ts";
 import { newsRows, type Report, REPORT_KINDS, WIRE_VERSION } from "./report.ts";

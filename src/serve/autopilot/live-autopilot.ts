@@ -4,18 +4,19 @@ import type { Config } from "#config/schema.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { TuneWork } from "#shadow/thread/shadow-message.ts";
-import { objectiveNamed } from "#shadow/tune/objective.ts";
+import { objectiveNamed } from "#shadow/job/objective.ts";
 import { COMMON_SCORERS } from "#shadow/tune/policy-space.ts";
 import type { TuneAnswer } from "#shadow/tune/tune.ts";
 import { policyFromDocument } from "../policy/document-desk.ts";
-import type { LivePolicies } from "../policy/live-policies.ts";
+import type { LivePolicy } from "../policy/live-policy.ts";
+import type { RolloutKeeper } from "../rollout/rollout-keeper.ts";
 import { Autopilot } from "./autopilot.ts";
 
 /** What the shadow searches, and who takes what it finds; there before the policies are. */
 export interface LiveAutopilot {
   readonly work: TuneWork;
   readonly tuned: (answer: TuneAnswer) => void;
-  attach(policies: Pick<LivePolicies, "policy" | "rollouts">): Autopilot;
+  attach(policies: { readonly policy: Pick<LivePolicy, "keeper">; readonly rollouts: RolloutKeeper }): Autopilot;
 }
 
 /** Sends everything to the busiest endpoint. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import type { ServePlan } from "../serve-plan.ts";
+import type { ServePlan } from "../plan/serve-plan.ts";
 import { type Policy, policyOf, policyOver } from "./policy.ts";
 import { FILE_SOURCE } from "./policy-keeper.ts";
 import type { OfferPolicy, PolicyProposal, PolicySource } from "./policy-source.ts";

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { refusedBySystem } from "../system-error.ts";
+import { refusedBySystem } from "../process/system-error.ts";
 import { ConversationJournal } from "./conversation-journal.ts";
 import { KeptFile } from "./kept-file.ts";
 import { journalPaths, journalsFrom, KeptJournal, type KeptJournalOptions } from "./kept-journal.ts";

@@ -1,6 +1,6 @@
 import type { EngineConfig } from "#engine/config.ts";
 import type { BetweenRuns, StepResiduals } from "#engine/step-drift.ts";
-import { digestOf, type ResultMemory } from "../question/result-memory.ts";
+import { digestOf, type ResultMemory } from "../job/result-memory.ts";
 import { type ChosenFit, chosenFit, fitWith, type KnownEvaluations } from "./chosen-fit.ts";
 import type { Evidence } from "./evidence.ts";
 import { forcedReplay } from "./forced-replay.ts";

@@ -1,6 +1,6 @@
 import type { EngineConfig } from "#engine/config.ts";
 import type { EngineMemory } from "#engine/engine-memory.ts";
-import { digestOf, type ResultMemory } from "../question/result-memory.ts";
+import { digestOf, type ResultMemory } from "../job/result-memory.ts";
 import type { Evidence } from "./evidence.ts";
 import { tracedReplay } from "./forced-replay.ts";
 import { huberCost, kneeOf, type LeastSquaresFit, leastSquares } from "./least-squares.ts";

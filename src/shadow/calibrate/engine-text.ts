@@ -3,7 +3,7 @@ import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import type { EngineSource } from "#engine/engine-source.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
-import type { PredictionError } from "../question/figures.ts";
+import type { PredictionError } from "../figure/figures.ts";
 import { betweenWords } from "../recorded/engine-origin.ts";
 import type { Calibration } from "./calibrate.ts";
 import type { ModelError } from "./model-error.ts";

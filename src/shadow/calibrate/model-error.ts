@@ -1,5 +1,5 @@
-import { type PredictionError, predictionError } from "../question/figures.ts";
-import type { PerMetric } from "../question/what-if.ts";
+import { type PredictionError, predictionError } from "../figure/figures.ts";
+import type { PerMetric } from "../figure/metric.ts";
 import { type Evidence, tpotOf } from "./evidence.ts";
 import type { ForcedOutcome } from "./forced-replay.ts";
 

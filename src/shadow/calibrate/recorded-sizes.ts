@@ -1,5 +1,5 @@
 import type { EngineConfig } from "#engine/config.ts";
-import type { TraceEngine } from "#trace/record.ts";
+import type { TraceEngine } from "#trace/codec/record.ts";
 import type { RecordedRun } from "../recorded/recorded-run.ts";
 
 /** More of them have no room in a simulation's memory. */

@@ -1,5 +1,5 @@
 import type { BetweenRuns, StepDrift, StepResiduals } from "#engine/step-drift.ts";
-import { betweenRunsOf } from "./between-runs.ts";
+import { betweenRunsOf } from "../recorded/between-runs.ts";
 import { type Evidence, tpotOf } from "./evidence.ts";
 import { firstTokenDeviation, firstTokenResidualsOf } from "./first-token-residuals.ts";
 import type { ForcedOutcome } from "./forced-replay.ts";

@@ -4,7 +4,7 @@ import type { Distribution } from "#sim/result/distribution.ts";
 import { distribution } from "#sim/result/distribution.ts";
 import { timesMeet } from "#sim/result/slo.ts";
 import type { PolicyFigures } from "./compare.ts";
-import type { Metric } from "./metric.ts";
+import type { Metric } from "../figure/metric.ts";
 import { tpotOf } from "../calibrate/evidence.ts";
 import type { RecordedRun } from "../recorded/recorded-run.ts";
 

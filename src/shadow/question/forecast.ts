@@ -1,8 +1,8 @@
 import type { Distribution } from "#sim/result/distribution.ts";
-import type { PredictionError } from "./figures.ts";
-import type { ReplicaFigures } from "./job.ts";
-import type { Metric } from "./metric.ts";
-import type { PairedDifference } from "./paired.ts";
+import type { PredictionError } from "../figure/figures.ts";
+import type { ReplicaFigures } from "../job/job.ts";
+import type { Metric } from "../figure/metric.ts";
+import type { PairedDifference } from "../figure/paired.ts";
 
 /**
  * What is predicted: of each figure the middle of the replicas, so that about half of what may come lies above. The

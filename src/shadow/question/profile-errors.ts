@@ -1,5 +1,5 @@
 import type { StepResiduals } from "#engine/step-drift.ts";
-import type { PredictionError } from "./figures.ts";
+import type { PredictionError } from "../figure/figures.ts";
 
 /**
  * Part of a model's error that is taken to be another one for another profile. Nearly all of it is a machine that was

@@ -1,5 +1,5 @@
 import { type Distribution, distribution } from "#sim/result/distribution.ts";
-import type { DecisionRegret } from "./regret.ts";
+import type { DecisionRegret } from "../job/regret.ts";
 
 /** Decisions that are reported one by one. */
 const WORST_REPORTED = 3;

@@ -1,10 +1,10 @@
 import type { Distribution } from "#sim/result/distribution.ts";
-import type { PredictionError } from "./figures.ts";
+import type { PredictionError } from "../figure/figures.ts";
 import { meanDifferences } from "./forecast.ts";
-import { type Interval, predictionInterval } from "./interval.ts";
-import type { ReplicaFigures } from "./job.ts";
-import type { Metric } from "./metric.ts";
-import type { PairedDifference } from "./paired.ts";
+import { type Interval, predictionInterval } from "../figure/interval.ts";
+import type { ReplicaFigures } from "../job/job.ts";
+import type { Metric } from "../figure/metric.ts";
+import type { PairedDifference } from "../figure/paired.ts";
 
 export const FIGURES = ["mean", "p50", "p99"] as const;
 export type Figure = (typeof FIGURES)[number];

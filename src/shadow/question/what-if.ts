@@ -3,22 +3,22 @@ import type { ScalingFigures } from "#sim/scaling/scaling-options.ts";
 import type { SloTargets } from "#sim/result/slo.ts";
 import type { PathCounts } from "#sim/result/path-counts.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
-import { type Candidate, type CandidateOutcome, type Setting, settingOf } from "./candidate.ts";
-import { type Cause, causesOf } from "./cause.ts";
-import { figuresOf, type PredictionError } from "./figures.ts";
+import { type Candidate, type CandidateOutcome, type Setting, settingOf } from "../candidate/candidate.ts";
+import { type Cause, causesOf } from "../candidate/cause.ts";
+import { figuresOf, type PredictionError } from "../figure/figures.ts";
 import { forecastDifference, forecastError, forecastOf } from "./forecast.ts";
-import type { Interval } from "./interval.ts";
-import { JobPool } from "./job-pool.ts";
-import type { ReplicaFigures } from "./job.ts";
-import { type PerMetric, perMetric } from "./metric.ts";
-import { type ModelCheck, modelCheck } from "../recorded/model-check.ts";
-import { type PairedDifference, pairedDifference } from "./paired.ts";
-import { type BlockSums, blockSumsOf, type Ranking, rankingOf } from "./ranking.ts";
+import type { Interval } from "../figure/interval.ts";
+import { JobPool } from "../job/job-pool.ts";
+import type { ReplicaFigures } from "../job/job.ts";
+import { type PerMetric, perMetric } from "../figure/metric.ts";
+import { type ModelCheck, modelCheck } from "../candidate/model-check.ts";
+import { type PairedDifference, pairedDifference } from "../figure/paired.ts";
+import { type BlockSums, blockSumsOf, type Ranking, rankingOf } from "../job/ranking.ts";
 import type { Observed } from "../recorded/recorded-run.ts";
 import { profileErrors } from "./profile-errors.ts";
-import { goodputOf, replicaHoursOf } from "./cost.ts";
-import type { WorkKeeping } from "./result-memory.ts";
-import { regretQuestions, REGRET_REQUESTS_MAX } from "./regret.ts";
+import { goodputOf, replicaHoursOf } from "../candidate/cost.ts";
+import type { WorkKeeping } from "../job/result-memory.ts";
+import { regretQuestions, REGRET_REQUESTS_MAX } from "../job/regret.ts";
 import { type RegretSummary, regretSummary } from "./regret-summary.ts";
 import {
   type Coverage,
@@ -29,7 +29,7 @@ import {
   figureIntervals,
 } from "./uncertainty.ts";
 
-export type { Metric, PerMetric } from "./metric.ts";
+export type { Metric, PerMetric } from "../figure/metric.ts";
 
 export interface CandidateAnswer {
   readonly name: string;

@@ -1,7 +1,7 @@
 import type { EngineSource, SourceRun } from "#engine/engine-source.ts";
 import type { BetweenRuns, StepResiduals } from "#engine/step-drift.ts";
-import type { TraceHeader } from "#trace/record.ts";
-import { BETWEEN_RUNS_STATED } from "../calibrate/between-runs.ts";
+import type { TraceHeader } from "#trace/codec/record.ts";
+import { BETWEEN_RUNS_STATED } from "./between-runs.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 
 /** A run by what distinguishes it from others. */

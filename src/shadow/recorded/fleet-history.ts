@@ -4,7 +4,7 @@ import { bookAfter, EMPTY_BOOK, isUnderWay, type RolloutBook } from "#core/rollo
 import type { RolloutSpec } from "#core/rollout/rollout-input.ts";
 import type { Micros } from "#core/units.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
-import type { TraceHeader } from "#trace/record.ts";
+import type { TraceHeader } from "#trace/codec/record.ts";
 import { routerAfter } from "#trace/transform/router-after.ts";
 import { shiftedEvent } from "./shifted-event.ts";
 

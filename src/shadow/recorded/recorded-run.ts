@@ -3,7 +3,7 @@ import type { AnswerKnown, FirstToken, Input, RequestArrived, RequestFinished, R
 import { RecentMap } from "#core/recent-map.ts";
 import type { Micros } from "#core/units.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
-import type { TraceHeader, TraceItem } from "#trace/record.ts";
+import type { TraceHeader, TraceItem } from "#trace/codec/record.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { BlockSizes } from "./block-sizes.ts";
 import { type Conversations, conversationsOf } from "./conversations.ts";

@@ -15,7 +15,7 @@ import {
   type TraceHeader,
   type TraceItem,
   type TraceRecord,
-} from "#trace/record.ts";
+} from "#trace/codec/record.ts";
 
 /** A decision that came out otherwise than it was recorded. */
 export interface Difference {

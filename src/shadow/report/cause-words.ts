@@ -1,4 +1,4 @@
-import type { Cause } from "../question/cause.ts";
+import type { Cause } from "../candidate/cause.ts";
 
 /** What became of a group of requests, in a few words: "moved: lost prefix (-512 tokens), hotter endpoint (+3.2)". */
 export function causeWords({ moved, cached, inFlight, cachedTokensChange, inFlightChange }: Cause): string {

@@ -1,5 +1,5 @@
 import type { Decision } from "#core/decision.ts";
-import { type Candidate, type CandidateOutcome, type Setting, runCandidate } from "../question/candidate.ts";
+import { type Candidate, type CandidateOutcome, type Setting, runCandidate } from "../candidate/candidate.ts";
 
 /** One request that two profiles sent to different endpoints, with both decisions. */
 export interface Divergence {

@@ -1,4 +1,4 @@
-import { figuresOf } from "../question/figures.ts";
+import { figuresOf } from "../figure/figures.ts";
 import { FIGURES, type FigureInterval } from "../question/uncertainty.ts";
 import type { CandidateAnswer, Metric, WhatIfAnswer } from "../question/what-if.ts";
 import { escaped, millis, percent, signedPercent } from "#page/part/format.ts";

@@ -1,4 +1,4 @@
-import type { CandidateOutcome } from "../question/candidate.ts";
+import type { CandidateOutcome } from "../candidate/candidate.ts";
 import type { Observed } from "../recorded/recorded-run.ts";
 import type { Divergence } from "./divergence.ts";
 

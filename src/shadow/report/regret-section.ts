@@ -1,5 +1,5 @@
 import type { Distribution } from "#sim/result/distribution.ts";
-import type { Choice, DecisionRegret } from "../question/regret.ts";
+import type { Choice, DecisionRegret } from "../job/regret.ts";
 import type { WhatIfAnswer } from "../question/what-if.ts";
 import { escaped, percent, signedTime, time } from "#page/part/format.ts";
 

@@ -1,4 +1,4 @@
-import { COVERAGE } from "../question/interval.ts";
+import { COVERAGE } from "../figure/interval.ts";
 import { type CoveredFigure, FIGURES } from "../question/uncertainty.ts";
 import type { WhatIfAnswer } from "../question/what-if.ts";
 import { METRICS } from "./figures-table.ts";

@@ -1,4 +1,4 @@
-import { METRICS, type Metric } from "../question/metric.ts";
+import { METRICS, type Metric } from "../figure/metric.ts";
 import type { CandidateAnswer, WhatIfAnswer } from "../question/what-if.ts";
 import { percent, signedPercent } from "#page/part/format.ts";
 

@@ -3,7 +3,7 @@ import { addedBlocks, adjustedEstimate, noBlocks, plainEstimate } from "#core/ro
 import { effectFound, type MeanEstimate, valuesToFind } from "#core/rollout/judge/confidence-sequence.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import { type Micros, MICROS_PER_SECOND } from "#core/units.ts";
-import type { NamedDesign } from "./rollout-design.ts";
+import type { NamedDesign } from "../job/rollout-design.ts";
 import type { UnexplainedErrors } from "./unexplained-error.ts";
 import {
   type FigureKey,
@@ -11,7 +11,7 @@ import {
   PLANNED_FIGURES,
   type PlannedFigure,
   type RolloutSample,
-} from "./rollout-sample.ts";
+} from "../job/rollout-sample.ts";
 
 /** What a design makes of one figure: the other arm's less the control's, microseconds. */
 export interface FigureStudy {

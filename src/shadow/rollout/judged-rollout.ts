@@ -2,9 +2,9 @@ import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { ArmTally } from "#core/rollout/judge/arm-tally.ts";
 import { type TimeMetric, TIME_FIGURES, TIME_METRICS, type Times } from "#core/rollout/judge/outcome.ts";
 import type { Difference } from "#core/rollout/judge/verdict.ts";
-import type { TraceItem } from "#trace/record.ts";
-import { type CandidateOutcome, runCandidate, type Setting } from "../question/candidate.ts";
-import type { Metric } from "../question/metric.ts";
+import type { TraceItem } from "#trace/codec/record.ts";
+import { type CandidateOutcome, runCandidate, type Setting } from "../candidate/candidate.ts";
+import type { Metric } from "../figure/metric.ts";
 import { type ReplayedRollouts, replayedRollouts } from "./replayed-rollouts.ts";
 
 /** What a recorded rollout came to. */

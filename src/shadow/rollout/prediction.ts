@@ -1,7 +1,7 @@
 import type { EngineConfig } from "#engine/config.ts";
-import { type Candidate, type CandidateOutcome, type Setting, spanOf } from "../question/candidate.ts";
-import { replicaEngines } from "../question/replica.ts";
-import type { PredictedTimes } from "./simulated-rollout.ts";
+import { type Candidate, type CandidateOutcome, type Setting, spanOf } from "../candidate/candidate.ts";
+import { replicaEngines } from "../candidate/replica.ts";
+import type { PredictedTimes } from "../job/simulated-rollout.ts";
 
 /** The engines that predictions come from, where no calibration states how far it may be off: a tenth slower. */
 const PREDICTED_SLOWER = 1.1;

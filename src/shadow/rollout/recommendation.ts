@@ -1,5 +1,5 @@
 import type { DesignStudy } from "./design-study.ts";
-import type { FigureKey } from "./rollout-sample.ts";
+import type { FigureKey } from "../job/rollout-sample.ts";
 
 export interface Recommendation {
   readonly design: string;

@@ -1,7 +1,7 @@
 import type { RouteRequest } from "#core/request.ts";
 import type { Times } from "#core/rollout/judge/outcome.ts";
 import type { Rollouts } from "#core/rollouts.ts";
-import type { TraceHeader, TraceItem } from "#trace/record.ts";
+import type { TraceHeader, TraceItem } from "#trace/codec/record.ts";
 import { routerOf } from "../recorded/replay.ts";
 
 export interface ReplayedRollouts {

@@ -3,7 +3,7 @@ import type { RequestPrediction } from "#core/rollout/rollout-input.ts";
 import type { RolloutState } from "#core/rollout/rollout-state.ts";
 import type { Rollouts } from "#core/rollouts.ts";
 import type { Micros } from "#core/units.ts";
-import { type CandidateOutcome, runCandidate, type Setting } from "../question/candidate.ts";
+import { type CandidateOutcome, runCandidate, type Setting } from "../candidate/candidate.ts";
 import type { RecordedRun } from "../recorded/recorded-run.ts";
 
 /** What is predicted of requests of one rollout. */

@@ -1,6 +1,6 @@
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { Design } from "#core/rollout/rollout-plan.ts";
-import { POOLS } from "./rollout-design.ts";
+import { POOLS } from "../job/rollout-design.ts";
 import type { RolloutStudy } from "./rollout-study.ts";
 
 /**

@@ -1,10 +1,10 @@
 import { Judge } from "#core/rollout/judge/judge.ts";
 import type { Design } from "#core/rollout/rollout-plan.ts";
 import type { Micros } from "#core/units.ts";
-import type { CandidateOutcome } from "../question/candidate.ts";
-import type { RolloutSample } from "./rollout-sample.ts";
-import { sampleOf } from "./sample-of.ts";
-import { judgeOptions, twoArmPlan } from "./two-arm-plan.ts";
+import type { CandidateOutcome } from "../candidate/candidate.ts";
+import type { RolloutSample } from "../job/rollout-sample.ts";
+import { sampleOf } from "../job/sample-of.ts";
+import { judgeOptions, twoArmPlan } from "../job/two-arm-plan.ts";
 
 /**
  * What a design would find if arms had no effect on one another: the whole fleet by the control against the whole fleet by

@@ -1,8 +1,8 @@
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
-import { COVERAGE, type Interval, predictionInterval } from "../question/interval.ts";
-import { normalQuantile } from "../question/normal-quantile.ts";
+import { COVERAGE, type Interval, predictionInterval } from "../figure/interval.ts";
+import { normalQuantile } from "../figure/normal-quantile.ts";
 import type { DesignStudy } from "./design-study.ts";
-import { type FigureKey, PLANNED_FIGURES, type RolloutSample } from "./rollout-sample.ts";
+import { type FigureKey, PLANNED_FIGURES, type RolloutSample } from "../job/rollout-sample.ts";
 
 /** Where a design is predicted to come out in the end, the other arm less the control, microseconds. */
 export type ShownIntervals = Readonly<Partial<Record<FigureKey, Interval>>>;

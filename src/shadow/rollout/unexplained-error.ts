@@ -3,9 +3,9 @@ import { type TimeMetric, TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import { plannedRollout, type RolloutState } from "#core/rollout/rollout-state.ts";
 import type { Design } from "#core/rollout/rollout-plan.ts";
 import type { Micros } from "#core/units.ts";
-import type { CandidateOutcome, Setting } from "../question/candidate.ts";
+import type { CandidateOutcome, Setting } from "../candidate/candidate.ts";
 import type { Observed } from "../recorded/recorded-run.ts";
-import { twoArmPlan } from "./two-arm-plan.ts";
+import { twoArmPlan } from "../job/two-arm-plan.ts";
 
 /** Draws of arms: their spread is known to within a twentieth. */
 const DRAWS = 200;

@@ -1,9 +1,9 @@
 import type { EngineConfig } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import type { FitReport } from "../calibrate/rolling-fit.ts";
-import type { Candidate } from "../question/candidate.ts";
+import type { Candidate } from "../candidate/candidate.ts";
 import type { WhatIfAnswer } from "../question/what-if.ts";
-import type { Objective } from "../tune/objective.ts";
+import type { Objective } from "../job/objective.ts";
 import type { TuneAnswer } from "../tune/tune.ts";
 import type { RolloutPredictions } from "../rollout/request-predictions.ts";
 

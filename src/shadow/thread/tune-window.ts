@@ -1,5 +1,5 @@
-import type { Setting } from "../question/candidate.ts";
-import { inForceOf } from "../recorded/in-force.ts";
+import type { Setting } from "../candidate/candidate.ts";
+import { inForceOf } from "../candidate/in-force.ts";
 import type { RecordedRun } from "../recorded/recorded-run.ts";
 import { type TuneAnswer, tune } from "../tune/tune.ts";
 import type { TuneWork } from "./shadow-message.ts";

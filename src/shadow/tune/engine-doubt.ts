@@ -1,6 +1,6 @@
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
-import type { PredictionError } from "../question/figures.ts";
+import type { PredictionError } from "../figure/figures.ts";
 
 /** How far an engine model may be off, for simulations of policies that never ran. */
 export interface EngineDoubt {

@@ -1,10 +1,10 @@
-import type { CandidateOutcome } from "../question/candidate.ts";
-import { type Cause, causesOf } from "../question/cause.ts";
-import { figuresOf } from "../question/figures.ts";
-import { type PerMetric, perMetric } from "../question/metric.ts";
+import type { CandidateOutcome } from "../candidate/candidate.ts";
+import { type Cause, causesOf } from "../candidate/cause.ts";
+import { figuresOf } from "../figure/figures.ts";
+import { type PerMetric, perMetric } from "../figure/metric.ts";
 import type { Workload } from "../recorded/packed-workload.ts";
-import type { Clusters } from "./clusters.ts";
-import type { Losses } from "./objective.ts";
+import type { Clusters } from "../job/clusters.ts";
+import type { Losses } from "../job/objective.ts";
 
 /** Requests that are alike, and what they gain. Losses in microseconds, or missed targets in [0, 1]. */
 export interface GainPart {

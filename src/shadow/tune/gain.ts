@@ -1,6 +1,6 @@
 import { nameHash, type Random, randomFor } from "#core/random.ts";
-import type { Interval } from "../question/interval.ts";
-import { gainBetween, isTail, type Losses, type Objective } from "./objective.ts";
+import type { Interval } from "../figure/interval.ts";
+import { gainBetween, isTail, type Losses, type Objective } from "../job/objective.ts";
 
 /** The same requests under the profile in force and under another one, on the same engines. */
 export interface PairedLosses {

@@ -1,7 +1,7 @@
 import { nameHash, randomFor } from "#core/random.ts";
-import type { Candidate } from "../question/candidate.ts";
-import type { JobPool } from "../question/job-pool.ts";
-import { lossOf, type Objective, unansweredFactor } from "./objective.ts";
+import type { Candidate } from "../candidate/candidate.ts";
+import type { JobPool } from "../job/job-pool.ts";
+import { lossOf, type Objective, unansweredFactor } from "../job/objective.ts";
 import { policyKey, type PolicySpace, variantOf } from "./policy-space.ts";
 
 /** Results of trials by what they are of, so that a search that was interrupted goes on. */

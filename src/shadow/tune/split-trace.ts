@@ -1,6 +1,6 @@
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { PackedWorkload, type Workload, WorkloadPacker } from "../recorded/packed-workload.ts";
-import { type Clusters, waits } from "./clusters.ts";
+import { type Clusters, waits } from "../job/clusters.ts";
 
 /** A trace in two: what a search may look at, and what it is judged by. */
 export interface SplitTrace {

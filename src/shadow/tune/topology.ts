@@ -1,10 +1,10 @@
 import { availableParallelism } from "node:os";
-import { type Candidate, type Setting, settingOf } from "../question/candidate.ts";
-import { replicaHoursOf } from "../question/cost.ts";
-import { figuresOf } from "../question/figures.ts";
-import { JobPool } from "../question/job-pool.ts";
-import type { WorkKeeping } from "../question/result-memory.ts";
-import { lossesOf, lossOf, type Objective } from "./objective.ts";
+import { type Candidate, type Setting, settingOf } from "../candidate/candidate.ts";
+import { replicaHoursOf } from "../candidate/cost.ts";
+import { figuresOf } from "../figure/figures.ts";
+import { JobPool } from "../job/job-pool.ts";
+import type { WorkKeeping } from "../job/result-memory.ts";
+import { lossesOf, lossOf, type Objective } from "../job/objective.ts";
 
 /** A fleet, and a policy for it. */
 export interface Topology {

@@ -1,4 +1,4 @@
-import { decodeHashes, encodeHashes } from "../hash-text.ts";
+import { decodeHashes, encodeHashes } from "./hash-text.ts";
 import { as, type FieldType, flag, integer, number, optional, pathOf, text } from "./field-type.ts";
 import { record } from "./record-type.ts";
 

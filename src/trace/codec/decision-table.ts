@@ -16,8 +16,8 @@ import type { Freshness } from "#core/endpoint/snapshot.ts";
 import type { Forecast } from "#core/latency/forecast.ts";
 import { HANDOFFS } from "#core/plugin/spec.ts";
 import type { Micros } from "#core/units.ts";
-import { expected } from "../format-error.ts";
-import { breakdownDigest, NO_POLICY_VERSION, type RecordedBreakdown, type RecordedDecision } from "../record.ts";
+import { expected } from "./format-error.ts";
+import { breakdownDigest, NO_POLICY_VERSION, type RecordedBreakdown, type RecordedDecision } from "./record.ts";
 import {
   as,
   type Beside,

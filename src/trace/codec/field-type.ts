@@ -1,6 +1,6 @@
 import type { BlockChain } from "#core/prompt/block-chain.ts";
-import { expected } from "../format-error.ts";
-import { number as numberText } from "../number.ts";
+import { expected } from "./format-error.ts";
+import { number as numberText } from "./number.ts";
 import { type ByteReader, WireError } from "./byte-reader.ts";
 import type { ByteWriter } from "./byte-writer.ts";
 

@@ -1,7 +1,7 @@
 import type { BreakerOptions } from "#core/endpoint/breaker.ts";
 import type { EndpointRules, OutlierRules, SlowStartRules } from "#core/endpoint/endpoint-rules.ts";
 import type { HostMemoryPrice } from "#core/prefix/host-memory-price.ts";
-import { TraceFormatError, TraceVersionError } from "../format-error.ts";
+import { TraceFormatError, TraceVersionError } from "./format-error.ts";
 import {
   TRACE_HASH_ALGORITHMS,
   TRACE_VERSION,
@@ -12,7 +12,7 @@ import {
   type TraceHeader,
   type TraceMachine,
   type TraceRouter,
-} from "../record.ts";
+} from "./record.ts";
 import { admission } from "./admission-table.ts";
 import {
   type Beside,

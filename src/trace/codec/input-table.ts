@@ -10,7 +10,7 @@ import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { BLOCK_WORDS_MAX } from "#core/prompt/block-hash.ts";
 import type { RouteRequest } from "#core/request.ts";
 import type { Slo } from "#core/slo.ts";
-import { expected, TraceFormatError } from "../format-error.ts";
+import { expected, TraceFormatError } from "./format-error.ts";
 import { admission } from "./admission-table.ts";
 import { hashes } from "./chain-table.ts";
 import {

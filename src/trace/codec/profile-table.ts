@@ -9,8 +9,8 @@ import {
   type StageSpec,
   UNLABELLED,
 } from "#core/plugin/spec.ts";
-import { expected } from "../format-error.ts";
-import { number as numberText } from "../number.ts";
+import { expected } from "./format-error.ts";
+import { number as numberText } from "./number.ts";
 import { type FieldType, integer, listOf, mapOf, number, oneOf, optional, pathOf, text } from "./field-type.ts";
 import { record } from "./record-type.ts";
 

@@ -1,7 +1,7 @@
 import { type ByteReader, WireError } from "./byte-reader.ts";
 import type { ByteWriter } from "./byte-writer.ts";
 import { type Beside, type FieldType, type Optional, type Place, type Table, objectOf, pathOf } from "./field-type.ts";
-import { expected, TraceFormatError } from "../format-error.ts";
+import { expected, TraceFormatError } from "./format-error.ts";
 
 /** A record as its table has it: as an object of JSON, as the fields of one, and as bytes. */
 export interface RecordType<T> extends FieldType<T> {

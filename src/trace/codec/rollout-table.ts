@@ -3,7 +3,7 @@ import type { JudgeRules } from "#core/rollout/judge/judge-rules.ts";
 import type { RequestPrediction, RolloutInput } from "#core/rollout/rollout-input.ts";
 import type { Arm, Design, RolloutPlan } from "#core/rollout/rollout-plan.ts";
 import type { Phase, RolloutState, StepKind } from "#core/rollout/rollout-state.ts";
-import { expected } from "../format-error.ts";
+import { expected } from "./format-error.ts";
 import {
   type FieldType,
   flag,

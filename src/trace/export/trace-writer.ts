@@ -1,8 +1,8 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { TraceEncoder } from "../encoder.ts";
+import { TraceEncoder } from "../codec/encoder.ts";
 import { SegmentCheck } from "../segment-check.ts";
-import type { TraceItem } from "../record.ts";
+import type { TraceItem } from "../codec/record.ts";
 import { segmentName } from "../segment-name.ts";
 import { SegmentWriter, TRACE_FOLDER_MODE } from "../segment-writer.ts";
 import { FleetState } from "../transform/fleet-state.ts";

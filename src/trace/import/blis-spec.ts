@@ -6,7 +6,7 @@ import { namespacedBlockId } from "./block-id.ts";
 import type { BlisArrival, BlisClient, BlisSpec } from "./blis-spec-schema.ts";
 import { blisLength } from "./blis-length.ts";
 import type { ImportReport } from "./import-report.ts";
-import { RateShape } from "./rate-shape.ts";
+import { RateShape } from "../transform/rate-shape.ts";
 
 const BLOCK_TOKENS = 16;
 

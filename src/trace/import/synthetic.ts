@@ -8,7 +8,7 @@ import { draw } from "./distribution.ts";
 import type { ImportOptions } from "./import-options.ts";
 import type { ImportReport } from "./import-report.ts";
 import { power } from "./portable-math.ts";
-import { RateShape } from "./rate-shape.ts";
+import { RateShape } from "../transform/rate-shape.ts";
 import { loadSyntheticSpec, type SyntheticGroup, type SyntheticSpec } from "./synthetic-spec.ts";
 
 /** Namespace of the prefix that all prompts share; then one a group prefix, then one a conversation. */

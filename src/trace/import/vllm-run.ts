@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { MICROS_PER_SECOND } from "#core/units.ts";
-import type { TraceEngine } from "../record.ts";
+import type { TraceEngine } from "../codec/record.ts";
 import type { TrafficRequest } from "../transform/traffic.ts";
 import { LENGTHS_ONLY } from "../workload-request.ts";
 import type { ImportOptions } from "./import-options.ts";

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import type { TraceEngine } from "../record.ts";
+import type { TraceEngine } from "../codec/record.ts";
 import { ImportError } from "./import-report.ts";
 import { isRecord, type JsonRecord, parseRecord, textField } from "./json-record.ts";
 import { unreadable } from "./unreadable.ts";

@@ -1,5 +1,5 @@
 import { SessionInference } from "#core/session/session-inference.ts";
-import type { TraceItem } from "../record.ts";
+import type { TraceItem } from "../codec/record.ts";
 import { derivedHeader } from "./derived-header.ts";
 import { KeptRequests } from "./kept-requests.ts";
 import type { Tally } from "./tally.ts";

@@ -1,4 +1,4 @@
-import type { TraceHeader } from "../record.ts";
+import type { TraceHeader } from "../codec/record.ts";
 
 /** The header of a trace that was made from another by `step`, the command in words. */
 export function derivedHeader(header: TraceHeader, step: string, replayable: boolean): TraceHeader {

@@ -2,7 +2,7 @@ import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
 import type { Input } from "#core/input.ts";
 import type { Micros } from "#core/units.ts";
-import type { TraceHeader, TraceRouter } from "../record.ts";
+import type { TraceHeader, TraceRouter } from "../codec/record.ts";
 import { routerAfter } from "./router-after.ts";
 
 /** Who was there, and under which profiles, at a point of a trace: what a header written there has to say. */

@@ -1,4 +1,4 @@
-import type { RateWindow } from "../import/rate-shape.ts";
+import type { RateWindow } from "./rate-shape.ts";
 
 /** Rows of a curve; ten-minute windows of a year are half of it. */
 const ROWS_MAX = 100_000;

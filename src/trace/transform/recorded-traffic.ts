@@ -4,7 +4,7 @@ import { RecentMap } from "#core/recent-map.ts";
 import type { RouteRequest } from "#core/request.ts";
 import { SessionInference } from "#core/session/session-inference.ts";
 import type { Micros } from "#core/units.ts";
-import type { TraceItem } from "../record.ts";
+import type { TraceItem } from "../codec/record.ts";
 import type { Tally } from "./tally.ts";
 import type { TrafficRequest } from "./traffic.ts";
 

@@ -1,5 +1,5 @@
 import type { Input } from "#core/input.ts";
-import type { TraceRouter } from "../record.ts";
+import type { TraceRouter } from "../codec/record.ts";
 
 /**
  * The options of the recorded router, as a header behind this input has to state them; the same object where it changes

@@ -1,5 +1,5 @@
 import { MICROS_PER_SECOND } from "#core/units.ts";
-import { RateShape } from "../import/rate-shape.ts";
+import { RateShape } from "./rate-shape.ts";
 import type { WorkloadRequest } from "../workload-request.ts";
 import type { RateCurve } from "./rate-curve.ts";
 import { taggedRequest } from "./tagged-request.ts";

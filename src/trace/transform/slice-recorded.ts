@@ -1,5 +1,5 @@
 import type { Micros } from "#core/units.ts";
-import type { TraceGap, TraceHeader, TraceItem, TraceRecord } from "../record.ts";
+import type { TraceGap, TraceHeader, TraceItem, TraceRecord } from "../codec/record.ts";
 import { derivedHeader } from "./derived-header.ts";
 import { FleetState } from "./fleet-state.ts";
 import { KeptRequests } from "./kept-requests.ts";

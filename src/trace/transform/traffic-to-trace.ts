@@ -11,7 +11,7 @@ import {
   type TraceHeader,
   type TraceItem,
   type TraceRecord,
-} from "../record.ts";
+} from "../codec/record.ts";
 import type { WorkloadRequest } from "../workload-request.ts";
 import type { Tally } from "./tally.ts";
 import type { Observation, TrafficRequest } from "./traffic.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { heldOutSentence } from "#cli/calibrate/held-out-sentence.ts";
-import { predictionError } from "#shadow/question/figures.ts";
+import { predictionError } from "#shadow/figure/figures.ts";
 
 const OBSERVED = Float64Array.of(1_000, 2_000, 3_000);
 

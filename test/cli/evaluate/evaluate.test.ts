@@ -6,7 +6,7 @@ import { after, type TestContext, test } from "node:test";
 import { evaluateCommand } from "#cli/evaluate/evaluate.ts";
 import { IsolatedEvaluations } from "#cli/evaluate/isolated-evaluation.ts";
 import type { PolicyReport } from "#cli/evaluate/policy-report.ts";
-import { runCandidate } from "#shadow/question/candidate.ts";
+import { runCandidate } from "#shadow/candidate/candidate.ts";
 import { inProcess } from "../in-process.ts";
 import { caseSetting, caseWorkload, namedProfile } from "../../shadow/question/what-if-case.ts";
 import { MEAN_E2E } from "../../shadow/tune/tune-case.ts";

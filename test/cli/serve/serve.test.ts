@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Router } from "#core/router.ts";
 import { TraceReader } from "#trace/reader.ts";
-import { breakdownDigest } from "#trace/record.ts";
-import { newRouter } from "#serve/live-router.ts";
+import { breakdownDigest } from "#trace/codec/record.ts";
+import { newRouter } from "#serve/policy/live-router.ts";
 import { gnomon, takenPort } from "../command-line.ts";
 
 /** Engines that answer at once, so that a test waits for the command line and not for tokens. */

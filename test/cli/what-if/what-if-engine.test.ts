@@ -5,8 +5,8 @@ import { engineOfRun } from "#cli/what-if/what-if-engine.ts";
 import type { WhatIfFlags } from "#cli/what-if/what-if-flags.ts";
 import { engineDefaults } from "#engine/config.ts";
 import { engineWith, parametersOf, parametersOfEngine } from "#shadow/calibrate/parameters.ts";
-import { TraceDecoder } from "#trace/decoder.ts";
-import { TraceEncoder } from "#trace/encoder.ts";
+import { TraceDecoder } from "#trace/codec/decoder.ts";
+import { TraceEncoder } from "#trace/codec/encoder.ts";
 import { runOn } from "../../shadow/calibrate/simulated-run.ts";
 
 const TRUTH = engineWith(

@@ -10,7 +10,7 @@ import { Recorder, type RecorderOptions } from "#live/recorder/recorder.ts";
 import { segmentName } from "#trace/segment-name.ts";
 import type { SegmentFile } from "#trace/segment-writer.ts";
 import { TraceReader, type TraceReport } from "#trace/reader.ts";
-import type { TraceItem } from "#trace/record.ts";
+import type { TraceItem } from "#trace/codec/record.ts";
 import { HEADER, inputs } from "../../trace/trace-samples.ts";
 
 async function folder(t: TestContext): Promise<string> {

@@ -9,7 +9,7 @@ import { connect as tlsConnect, type ConnectionOptions, type SecureVersion, type
 import { ConfigError } from "#config/config-error.ts";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
-import { liveTls } from "#serve/live-tls.ts";
+import { liveTls } from "#serve/clients/live-tls.ts";
 import { CHAT, type Rig, type RigOptions, ask, errorOf, startRig } from "../gateway/rig.ts";
 import {
   type Reply,

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 
 import { CONFIG_SCHEMA } from "#config/schema.ts";
-import { openTracing } from "#serve/live-tracing.ts";
+import { openTracing } from "#serve/observe/live-tracing.ts";
 import { CHAT, NEVER_OPEN, type RigOptions, ask, startRig } from "../gateway/rig.ts";
 import { type Reply, chatAnswer, headerOf, jsonReply, streamOf } from "../gateway/stub-engine.ts";
 

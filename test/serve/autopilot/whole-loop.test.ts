@@ -9,7 +9,7 @@ import type { TuneAnswer } from "#shadow/tune/tune.ts";
 import { simulate } from "#sim/simulate.ts";
 import { NO_LATENCY } from "#sim/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
-import { TraceEncoder } from "#trace/encoder.ts";
+import { TraceEncoder } from "#trace/codec/encoder.ts";
 import { CASE_ENGINE, CASE_SIGNALS, caseEndpoints, namedProfile } from "../../shadow/question/what-if-case.ts";
 import { conversationsOf, MEAN_E2E } from "../../shadow/tune/tune-case.ts";
 import { HEADER } from "../../trace/trace-samples.ts";

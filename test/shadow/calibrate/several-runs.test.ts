@@ -7,16 +7,16 @@ import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { randomFor } from "#core/random.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import type { EngineSource } from "#engine/engine-source.ts";
-import { BETWEEN_RUNS_STATED, betweenRunsOf } from "#shadow/calibrate/between-runs.ts";
+import { BETWEEN_RUNS_STATED, betweenRunsOf } from "#shadow/recorded/between-runs.ts";
 import { calibrate } from "#shadow/calibrate/calibrate.ts";
 import { engineText } from "#shadow/calibrate/engine-text.ts";
 import type { Evidence, Served } from "#shadow/calibrate/evidence.ts";
 import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";
 import { joinedRuns } from "#shadow/calibrate/joined-runs.ts";
 import { engineWith } from "#shadow/calibrate/parameters.ts";
-import { replicaEngines } from "#shadow/question/replica.ts";
+import { replicaEngines } from "#shadow/candidate/replica.ts";
 import { residualsFor } from "#shadow/recorded/engine-origin.ts";
-import type { TraceHeader } from "#trace/record.ts";
+import type { TraceHeader } from "#trace/codec/record.ts";
 
 const SIZES = engineDefaults({ kvBlocks: 3000, sequencesMax: 16 });
 const MODEL = engineWith(SIZES, {

@@ -7,7 +7,7 @@ import type { Evidence, Served } from "#shadow/calibrate/evidence.ts";
 import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";
 import { engineWith } from "#shadow/calibrate/parameters.ts";
 import { stallsOf } from "#shadow/calibrate/stalls.ts";
-import { stallDraw } from "#shadow/question/stall-draw.ts";
+import { stallDraw } from "#shadow/candidate/stall-draw.ts";
 
 const MODEL = engineWith(engineDefaults({ kvBlocks: 4000, sequencesMax: 16, modelTokensMax: 4096 }), {
   delayMicros: 5000,

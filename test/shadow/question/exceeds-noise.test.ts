@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { METRICS } from "#shadow/question/metric.ts";
+import { METRICS } from "#shadow/figure/metric.ts";
 import { exceedsNoise } from "#shadow/question/uncertainty.ts";
 import { whatIf } from "#shadow/question/what-if.ts";
 import { caseSetting, caseWorkload, namedProfile } from "./what-if-case.ts";

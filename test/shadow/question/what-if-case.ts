@@ -1,6 +1,6 @@
 import { loadProfile } from "#config/profile-file.ts";
 import { engineDefaults } from "#engine/config.ts";
-import type { Candidate, Setting } from "#shadow/question/candidate.ts";
+import type { Candidate, Setting } from "#shadow/candidate/candidate.ts";
 import { ImportReport } from "#trace/import/import-report.ts";
 import { synthesize } from "#trace/import/synthetic.ts";
 import { parseSyntheticSpec } from "#trace/import/synthetic-spec.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { profileNames } from "#config/profile-file.ts";
-import { requestId, runCandidate, type Setting } from "#shadow/question/candidate.ts";
-import { decisionRegret, regretQuestions } from "#shadow/question/regret.ts";
+import { requestId, runCandidate, type Setting } from "#shadow/candidate/candidate.ts";
+import { decisionRegret, regretQuestions } from "#shadow/job/regret.ts";
 import { regretSummary } from "#shadow/question/regret-summary.ts";
 import { whatIf } from "#shadow/question/what-if.ts";
 import { caseSetting, caseWorkload, namedProfile } from "./what-if-case.ts";

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
-import { runCandidate } from "#shadow/question/candidate.ts";
-import { pairedDifference } from "#shadow/question/paired.ts";
+import { runCandidate } from "#shadow/candidate/candidate.ts";
+import { pairedDifference } from "#shadow/figure/paired.ts";
 import { readRecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { whatIf } from "#shadow/question/what-if.ts";
 import { simulate } from "#sim/simulate.ts";
 import { NO_LATENCY } from "#sim/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
-import type { TraceHeader, TraceItem } from "#trace/record.ts";
+import type { TraceHeader, TraceItem } from "#trace/codec/record.ts";
 import { CASE_ENGINE, CASE_SIGNALS, caseSetting, caseWorkload, namedProfile } from "./what-if-case.ts";
 import { HEADER } from "../../trace/trace-samples.ts";
 

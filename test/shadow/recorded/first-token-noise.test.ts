@@ -4,8 +4,8 @@ import { ENGINE_FILE_SCHEMA } from "#config/engine-schema.ts";
 import type { FirstTokenResiduals } from "#engine/step-drift.ts";
 import { type Evidence } from "#shadow/calibrate/evidence.ts";
 import { firstTokenResidualsOf } from "#shadow/calibrate/first-token-residuals.ts";
-import { runCandidate } from "#shadow/question/candidate.ts";
-import { withFirstTokenNoise } from "#shadow/recorded/first-token-noise.ts";
+import { runCandidate } from "#shadow/candidate/candidate.ts";
+import { withFirstTokenNoise } from "#shadow/candidate/first-token-noise.ts";
 import { whatIf } from "#shadow/question/what-if.ts";
 import { caseSetting, caseWorkload, namedProfile } from "../question/what-if-case.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { runCandidate } from "#shadow/question/candidate.ts";
-import { modelCheck } from "#shadow/recorded/model-check.ts";
+import { runCandidate } from "#shadow/candidate/candidate.ts";
+import { modelCheck } from "#shadow/candidate/model-check.ts";
 import type { Observed } from "#shadow/recorded/recorded-run.ts";
 import { caseSetting, caseWorkload, namedProfile } from "../question/what-if-case.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { runCandidate } from "#shadow/question/candidate.ts";
+import { runCandidate } from "#shadow/candidate/candidate.ts";
 import { columnsOf, PackedWorkload, WorkloadPacker } from "#shadow/recorded/packed-workload.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "#trace/workload-request.ts";
 import { caseSetting, caseWorkload, namedProfile } from "../question/what-if-case.ts";

@@ -11,7 +11,7 @@ import { RecordQueue } from "#live/recorder/record-queue.ts";
 import { type Run, RunLines } from "#live/recorder/run-lines.ts";
 import { Replay, type ReplayResult, routerOf } from "#shadow/recorded/replay.ts";
 import { TraceReader, type TraceReport } from "#trace/reader.ts";
-import type { TraceHeader } from "#trace/record.ts";
+import type { TraceHeader } from "#trace/codec/record.ts";
 import { segmentName } from "#trace/segment-name.ts";
 import { SegmentWriter } from "#trace/segment-writer.ts";
 import { drawTraffic } from "../../core/traffic.ts";

@@ -4,9 +4,9 @@ import { loadProfile, profileNames } from "#config/profile-file.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Router } from "#core/router.ts";
 import { Replay, routerOf } from "#shadow/recorded/replay.ts";
-import { TraceDecoder } from "#trace/decoder.ts";
-import { TraceEncoder } from "#trace/encoder.ts";
-import type { TraceHeader, TraceItem } from "#trace/record.ts";
+import { TraceDecoder } from "#trace/codec/decoder.ts";
+import { TraceEncoder } from "#trace/codec/encoder.ts";
+import type { TraceHeader, TraceItem } from "#trace/codec/record.ts";
 import { type Step, drawTraffic } from "../../core/traffic.ts";
 import { HEADER } from "../../trace/trace-samples.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { METRICS, type Metric, perMetric } from "#shadow/question/metric.ts";
+import { METRICS, type Metric, perMetric } from "#shadow/figure/metric.ts";
 import { newPathCounts } from "#sim/result/path-counts.ts";
 import type { CandidateAnswer, WhatIfAnswer } from "#shadow/question/what-if.ts";
 import { verdict } from "#shadow/report/verdict.ts";

@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 import { loadEngine } from "#config/engine-file.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { randomFor } from "#core/random.ts";
-import type { Candidate, CandidateOutcome, Setting } from "#shadow/question/candidate.ts";
+import type { Candidate, CandidateOutcome, Setting } from "#shadow/candidate/candidate.ts";
 import { divergences } from "#shadow/report/divergence.ts";
 import { loadCharts, loadLegend } from "#shadow/report/load-chart.ts";
 import type { PageData } from "#shadow/report/page-data.ts";

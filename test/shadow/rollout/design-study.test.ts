@@ -4,7 +4,7 @@ import { randomFor } from "#core/random.ts";
 import { addBlock, adjustedEstimate, noBlocks, plainEstimate } from "#core/rollout/judge/block-differences.ts";
 import type { Design } from "#core/rollout/rollout-plan.ts";
 import { designStudy } from "#shadow/rollout/design-study.ts";
-import type { FigureSample, RolloutSample } from "#shadow/rollout/rollout-sample.ts";
+import type { FigureSample, RolloutSample } from "#shadow/job/rollout-sample.ts";
 
 const WINDOW_MICROS = 10_000_000;
 const POOLS: Design = { kind: "pools", windowMicros: WINDOW_MICROS, by: "session", label: "pool" };

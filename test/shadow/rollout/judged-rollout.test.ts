@@ -5,12 +5,12 @@ import { judgedRollout, recordedControl } from "#shadow/rollout/judged-rollout.t
 import type { JudgeRules } from "#core/rollout/judge/judge-rules.ts";
 import { replayedRollouts } from "#shadow/rollout/replayed-rollouts.ts";
 import { requestPredictions } from "#shadow/rollout/request-predictions.ts";
-import { judgeOptions, twoArmPlan } from "#shadow/rollout/two-arm-plan.ts";
+import { judgeOptions, twoArmPlan } from "#shadow/job/two-arm-plan.ts";
 import { readRecordedRun, RunBook } from "#shadow/recorded/recorded-run.ts";
 import { Simulation } from "#sim/simulation.ts";
 import { NO_LATENCY } from "#sim/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
-import type { TraceItem } from "#trace/record.ts";
+import type { TraceItem } from "#trace/codec/record.ts";
 import { HEADER } from "../../trace/trace-samples.ts";
 import { CASE_ENGINE, CASE_SIGNALS, caseSetting, caseWorkload } from "../question/what-if-case.ts";
 

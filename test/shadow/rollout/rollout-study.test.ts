@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { runCandidate } from "#shadow/question/candidate.ts";
-import { namedDesigns, windowLengths } from "#shadow/rollout/rollout-design.ts";
+import { runCandidate } from "#shadow/candidate/candidate.ts";
+import { namedDesigns, windowLengths } from "#shadow/job/rollout-design.ts";
 import { type RolloutQuestion, rolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { caseSetting, caseWorkload, namedProfile } from "../question/what-if-case.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DesignStudy } from "#shadow/rollout/design-study.ts";
-import type { RolloutSample } from "#shadow/rollout/rollout-sample.ts";
+import type { RolloutSample } from "#shadow/job/rollout-sample.ts";
 import { shownIntervals } from "#shadow/rollout/shown-interval.ts";
 
 const KEYS = ["ttft.mean", "ttft.p99", "tpot.mean", "tpot.p99", "e2e.mean", "e2e.p99"] as const;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { randomFor } from "#core/random.ts";
 import type { Design } from "#core/rollout/rollout-plan.ts";
 import type { Observed } from "#shadow/recorded/recorded-run.ts";
-import { runCandidate } from "#shadow/question/candidate.ts";
+import { runCandidate } from "#shadow/candidate/candidate.ts";
 import { rolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { unexplainedErrors } from "#shadow/rollout/unexplained-error.ts";
 import { caseSetting, caseWorkload, namedProfile } from "../question/what-if-case.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { profileNames } from "#config/profile-file.ts";
-import type { JobPool } from "#shadow/question/job-pool.ts";
-import type { Candidate } from "#shadow/question/candidate.ts";
+import type { JobPool } from "#shadow/job/job-pool.ts";
+import type { Candidate } from "#shadow/candidate/candidate.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { COMMON_SCORERS } from "#shadow/tune/policy-space.ts";
 import { Search, type SearchOptions } from "#shadow/tune/search.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clustersOf } from "#shadow/tune/clusters.ts";
+import { clustersOf } from "#shadow/job/clusters.ts";
 import { splitTrace } from "#shadow/tune/split-trace.ts";
 import { conversationsOf } from "./tune-case.ts";
 

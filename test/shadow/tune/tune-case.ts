@@ -2,7 +2,7 @@ import { synthesize } from "#trace/import/synthetic.ts";
 import { parseSyntheticSpec } from "#trace/import/synthetic-spec.ts";
 import { ImportReport } from "#trace/import/import-report.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
-import type { Objective } from "#shadow/tune/objective.ts";
+import type { Objective } from "#shadow/job/objective.ts";
 import { COMMON_SCORERS } from "#shadow/tune/policy-space.ts";
 import type { TuneQuestion } from "#shadow/tune/tune.ts";
 import { caseSetting, namedProfile } from "../question/what-if-case.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { runCandidate } from "#shadow/question/candidate.ts";
+import { runCandidate } from "#shadow/candidate/candidate.ts";
 import { tune } from "#shadow/tune/tune.ts";
 import { caseSetting, namedProfile } from "../question/what-if-case.ts";
 import { conversationsOf, KeptTrials, tuneCase } from "./tune-case.ts";

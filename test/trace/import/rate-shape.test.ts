@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { randomFor } from "#core/random.ts";
 import { gammaFunction, gapDraw, type GapProcess } from "#trace/import/arrival-gap.ts";
 import { ImportReport } from "#trace/import/import-report.ts";
-import { RateShape } from "#trace/import/rate-shape.ts";
+import { RateShape } from "#trace/transform/rate-shape.ts";
 import { parseSyntheticSpec } from "#trace/import/synthetic-spec.ts";
 import { synthesize } from "#trace/import/synthetic.ts";
 

@@ -1,0 +1,159 @@
+import { DnsSource } from "#live/discovery/dns-source.ts";
+import { type KubernetesSource, discoverKubernetes } from "#live/discovery/kubernetes.ts";
+import type { PoolVersion } from "#live/discovery/pool-source.ts";
+import { type StaticServer, staticTargets } from "#live/discovery/static.ts";
+import type { Target } from "#live/discovery/target.ts";
+import type { WorkloadGroup } from "#live/discovery/workload-source.ts";
+import { ConfigError } from "#config/config-error.ts";
+import type { Config } from "#config/schema.ts";
+import { CommandFailure } from "../process/command-failure.ts";
+import { roleLabels, startFleet } from "./emulated-fleet.ts";
+import { FileSource, type SourceTarget } from "./file-source.ts";
+import type { LivePolicy } from "../policy/live-policy.ts";
+import { namesSources } from "./names-sources.ts";
+import { secretOf } from "../process/secrets.ts";
+import { namedStepTimes } from "#config/named-step-times.ts";
+import { podStepTimes } from "./pod-step-times.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The parts of a gateway that take what its sources show. */
+interface Followed extends SourceTarget {
+  readonly policy: Pick<LivePolicy, "workloads">;
+}
+
+/** Where a running gateway learns of its endpoints. */
+export interface EndpointSources {
+  /** The gateway started the engines itself. */
+  readonly emulated: boolean;
+  stop(): Promise<void>;
+}
+
+/** The fixed list of a configuration. Throws ConfigError when two of its endpoints would have one id. */
+export function listedTargets(config: Config, environment: Environment): Target[] {
+  try {
+    return staticTargets(config.endpoints.map((endpoint) => serverOf(endpoint, config, environment)));
+  } catch (error) {
+    throw new ConfigError([error instanceof Error ? error.message : String(error)]);
+  }
+}
+
+/**
+ * Hands the gateway its list, follows the cluster, names and the file, or starts an emulated fleet where there is
+ * nothing.
+ */
+export async function startSources(
+  stack: Followed,
+  config: Config,
+  listed: readonly Target[],
+  environment: Environment,
+): Promise<EndpointSources> {
+  stack.keeper.setTargets("static", listed);
+  if (!namesSources(config)) return startEmulated(stack, config, environment);
+  const { discovery } = config;
+  const followed: { stop(): Promise<void> }[] = [];
+  if (discovery.file !== undefined) followed.push(new FileSource(discovery.file, stack, config, environment));
+  if (discovery.dns.length > 0) followed.push(followNames(stack, config, environment));
+  if (discovery.kind === "kubernetes") followed.push(await watchCluster(stack, discovery, environment));
+  const stop = async (): Promise<void> => {
+    await Promise.all(followed.map((source) => source.stop()));
+  };
+  return { emulated: false, stop };
+}
+
+function followNames(
+  { keeper, report, sources: board }: Followed,
+  config: Config,
+  environment: Environment,
+): DnsSource {
+  const { dns, dnsServers, dnsTimeoutMillis, dnsMillisMin, dnsMillisMax } = config.discovery;
+  return new DnsSource({
+    names: dns.map(({ apiKeyEnv, engine, ...name }) => ({
+      ...name,
+      stepTimes: namedStepTimes(engine),
+      kvCapacityTokens: name.kvCapacityTokens ?? config.prefix.capacityTokens,
+      apiKey: secretOf(apiKeyEnv, environment),
+    })),
+    servers: dnsServers,
+    timeoutMillis: dnsTimeoutMillis,
+    millisMin: dnsMillisMin,
+    millisMax: dnsMillisMax,
+    setTargets: (targets) => keeper.setTargets("dns", targets),
+    report,
+    board,
+  });
+}
+
+async function startEmulated(
+  { keeper, report }: Followed,
+  config: Config,
+  environment: Environment,
+): Promise<EndpointSources> {
+  const fleet = await startFleet(config.emulate).catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CommandFailure(`the emulated fleet did not start: ${why}`);
+  });
+  const apiKey = secretOf(config.emulate.apiKeyEnv, environment);
+  keeper.setTargets(
+    "emulated",
+    staticTargets(fleet.map(({ url }, i) => ({ url, apiKey, labels: roleLabels(config.emulate, i) }))),
+  );
+  for (const { url, lost } of fleet) {
+    void lost.then((detail) => report({ kind: "source-failed", subject: `emulated engine ${url}`, detail }));
+  }
+  const stop = async (): Promise<void> => {
+    await Promise.all(fleet.map((engine) => engine.stop()));
+  };
+  return { emulated: true, stop };
+}
+
+async function watchCluster(
+  { keeper, report, sources: board, policy }: Followed,
+  discovery: Config["discovery"],
+  environment: Environment,
+): Promise<{ stop(): Promise<void> }> {
+  return discoverKubernetes({
+    sources: followedSources(discovery, environment),
+    setTargets: (targets) => keeper.setTargets("kubernetes", targets),
+    setWorkloads: (rules) => policy.workloads.set(rules),
+    report,
+    board,
+  }).catch((error: unknown) => {
+    throw new CommandFailure(error instanceof Error ? error.message : String(error));
+  });
+}
+
+function followedSources(discovery: Config["discovery"], environment: Environment): KubernetesSource[] {
+  const listed = discovery.sources.length > 0 ? discovery.sources : [{ ...discovery, labels: {} }];
+  const { workloads } = discovery;
+  return listed.map(({ namespace, service, selector = "", pool, poolVersion, apiKeyEnv, engine, ...source }) => ({
+    ...source,
+    stepTimesOf: podStepTimes(engine),
+    namespace: namespace ?? discovery.namespace,
+    pods: podsOf({ service, selector, pool, version: poolVersion, workloads }),
+    addressFamily: discovery.addressFamily,
+    apiKey: secretOf(apiKeyEnv, environment),
+  }));
+}
+
+function podsOf(named: {
+  readonly service: string | undefined;
+  readonly selector: string;
+  readonly pool: string | undefined;
+  readonly version: PoolVersion;
+  readonly workloads: WorkloadGroup | undefined;
+}): KubernetesSource["pods"] {
+  const { service, selector, pool, version, workloads } = named;
+  if (pool !== undefined) return { pool, version, workloads };
+  return service === undefined ? { selector } : { service };
+}
+
+function serverOf(endpoint: Config["endpoints"][number], config: Config, environment: Environment): StaticServer {
+  const { apiKeyEnv, engine, ...server } = endpoint;
+  return {
+    ...server,
+    stepTimes: namedStepTimes(engine),
+    kvCapacityTokens: endpoint.kvCapacityTokens ?? config.prefix.capacityTokens,
+    apiKey: secretOf(apiKeyEnv, environment),
+  };
+}

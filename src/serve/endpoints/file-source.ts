@@ -1,0 +1,126 @@
+import { readFileSync } from "node:fs";
+import { ConfigError } from "#config/config-error.ts";
+import { parseEndpointsFile } from "#config/endpoints-file.ts";
+import type { Config } from "#config/schema.ts";
+import type { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
+import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
+import type { SourceBoard } from "#live/discovery/source-board.ts";
+import { SourceStatus } from "#live/discovery/source-status.ts";
+import { staticTargets } from "#live/discovery/static.ts";
+import type { Target } from "#live/discovery/target.ts";
+import { secretOf } from "../process/secrets.ts";
+import { WatchedFile } from "../process/watched-file.ts";
+import { namedStepTimes } from "#config/named-step-times.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Whom a source of endpoints gives what it knows. */
+export interface SourceTarget {
+  readonly keeper: Pick<FleetKeeper, "setTargets">;
+  readonly report: (event: KeeperEvent) => void;
+  /** How the sources stand. */
+  readonly sources: SourceBoard;
+}
+
+/**
+ * Follows a file of engines: a rename, a ConfigMap's swapped link and a write in place are all changes. One that cannot
+ * be read, or is wrong in any place, changes nothing and is reported with its path and lines.
+ */
+export class FileSource {
+  readonly #file: string;
+  readonly #config: Config;
+  readonly #environment: Environment;
+  readonly #stack: SourceTarget;
+  readonly #status: SourceStatus;
+  readonly #watched: WatchedFile;
+  /** What it held last was taken. */
+  #isTaken = false;
+
+  /** Takes what it lists now. Throws ConfigError where it cannot be read or is wrong. */
+  constructor(file: string, stack: SourceTarget, config: Config, environment: Environment) {
+    this.#file = file;
+    this.#stack = stack;
+    this.#config = config;
+    this.#environment = environment;
+    this.#status = new SourceStatus(`file ${file}`);
+    const text = read(file);
+    this.#take(text);
+    stack.sources.add(this.#status);
+    this.#watched = new WatchedFile({
+      file,
+      watchMillis: config.discovery.fileWatchMillis,
+      text,
+      changed: (next) => this.#changed(next),
+      unreadable: (reason) => this.#refuse(`${file}: ${reason}`),
+      readable: () => {
+        if (this.#isTaken) this.#recovers();
+      },
+    });
+    this.#watched.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#watched.stop();
+  }
+
+  #changed(text: string): void {
+    this.#isTaken = false;
+    try {
+      this.#take(text);
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      this.#refuse(error.lines.join("; "));
+    }
+  }
+
+  #take(text: string): void {
+    const targets = fileTargets(this.#file, text, this.#config, this.#environment);
+    this.#stack.keeper.setTargets("file", targets);
+    this.#isTaken = true;
+    this.#status.lists++;
+    this.#status.targets = targets.length;
+    this.#recovers();
+  }
+
+  #recovers(): void {
+    const status = this.#status;
+    if (status.detail !== "") {
+      status.recoveries++;
+      this.#stack.report({ kind: "source-recovered", subject: status.source, detail: "" });
+    }
+    status.up = true;
+    status.detail = "";
+  }
+
+  #refuse(detail: string): void {
+    const status = this.#status;
+    status.failures++;
+    status.up = false;
+    status.detail = detail;
+    const kept = `${detail}; the endpoints of before stay`;
+    this.#stack.report({ kind: "source-failed", subject: status.source, detail: kept });
+  }
+}
+
+function fileTargets(file: string, text: string, config: Config, environment: Environment): Target[] {
+  const servers = parseEndpointsFile(file, text).map(({ apiKeyEnv, engine, ...server }) => ({
+    ...server,
+    stepTimes: namedStepTimes(engine),
+    kvCapacityTokens: server.kvCapacityTokens ?? config.prefix.capacityTokens,
+    apiKey: secretOf(apiKeyEnv, environment),
+  }));
+  try {
+    return staticTargets(servers);
+  } catch (error) {
+    throw new ConfigError([`${error instanceof Error ? error.message : String(error)} (${file})`]);
+  }
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigError([`discovery.file: expected a readable file, got ${file}: ${why}`]);
+  }
+}

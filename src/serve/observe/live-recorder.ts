@@ -1,0 +1,32 @@
+import type { Config } from "#config/schema.ts";
+import type { FaultLog } from "#live/log/fault-log.ts";
+import type { Run } from "#live/recorder/run-lines.ts";
+import { Recorder } from "#live/recorder/recorder.ts";
+import { refusedBySystem } from "../process/system-error.ts";
+
+const RETRIES =
+  "records are dropped and counted; the disk is tried again after pauses of 1 s to 60 s; requests are not affected";
+const GOES_ON = "a new segment was begun; a gap line before its first record states how many are missing";
+
+/** The recorder of a running gateway; undefined where the configuration has none. */
+export async function openRecorder(
+  { directory, ...options }: Config["record"],
+  run: Run,
+  { report }: FaultLog,
+): Promise<Recorder | undefined> {
+  if (directory === undefined) return undefined;
+  try {
+    return await Recorder.open({
+      ...options,
+      directory,
+      run,
+      onFailure: (detail) => report({ kind: "recorder-failed", detail, done: RETRIES }),
+      onRecovery: ({ records, millis }) => {
+        const detail = `${records} records were lost in ${millis} ms`;
+        report({ kind: "recorder-recovered", detail, done: GOES_ON });
+      },
+    });
+  } catch (error) {
+    throw refusedBySystem(`record.directory ${directory}`, error);
+  }
+}

@@ -1,0 +1,106 @@
+import { loadCalibratedEngine } from "#config/engine-file.ts";
+import { loadProfile } from "#config/profile-file.ts";
+import type { Config } from "#config/schema.ts";
+import { ConfigError } from "#config/config-error.ts";
+import { MICROS_PER_SECOND } from "#core/units.ts";
+import { nowMicros } from "#live/clock.ts";
+import type { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
+import type { RouterTap } from "#live/router-tap.ts";
+import type { FaultLog } from "#live/log/fault-log.ts";
+import type { Run } from "#live/recorder/run-lines.ts";
+import type { ShadowStatus } from "#live/status/shadow-status.ts";
+import { TraceFeed } from "#live/recorder/trace-feed.ts";
+import { ShadowHost } from "#shadow/thread/host.ts";
+import type { ShadowWork } from "#shadow/thread/shadow-message.ts";
+import type { LiveAutopilot } from "../autopilot/live-autopilot.ts";
+import { calibrationOf } from "./live-calibration.ts";
+import { FittedStepTimes } from "./fitted-step-times.ts";
+import { evaluationOf } from "./live-evaluation.ts";
+
+/** The shadow of a running gateway. */
+export interface LiveShadow {
+  readonly status: () => ShadowStatus;
+  /** Who gets the fitted step times, where the configuration wants that. */
+  feeds(keeper: Pick<FleetKeeper, "setStepTimes">): void;
+  close(): Promise<void>;
+}
+
+const PREDICTED_AT_ONCE = 256;
+
+/** Starts the shadow's thread and attaches it to the tap; undefined where the configuration has none. */
+export function startShadow(
+  { shadow, scrapeMillis }: Pick<Config, "shadow"> & Pick<ShadowWork, "scrapeMillis">,
+  run: Run,
+  tap: RouterTap,
+  { report }: FaultLog,
+  autopilot?: Pick<LiveAutopilot, "work" | "tuned">,
+): LiveShadow | undefined {
+  if (!shadow.enabled) return undefined;
+  if (shadow.stepTimes && shadow.calibrate === "off")
+    throw new ConfigError(["shadow.stepTimes: expected together with shadow.calibrate: continuous, which fits them"]);
+  const fitted = shadow.stepTimes ? new FittedStepTimes() : undefined;
+  const host = new ShadowHost({
+    work: { ...workOf(shadow), scrapeMillis, tune: autopilot?.work },
+    ...(autopilot && { tuned: autopilot.tuned }),
+    ...(fitted && { fitted: ({ engine }) => fitted.take(engine) }),
+    heapMegabytesMax: shadow.heapMegabytesMax,
+    taken: (chars) => feed.taken(chars),
+    predicted: ({ rollout, requests }) => {
+      // In pieces: each is one line of the trace.
+      for (let from = 0; from < requests.length; from += PREDICTED_AT_ONCE) {
+        const some = requests.slice(from, from + PREDICTED_AT_ONCE);
+        tap.accept({ kind: "rollout-predicted", at: nowMicros(), rollout, requests: some });
+      }
+    },
+    restarted: () => feed.restart(),
+    failed: (detail, done) => report({ kind: "shadow-failed", detail, done }),
+  });
+  const feed: TraceFeed = new TraceFeed({
+    run,
+    bufferBytesMax: shadow.bufferBytesMax,
+    candidatesMax: 0,
+    send: (text) => host.send(text),
+  });
+  tap.listen(feed);
+  return {
+    status: () => {
+      const now = host.status();
+      const { state, detail, restarts, lagMillis, parity, evaluated } = now;
+      return {
+        state,
+        detail,
+        restarts,
+        lagMillis,
+        parity,
+        dropped: feed.dropped,
+        bufferedBytes: feed.bufferedBytes,
+        cpuSeconds: now.cpuMicros / MICROS_PER_SECOND,
+        calibration: calibrationOf(now, shadow.calibrate),
+        evaluation: evaluated && evaluationOf(evaluated),
+      };
+    },
+    feeds: (keeper) => fitted?.attach(keeper),
+    close: async () => {
+      feed.stop();
+      await host.close();
+    },
+  };
+}
+
+function workOf(shadow: Config["shadow"]): Omit<ShadowWork, "scrapeMillis" | "tune"> {
+  const { calibrate, calibrateEvery: every, calibrateRequestsMax: requestsMax } = shadow;
+  const { cpuShareMax, intervalMillis, predictMillis, windowRequests, requestsMin } = shadow;
+  return {
+    ...loadCalibratedEngine(shadow.engine),
+    calibrate: calibrate === "off" ? undefined : { every, requestsMax },
+    candidates: shadow.profiles.map((name) => {
+      const { name: known, spec } = loadProfile(name);
+      return { name: known, spec };
+    }),
+    cpuShareMax,
+    intervalMillis,
+    predictMillis,
+    windowRequests,
+    requestsMin,
+  };
+}

@@ -1,0 +1,52 @@
+import { isDeepStrictEqual } from "node:util";
+import { breakerOptions } from "#config/breaker-options.ts";
+import { endpointRules } from "#config/endpoint-rules.ts";
+import { admissionSpec } from "#config/admission-spec.ts";
+import { DualIndex } from "#core/prefix/dual-index.ts";
+import { HOST_MEMORY_PRICE, type HostMemoryPrice } from "#core/prefix/host-memory-price.ts";
+import { BLOCK_TOKENS_DEFAULT } from "#live/discovery/block-size.ts";
+import { FIRST_POLICY_VERSION, type ProfileSpec } from "#core/plugin/spec.ts";
+import { Router, type RouterOptions } from "#core/router.ts";
+import { nameHash } from "#core/random.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
+import type { TraceRouter } from "#trace/codec/record.ts";
+import type { ServePlan } from "../plan/serve-plan.ts";
+
+/** What a plan states of the router; a trace's header holds the same. */
+export function routerSettings(
+  { config, profile, profiles, replica }: ServePlan,
+  policyVersion: number = FIRST_POLICY_VERSION,
+): TraceRouter {
+  const seed = replica === undefined ? config.routing.seed : (config.routing.seed ^ nameHash(replica)) >>> 0;
+  const admission = admissionSpec(config.admission);
+  const hostMemory = hostMemoryPrice(config);
+  const rules = endpointRules(config);
+  const specs = Object.values(profiles).map(({ name, spec }): [string, ProfileSpec] => [name, spec]);
+  return {
+    seed,
+    profiles: Object.fromEntries(specs),
+    defaultProfile: profile.name,
+    policyVersion,
+    ...(admission && { admission }),
+    ...(rules && { endpointRules: rules }),
+    blockTokens: config.prefix.blockTokens === "engine" ? BLOCK_TOKENS_DEFAULT : config.prefix.blockTokens,
+    staleAfterMicros: config.scrape.staleAfterMillis * MICROS_PER_MILLI,
+    ...(isDeepStrictEqual(hostMemory, HOST_MEMORY_PRICE) ? {} : { hostMemory }),
+    breaker: breakerOptions(config),
+  };
+}
+
+function hostMemoryPrice({ kvEvents: { hostMemory } }: ServePlan["config"]): HostMemoryPrice {
+  const { copyMicros, copyMicrosPerToken, prefillMicrosPerToken } = hostMemory;
+  return { baseMicros: copyMicros, tokenMicros: copyMicrosPerToken, prefillTokenMicros: prefillMicrosPerToken };
+}
+
+/** A router with nothing in it yet. */
+export function newRouter(
+  { breaker, ...settings }: TraceRouter,
+  breakerChanged: RouterOptions["breakerChanged"] = () => {},
+  also: Pick<RouterOptions, "sessionRemembered"> = {},
+): Router {
+  const options: RouterOptions = { ...settings, index: new DualIndex(), breakerChanged, ...also };
+  return new Router(breaker === undefined ? options : { ...options, breaker });
+}
