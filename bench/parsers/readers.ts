@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { encode } from "@msgpack/msgpack";
-import type { V1Pod } from "@kubernetes/client-node";
+import type { Pod } from "#live/discovery/kubernetes-objects.ts";
 import { parseKeysFile } from "#config/keys-file.ts";
 import { llmDProfile } from "#config/llm-d-config.ts";
 import { loadProfile } from "#config/profile-file.ts";
@@ -191,7 +191,7 @@ export const READERS: Readonly<Record<string, Reader>> = {
         '{"ip":""}]}}]}',
       ),
     },
-    read: (bytes) => readPods(JSON.parse(bytes.toString("utf8")) as { items: V1Pod[] }),
+    read: (bytes) => readPods(JSON.parse(bytes.toString("utf8")) as { items: Pod[] }),
   },
   "trace, segment": {
     bytesMax: 16 * MIB,
@@ -441,7 +441,7 @@ function pod(i: number): object {
   };
 }
 
-function readPods({ items }: { readonly items: readonly V1Pod[] }): void {
+function readPods({ items }: { readonly items: readonly Pod[] }): void {
   const sights = podsOfList(items, { ports: undefined, portName: undefined, scheme: undefined });
   new PodTargets({ addressFamily: "ipv4", setTargets: () => {}, report: () => {} }).show(sights);
 }

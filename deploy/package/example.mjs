@@ -1,7 +1,7 @@
 // The core as a library: three engines, and a prompt that one of them holds already. No clock, no sockets: time and news
 // are arguments, so that the same calls give the same decisions.
-import { Router } from "gnomon/core";
-import { ApproximateIndex } from "gnomon/core/prefix/approximate";
+import { Router } from "@gnomon-router/gnomon/core";
+import { ApproximateIndex } from "@gnomon-router/gnomon/core/prefix/approximate";
 
 const router = new Router({
   seed: 1,

@@ -5,13 +5,15 @@ import { dirname, join, resolve } from "node:path";
 import { erase, namedByJavaScript } from "./erase.ts";
 
 /**
- * `node deploy/package/pack.ts [FOLDER]`: writes the npm package gnomon-VERSION.tgz into FOLDER (here by default).
+ * `node deploy/package/pack.ts [FOLDER] [--whole]`: writes the npm package into FOLDER (here by default). With --whole
+ * the packages that only some gateways need are dependencies like all others, as an image has them.
  *
  * Node reads no types below node_modules, so they are erased as the package is made: they become spaces, so that lines
  * and columns of an error are those of the source. Declarations come along for the core, which is a library of its own.
  */
 const ROOT = resolve(import.meta.dirname, "../..");
-const FOLDER = resolve(process.argv[2] ?? ".");
+const WHOLE = process.argv.includes("--whole");
+const FOLDER = resolve(process.argv.slice(2).find((word) => word !== "--whole") ?? ".");
 const COPIED = ["config", "LICENSE", "README.md", "src/picker/proto"];
 
 const stage = mkdtempSync(join(tmpdir(), "gnomon-package-"));
@@ -54,11 +56,19 @@ function manifest(): object {
     private: _,
     scripts: __,
     devDependencies: ___,
-    allowScripts: ____,
+    optionalDependencies: ____,
+    allowScripts: _____,
+    dependencies,
+    peerDependencies,
+    peerDependenciesMeta,
     ...kept
-  } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as Readonly<Record<string, unknown>>;
+  } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as Readonly<Record<string, object>>;
   return {
     ...kept,
+    ...(WHOLE
+      ? { dependencies: { ...dependencies, ...peerDependencies } }
+      : { dependencies, peerDependencies, peerDependenciesMeta }),
+    publishConfig: { access: "public" },
     exports: {
       "./core": { types: "./src/core/router.d.ts", default: "./src/core/router.js" },
       "./core/*": { types: "./src/core/*.d.ts", default: "./src/core/*.js" },

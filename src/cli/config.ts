@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { describeAsMarkdown, describeAsYaml } from "#config/describe.ts";
 import { loadConfig } from "#config/load.ts";
 import { resolveProfiles } from "#config/resolve-profiles.ts";
+import { requirePackages } from "#serve/optional-packages.ts";
 import { stringify } from "yaml";
 import { AIBRIX_PARAMETERS, aibrixOverrides } from "#config/aibrix-environment.ts";
 
@@ -24,6 +25,7 @@ function configText(file: string | undefined, environment: Readonly<Record<strin
   const config = loadConfig({ file, environment, overrides: aibrixOverrides(environment) });
   // What they choose among, and what is set of it, is as wrong here as it would be at the start.
   resolveProfiles(config, { environment, readsFiles: true });
+  requirePackages(config);
   const parameters = Object.entries(AIBRIX_PARAMETERS).flatMap(([name, { plugin, parameter }]) => {
     const value = environment[name];
     return value === undefined

@@ -8,7 +8,6 @@ import { httpDate } from "./http/reply.ts";
 import { resolveOptions, type EmulatorOptions, type ResolvedOptions } from "./service/options.ts";
 import { statsOf, type EmulatorStats } from "./route/admin.ts";
 import { Service } from "./service/service.ts";
-import { HuggingFaceTokenizer } from "./tokenizer/hugging-face-tokenizer.ts";
 import { QuadTokenizer } from "./tokenizer/quad-tokenizer.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
@@ -150,6 +149,7 @@ class RunningEmulator implements Emulator {
 
 async function loadTokenizer(options: ResolvedOptions): Promise<Tokenizer> {
   if (options.tokenizer === undefined) return new QuadTokenizer();
+  const { HuggingFaceTokenizer } = await import("./tokenizer/hugging-face-tokenizer.ts");
   return HuggingFaceTokenizer.load(options.tokenizer);
 }
 

@@ -8,6 +8,7 @@ import { announce } from "./announce.ts";
 import { openLog } from "./observe/live-log.ts";
 import { startLivePicker } from "./live-picker.ts";
 import { type LiveStack, createLiveStack, drainNoticeMillis } from "./live-stack.ts";
+import { requirePackages } from "./optional-packages.ts";
 import type { ReadyFacts } from "./ready-text.ts";
 import type { ServePlan } from "./plan/serve-plan.ts";
 import { heedSignals } from "./process/early-stop.ts";
@@ -17,6 +18,7 @@ import { refusedBySystem } from "./process/system-error.ts";
 /** Runs a gateway until it is asked to stop. */
 export async function runGateway(plan: ServePlan): Promise<void> {
   const { config } = plan;
+  requirePackages(config);
   await heedSignals();
   const stopped = stopSignal();
   const started = boundStart(stopped);

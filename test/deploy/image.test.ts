@@ -10,6 +10,8 @@ import { assertServes, assertStops } from "./served-request.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const CONFIG = "/etc/gnomon/config.yaml";
+/** Of what the image has beside its base and Node. */
+const MIB_MAX = 150;
 
 /** A step of the Dockerfile: its word, and all behind it in one line. */
 interface Step {
@@ -94,6 +96,8 @@ describe("the image", { skip: process.platform === "linux" ? false : "its librar
     for (const name of ["typescript", "fast-check", "node"])
       assert.ok(!existsSync(join(cwd, "node_modules", name)), name);
     assert.ok(existsSync(join(cwd, "sbom.spdx.json")));
+    const kib = Number(/^\d+/.exec(execFileSync("du", ["-sk", cwd], { encoding: "utf8" }))![0]);
+    assert.ok(kib < MIB_MAX * 1024, `${Math.round(kib / 1024)} MiB`);
   });
 
   test("serves by its own command, is healthy, and stops", async (t) => {

@@ -10,16 +10,19 @@ export interface InstalledPackage {
   readonly folder: string;
   /** Its own files. */
   readonly files: string;
-  /** Names of the packages that it states. */
+  /** Names of the packages that come with it, and of those that it can use where they are installed. */
   readonly dependencies: readonly string[];
+  readonly optional: readonly string[];
   /** What it is started by. */
   readonly command: string;
   remove(): void;
 }
 
 interface Manifest {
+  readonly name: string;
   readonly bin: { readonly gnomon: string };
   readonly dependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
 }
 
 /**
@@ -29,7 +32,8 @@ interface Manifest {
 export function installPackage(): InstalledPackage {
   const folder = mkdtempSync(join(tmpdir(), "gnomon-installed-"));
   execFileSync(process.execPath, [join(ROOT, "deploy/package/pack.ts"), folder], { stdio: "ignore" });
-  const files = join(folder, "node_modules/gnomon");
+  const { name: own } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as Manifest;
+  const files = join(folder, "node_modules", own);
   mkdirSync(files, { recursive: true });
   const [packed = ""] = globSync("*.tgz", { cwd: folder });
   execFileSync("tar", ["-xzf", join(folder, packed), "--strip-components=1", "-C", files]);
@@ -41,11 +45,12 @@ export function installPackage(): InstalledPackage {
     symlinkSync(join(ROOT, "node_modules", name), link);
   }
   mkdirSync(join(folder, "node_modules/.bin"));
-  symlinkSync(join("../gnomon", manifest.bin.gnomon), join(folder, "node_modules/.bin/gnomon"));
+  symlinkSync(join("..", own, manifest.bin.gnomon), join(folder, "node_modules/.bin/gnomon"));
   return {
     folder,
     files,
     dependencies,
+    optional: Object.keys(manifest.peerDependencies),
     command: join(folder, "node_modules/.bin/gnomon"),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };

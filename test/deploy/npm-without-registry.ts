@@ -14,20 +14,47 @@ else if (command !== "ci") execFileSync(npm, [command, ...options], { stdio: "in
 else if (options.includes("--omit=dev")) copyNamed();
 else symlinkSync(INSTALLED, "node_modules");
 
+/** What the manifest and those that it brings name, as the lock file has it. */
 function copyNamed(): void {
   const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8")) as {
-    packages: Readonly<Record<string, { readonly dev?: true }>>;
+    packages: Readonly<Record<string, Named>>;
   };
-  for (const [name, { dev }] of Object.entries(packages)) {
-    const from = join(INSTALLED, "..", name);
-    // Those of other platforms are named there, too, and what lies within another package came with it.
-    if (name === "" || dev === true || existsSync(name) || !existsSync(from)) continue;
-    mkdirSync(dirname(name), { recursive: true });
-    const copy = (how: string) => execFileSync("cp", [how, from, name], { stdio: "ignore" });
-    try {
-      copy("-al");
-    } catch {
-      copy("-a");
-    }
+  const { dependencies } = JSON.parse(readFileSync("package.json", "utf8")) as Named;
+  const copied = new Set<string>();
+  const bring = (from: string, name: string): void => {
+    const place = placeOf(packages, from, name);
+    if (place === undefined || copied.has(place)) return;
+    copied.add(place);
+    copy(place);
+    const named = packages[place]!;
+    for (const one of Object.keys({ ...named.dependencies, ...named.optionalDependencies })) bring(place, one);
+  };
+  for (const name of Object.keys(dependencies ?? {})) bring("", name);
+}
+
+interface Named {
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+/** As Node looks for it: within the package, and then in each folder around it. */
+function placeOf(packages: Readonly<Record<string, Named>>, from: string, name: string): string | undefined {
+  for (let around = from; ; around = around.slice(0, Math.max(0, around.lastIndexOf("/node_modules/")))) {
+    const place = join(around, "node_modules", name);
+    if (place in packages) return place;
+    if (around === "") return undefined;
+  }
+}
+
+function copy(name: string): void {
+  const from = join(INSTALLED, "..", name);
+  // Those of other platforms are named there, too, and what lies within another package came with it.
+  if (existsSync(name) || !existsSync(from)) return;
+  mkdirSync(dirname(name), { recursive: true });
+  const by = (how: string) => execFileSync("cp", [how, from, name], { stdio: "ignore" });
+  try {
+    by("-al");
+  } catch {
+    by("-a");
   }
 }

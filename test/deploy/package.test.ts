@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
@@ -23,6 +23,24 @@ test("types become spaces, so that places in the package are those of the source
   assert.equal(erased.indexOf("export const"), source.indexOf("export const"));
   assert.match(erased, /import \{ b \} from "#core\/b\.js";/);
   assert.ok(!erased.includes("./a"));
+});
+
+test("every package has its reason in ARCHITECTURE.md, and no other one has", () => {
+  const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+    dependencies: object;
+    peerDependencies: object;
+  };
+  const [, section = ""] = readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8").split("\n## Packages\n");
+  const rows = section
+    .split("\n## ")[0]!
+    .split("\n")
+    .filter((line) => line.startsWith("| "));
+  const named = rows.slice(1).flatMap((row) => row.split("|")[1]!.match(/@?[a-z][\w-]*(?:\/[\w-]+)?(?=[ ,]|$)/g) ?? []);
+  const whole = (name: string) =>
+    /^(?:core|sdk-trace|resources|exporter-)/.test(name) ? `@opentelemetry/${name}` : name;
+  const words = new Set(["only", "where", "asked", "for"]);
+  const given = named.filter((name) => !words.has(name)).map(whole);
+  assert.deepEqual(given.sort(), Object.keys({ ...dependencies, ...peerDependencies }).sort());
 });
 
 /** Of every module, package and worker that a module names. */
@@ -54,7 +72,9 @@ describe("the package, installed into an empty folder", () => {
     const isThere = (name: string, file: string): boolean => {
       if (/^[#.]/.test(name)) return existsSync(join(installed.files, pathOf(name, file)));
       if (name.startsWith("node:")) return isBuiltin(name);
-      return installed.dependencies.some((one) => name === one || name.startsWith(`${one}/`));
+      return [...installed.dependencies, ...installed.optional].some(
+        (one) => name === one || name.startsWith(`${one}/`),
+      );
     };
     const modules = globSync("{bin,src}/**/*.js", { cwd: installed.files });
     assert.ok(modules.length > 700, `${modules.length}`);
@@ -65,6 +85,25 @@ describe("the package, installed into an empty folder", () => {
     );
     assert.deepEqual(wrong, []);
     assert.deepEqual(globSync("{bin,src}/**/!(*.d).ts", { cwd: installed.files }), []);
+  });
+
+  test("does without the packages that only some need, and names the one that a configuration asks for", () => {
+    const asks: readonly (readonly [string, string])[] = [
+      ["tokenizer.kind=tiktoken", "tokenizer.kind: needs a package that is not installed; npm install tiktoken@"],
+      ["kvEvents.mode=on", "kvEvents.mode: needs a package that is not installed; npm install zeromq@"],
+      ["tracing.url=http://127.0.0.1:1", "tracing.url: needs a package that is not installed; npm install @opentele"],
+    ];
+    const emulate = ["emulate", "--port-base", "0", "--tokenizer-file", "x", "--chat-template", "x"];
+    const commands = asks.map(([key, says]) => [["serve", "--port", "0", "--set", key], says] as const);
+    for (const [args, says] of [...commands, [emulate, "emulate.tokenizerFile: needs a package that is"] as const]) {
+      const { status, stderr } = spawnSync(process.execPath, [installed.command, ...args], {
+        encoding: "utf8",
+        env: ownEnvironment(),
+        cwd: installed.folder,
+        timeout: 60_000,
+      });
+      assert.deepEqual([stderr.startsWith(`gnomon: ${says}`), status], [true, 2], stderr);
+    }
   });
 
   test(`the oldest Node that it admits, ${OLDEST}, is among those that it is tried with`, (t) => {

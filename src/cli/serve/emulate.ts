@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { ConfigError } from "#config/config-error.ts";
+import { requirePackages } from "#serve/optional-packages.ts";
 import { givenConfig } from "../flag/given-config.ts";
 import { type Given, type KeyFlag, addKeyFlags } from "../flag/key-flags.ts";
 
@@ -50,6 +51,7 @@ export function emulateCommand(): Command {
   return addKeyFlags(command, KEY_FLAGS).action(async (given: Given) => {
     const { config, lines } = givenConfig(given, KEY_FLAGS, process.env);
     if (config === undefined || lines.length > 0) throw new ConfigError(lines);
+    requirePackages(config);
     const { emulate } = config;
     const portBase = emulate.portBase === 0 && given["portBase"] === undefined ? PORT_BASE : emulate.portBase;
     const { runFleet } = await import("#serve/run-fleet.ts");

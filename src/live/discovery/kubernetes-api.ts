@@ -1,7 +1,5 @@
-import { existsSync } from "node:fs";
-import type { KubeConfig, KubernetesObject, Watch } from "@kubernetes/client-node";
-import { type Dispatcher, request } from "undici";
-import { StatusError } from "./kubernetes-fault.ts";
+import { ApiServer } from "./api-server.ts";
+import { type KubeContext, kubeContext } from "./kubeconfig.ts";
 
 /** A collection of the API server, whole or what a selector leaves of it. */
 export interface Collection {
@@ -21,21 +19,36 @@ export interface ObjectList<T> {
   readonly version: string;
 }
 
-/** What discovery asks of an API server. */
-export interface KubernetesApi {
-  readonly watch: Watch;
-  /** Rejects with a StatusError, or with what the connection failed for. */
-  list<T extends KubernetesObject>(collection: Collection, stop: AbortSignal): Promise<ObjectList<T>>;
+/** A change of an object, a bookmark, or an error that ends the watch. */
+export interface WatchEvent<T> {
+  readonly type: string;
+  readonly object: T & { readonly code?: number };
 }
 
-/** Longest wait for a list, as for the first byte of a watch. */
+export interface WatchStart {
+  readonly version: string;
+  /** After which the server ends it. */
+  readonly seconds: number;
+}
+
+/** What discovery asks of an API server. All of it rejects with a StatusError, or with what the connection failed for. */
+export interface KubernetesApi {
+  list<T>(collection: Collection, stop: AbortSignal): Promise<ObjectList<T>>;
+  /** Resolves once it is open; its events end when the server ends it. A watch that is silent for 30 s has failed. */
+  watch<T>(collection: Collection, start: WatchStart, stop: AbortSignal): Promise<AsyncIterable<WatchEvent<T>>>;
+  stop(): Promise<void>;
+}
+
+/** Longest wait for a list. */
 const LIST_MILLIS_MAX = 30_000;
 /** Objects asked for at once, so that reading them keeps nobody waiting, and the most that is read of an answer. */
 const PAGE_OBJECTS = 250;
 const PAGE_BYTES_MAX = 67_108_864;
 /** Of one list. */
 const PAGES_MAX = 1_000;
-const SERVICE_ACCOUNT_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+/** Of one event; an object has 1.5 MB at most. */
+const EVENT_BYTES_MAX = 8_388_608;
+const NEWLINE = 10;
 
 export function pathOf({ group, version, resource, namespace }: Collection): string {
   const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
@@ -51,33 +64,24 @@ export function resourceName({ group, resource }: Collection): string {
  * The API server of `given`, or of what kubectl would use, or of the pod's service account. Throws an Error that names
  * where it looked when there is none.
  */
-export async function kubernetesApi(
-  given?: KubeConfig,
+export function kubernetesApi(
+  given?: KubeContext,
   environment: Readonly<Record<string, string | undefined>> = process.env,
-): Promise<KubernetesApi> {
-  // The client's models take 0.5 s and 60 MB to load, which only clusters should pay.
-  const client = await import("@kubernetes/client-node");
-  const config = given ?? new client.KubeConfig();
-  if (given === undefined) {
-    config.loadFromDefault();
-    if (fellBack(config)) throw new Error(noCredential(environment));
-  }
-  const server = config.getCurrentCluster()?.server;
-  if (server === undefined)
-    throw new Error("discovery: the kubeconfig has no current context, or one without a cluster");
+): KubernetesApi {
+  const server = new ApiServer(given ?? kubeContext(environment));
   return {
-    watch: new client.Watch(config),
-    list: async (collection, stop) => {
-      const url = new URL(server + pathOf(collection));
-      for (const [key, value] of Object.entries(selectorsOf(collection))) url.searchParams.set(key, value);
-      const context = new client.RequestContext(url.toString(), client.HttpMethod.GET);
-      await config.applySecurityAuthentication(context);
-      return listAll(url, context.getHeaders(), context.getDispatcher(), stop);
+    list: (collection, stop) => listAll(server, collection, stop),
+    watch: async <T>(collection: Collection, { version, seconds }: WatchStart, stop: AbortSignal) => {
+      const query = { watch: "true", resourceVersion: version, allowWatchBookmarks: "true" };
+      const asked = { ...selectorsOf(collection), ...query, timeoutSeconds: String(seconds) };
+      const { body } = await server.get(pathOf(collection), asked, stop);
+      return eventsOf<T>(body);
     },
+    stop: () => server.stop(),
   };
 }
 
-export function selectorsOf({ labelSelector, fieldSelector }: Collection): Record<string, string> {
+function selectorsOf({ labelSelector, fieldSelector }: Collection): Record<string, string> {
   return {
     ...(labelSelector !== undefined && { labelSelector }),
     ...(fieldSelector !== undefined && { fieldSelector }),
@@ -90,33 +94,18 @@ interface Page<T> {
 }
 
 /** Page by page, all of one version. One that expired meanwhile is a StatusError, and the list begins anew. */
-async function listAll<T extends KubernetesObject>(
-  url: URL,
-  headers: Record<string, string>,
-  dispatcher: Dispatcher | undefined,
-  stop: AbortSignal,
-): Promise<ObjectList<T>> {
+async function listAll<T>(server: ApiServer, collection: Collection, stop: AbortSignal): Promise<ObjectList<T>> {
   const signal = AbortSignal.any([stop, AbortSignal.timeout(LIST_MILLIS_MAX)]);
-  const options = { headers: { ...headers, accept: "application/json" }, signal, ...(dispatcher && { dispatcher }) };
+  const query: Record<string, string> = { ...selectorsOf(collection), limit: String(PAGE_OBJECTS) };
   const items: T[] = [];
-  try {
-    url.searchParams.set("limit", String(PAGE_OBJECTS));
-    for (let pages = 1; ; pages++) {
-      const answer = await request(url, options);
-      if (answer.statusCode !== 200) {
-        await answer.body.dump();
-        throw new StatusError(answer.statusCode);
-      }
-      const page = JSON.parse(await textOf(answer.body)) as Page<T>;
-      for (const item of page.items ?? []) items.push(item);
-      const { resourceVersion: version = "", continue: next = "" } = page.metadata ?? {};
-      if (next === "") return { items, version };
-      if (pages === PAGES_MAX) throw new Error(`expected a list of at most ${PAGES_MAX} pages, got more`);
-      url.searchParams.set("continue", next);
-    }
-  } finally {
-    // The client makes one for each call.
-    void dispatcher?.close();
+  for (let pages = 1; ; pages++) {
+    const { body } = await server.get(pathOf(collection), query, signal);
+    const page = JSON.parse(await textOf(body)) as Page<T>;
+    for (const item of page.items ?? []) items.push(item);
+    const { resourceVersion: version = "", continue: next = "" } = page.metadata ?? {};
+    if (next === "") return { items, version };
+    if (pages === PAGES_MAX) throw new Error(`expected a list of at most ${PAGES_MAX} pages, got more`);
+    query["continue"] = next;
   }
 }
 
@@ -131,15 +120,22 @@ async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** The client's last resort is an address at which hardly anybody has an API server. */
-function fellBack(config: KubeConfig): boolean {
-  const { server } = config.getCurrentCluster() ?? {};
-  return server === "http://localhost:8080" && config.getCurrentUser()?.name === "user";
-}
-
-function noCredential(environment: Readonly<Record<string, string | undefined>>): string {
-  if (environment["KUBERNETES_SERVICE_HOST"] !== undefined && !existsSync(SERVICE_ACCOUNT_TOKEN)) {
-    return `discovery: this pod has no service account token (${SERVICE_ACCOUNT_TOKEN} is missing); set automountServiceAccountToken: true for it, or KUBECONFIG`;
+/** A line each. One that the connection cut is left out: the next watch brings it again. */
+async function* eventsOf<T>(body: AsyncIterable<Buffer>): AsyncGenerator<WatchEvent<T>> {
+  let rest: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    let from = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
+      const line = Buffer.concat([...rest, chunk.subarray(from, end)]).toString("utf8");
+      rest = [];
+      bytes = 0;
+      from = end + 1;
+      if (line.trim() !== "") yield JSON.parse(line) as WatchEvent<T>;
+    }
+    if (from === chunk.length) continue;
+    rest.push(chunk.subarray(from));
+    bytes += chunk.length - from;
+    if (bytes > EVENT_BYTES_MAX) throw new Error(`expected at most ${EVENT_BYTES_MAX} bytes of an event, got more`);
   }
-  return `discovery: no API server is configured: KUBECONFIG is not set, there is no ~/.kube/config, and no ${SERVICE_ACCOUNT_TOKEN} as a pod would have`;
 }

@@ -26,9 +26,20 @@ export function detailOf(error: unknown): string {
   const status = statusOf(error);
   if (status !== undefined) return statusDetail(status);
   if (!(error instanceof Error)) return "the API server cannot be read";
-  if (error.name === "TimeoutError") return "the API server did not answer in 30 s";
-  if ("code" in error && typeof error.code === "string") return `the API server cannot be reached (${error.code})`;
+  if (error.name === "TimeoutError" || (hasCode(error) && SILENT_CODES.has(error.code)))
+    return "the API server did not answer in 30 s";
+  if (hasCode(error)) return `the API server cannot be reached (${error.code})`;
   return error.cause === undefined ? `the API server cannot be read (${error.name})` : detailOf(error.cause);
+}
+
+const SILENT_CODES: ReadonlySet<string> = new Set([
+  "UND_ERR_HEADERS_TIMEOUT",
+  "UND_ERR_BODY_TIMEOUT",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+function hasCode(error: Error): error is Error & { readonly code: string } {
+  return "code" in error && typeof error.code === "string";
 }
 
 export function statusDetail(status: number | undefined): string {

@@ -1,4 +1,4 @@
-import type { V1EndpointSlice, V1Pod } from "@kubernetes/client-node";
+import type { EndpointSlice, Pod } from "./kubernetes-objects.ts";
 
 export type Scheme = "http" | "https";
 
@@ -36,7 +36,7 @@ const PORT_NAME_USUAL = "http";
  * The pods in a service's endpoint slices, one row an address. An endpoint may stand in two slices while it is moved
  * between them; it serves when one states it. Conditions that are left out mean ready and not terminating.
  */
-export function podsOfSlices(slices: Iterable<V1EndpointSlice>, labelsOf: PodLabels, choice: PortChoice): PodSight[] {
+export function podsOfSlices(slices: Iterable<EndpointSlice>, labelsOf: PodLabels, choice: PortChoice): PodSight[] {
   const found = new Map<string, PodSight>();
   for (const slice of slices) {
     const named = (slice.ports ?? []).map(({ name, port, appProtocol }) => ({ name, port, appProtocol }));
@@ -55,7 +55,7 @@ export function podsOfSlices(slices: Iterable<V1EndpointSlice>, labelsOf: PodLab
 }
 
 /** Pods that have an address and have not ended, one row an address. */
-export function podsOfList(pods: Iterable<V1Pod>, choice: PortChoice): PodSight[] {
+export function podsOfList(pods: Iterable<Pod>, choice: PortChoice): PodSight[] {
   const found: PodSight[] = [];
   for (const { metadata, spec, status } of pods) {
     if (status?.phase === "Succeeded" || status?.phase === "Failed") continue;
@@ -79,7 +79,7 @@ export function podOrigin(address: string, port: number, scheme: Scheme = "http"
   return `${scheme}://${address.includes(":") ? `[${address}]` : address}:${port}`;
 }
 
-function addressesOf(status: V1Pod["status"]): readonly string[] {
+function addressesOf(status: Pod["status"]): readonly string[] {
   const all = (status?.podIPs ?? []).map(({ ip }) => ip);
   const addresses = all.length > 0 ? all : [status?.podIP ?? ""];
   return addresses.filter((address) => address !== "");

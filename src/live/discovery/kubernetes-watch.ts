@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { KubernetesObject } from "@kubernetes/client-node";
-import { type Collection, type KubernetesApi, pathOf, resourceName, selectorsOf } from "./kubernetes-api.ts";
+import type { KubernetesObject } from "./kubernetes-objects.ts";
+import { type Collection, type KubernetesApi, resourceName, type WatchEvent } from "./kubernetes-api.ts";
 import { detailOf, GONE, statusDetail, statusOf } from "./kubernetes-fault.ts";
 import type { SourceStatus } from "./source-status.ts";
 
@@ -98,51 +98,34 @@ export class ResourceWatch<T extends KubernetesObject> {
     }
   }
 
-  #watchOnce(): Promise<WatchEnd> {
-    const { api, collection } = this.#options;
-    const { signal } = this.#stop;
-    const query = {
-      ...selectorsOf(collection),
-      resourceVersion: this.#version,
-      allowWatchBookmarks: true,
-      timeoutSeconds: WATCH_SECONDS_MIN + Math.floor(this.#random() * (WATCH_SECONDS_SPREAD + 1)),
-    };
-    const ended = new AbortController();
-    return new Promise((resolve) => {
-      const finish = (end: WatchEnd) => {
-        signal.removeEventListener("abort", stopped);
-        ended.abort();
-        resolve(end);
-      };
-      const stopped = () => finish({ kind: "closed" });
-      signal.addEventListener("abort", stopped, { once: true });
-      const event = (phase: string, object: T & { code?: number }) => {
-        const end = ended.signal.aborted ? undefined : this.#event(phase, object);
-        if (end !== undefined) finish(end);
-      };
-      const opened = (connection: AbortController) => {
-        if (ended.signal.aborted) return connection.abort();
-        ended.signal.addEventListener("abort", () => connection.abort(), { once: true });
-        this.#options.status.watches++;
-        this.#reads();
-        return undefined;
-      };
-      const failed = (error: unknown) => finish(endOf(error));
-      api.watch.watch(pathOf(collection), query, event, failed).then(opened, failed);
-    });
+  async #watchOnce(): Promise<WatchEnd> {
+    const { api, collection, status } = this.#options;
+    const seconds = WATCH_SECONDS_MIN + Math.floor(this.#random() * (WATCH_SECONDS_SPREAD + 1));
+    try {
+      const events = await api.watch<T>(collection, { version: this.#version, seconds }, this.#stop.signal);
+      status.watches++;
+      this.#reads();
+      for await (const event of events) {
+        const end = this.#event(event);
+        if (end !== undefined) return end;
+      }
+      return { kind: "closed" };
+    } catch (error) {
+      return statusOf(error) === GONE ? { kind: "gone" } : { kind: "failed", detail: detailOf(error) };
+    }
   }
 
   /** Takes one event of a watch in; what it returns ends the watch. */
-  #event(phase: string, object: T & { code?: number }): WatchEnd | undefined {
-    if (phase === "ERROR") {
+  #event({ type, object }: WatchEvent<T>): WatchEnd | undefined {
+    if (type === "ERROR") {
       return object.code === GONE ? { kind: "gone" } : { kind: "failed", detail: statusDetail(object.code) };
     }
     this.#failures = 0;
     this.#reads();
     this.#version = object.metadata?.resourceVersion ?? this.#version;
-    if (phase === "BOOKMARK") return undefined;
-    if (phase === "DELETED") this.#objects.delete(nameOf(object));
-    else if (phase === "ADDED" || phase === "MODIFIED") this.#objects.set(nameOf(object), object);
+    if (type === "BOOKMARK") return undefined;
+    if (type === "DELETED") this.#objects.delete(nameOf(object));
+    else if (type === "ADDED" || type === "MODIFIED") this.#objects.set(nameOf(object), object);
     this.#options.changed(this.#objects);
     return undefined;
   }
@@ -189,10 +172,4 @@ export class ResourceWatch<T extends KubernetesObject> {
 
 function nameOf({ metadata }: KubernetesObject): string {
   return `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
-}
-
-/** The server ends a watch in time, so that one which the client ends was silent for too long. */
-function endOf(error: unknown): WatchEnd {
-  if (error === null || error === undefined) return { kind: "closed" };
-  return statusOf(error) === GONE ? { kind: "gone" } : { kind: "failed", detail: detailOf(error) };
 }

@@ -1,5 +1,5 @@
-import type { KubeConfig } from "@kubernetes/client-node";
 import type { StepTimes } from "#core/endpoint/step-times.ts";
+import type { KubeContext } from "./kubeconfig.ts";
 import { kubernetesApi } from "./kubernetes-api.ts";
 import type { PodSight, Scheme } from "./kubernetes-targets.ts";
 import { followSelector, ServiceSource } from "./pod-source.ts";
@@ -44,7 +44,7 @@ export interface KubernetesOptions {
   readonly report: (event: KeeperEvent) => void;
   readonly board?: SourceBoard;
   /** By default what kubectl would use, or the pod's own service account. */
-  readonly kubeConfig?: KubeConfig;
+  readonly kubeContext?: KubeContext;
   readonly retryMillis?: number;
   readonly retryMillisMax?: number;
 }
@@ -63,7 +63,7 @@ const RETRY_MILLIS_MAX = 30_000;
  */
 export async function discoverKubernetes(options: KubernetesOptions): Promise<PodSource> {
   const { report } = options;
-  const api = await kubernetesApi(options.kubeConfig);
+  const api = kubernetesApi(options.kubeContext);
   const context: PodSourceContext = {
     api,
     board: options.board ?? new SourceBoard(),
@@ -90,6 +90,7 @@ export async function discoverKubernetes(options: KubernetesOptions): Promise<Po
   return {
     stop: async () => {
       await Promise.all([...stated, ...sources].map((source) => source.stop()));
+      await api.stop();
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { V1EndpointSlice, V1Pod, V1Service } from "@kubernetes/client-node";
+import type { EndpointSlice, Pod, Service } from "./kubernetes-objects.ts";
 import { type PodLabels, type PodSight, type PortChoice, podsOfList, podsOfSlices } from "./kubernetes-targets.ts";
 import { MissingObject } from "./missing-object.ts";
 import { SelectedPods } from "./selected-pods.ts";
@@ -15,7 +15,7 @@ export function followSelector(
 ): PodSource {
   const { namespace, selector } = where;
   const collection = { ...CORE, resource: "pods", namespace, labelSelector: selector };
-  return watchOf<V1Pod>(context, collection, selector, (pods) => show(podsOfList(pods.values(), choice)));
+  return watchOf<Pod>(context, collection, selector, (pods) => show(podsOfList(pods.values(), choice)));
 }
 
 /**
@@ -26,7 +26,7 @@ export class ServiceSource implements PodSource {
   readonly #watches: readonly PodSource[];
   readonly #pods: SelectedPods;
   readonly #missing: MissingObject;
-  #slices: ReadonlyMap<string, V1EndpointSlice> = new Map();
+  #slices: ReadonlyMap<string, EndpointSlice> = new Map();
   #labelsOf: PodLabels = () => ({});
 
   constructor(
@@ -51,11 +51,11 @@ export class ServiceSource implements PodSource {
     };
     const itself = { ...CORE, resource: "services", namespace, fieldSelector: `metadata.name=${service}` };
     this.#watches = [
-      watchOf<V1EndpointSlice>(context, slices, service, (objects) => {
+      watchOf<EndpointSlice>(context, slices, service, (objects) => {
         this.#slices = objects;
         showAll();
       }),
-      watchOf<V1Service>(context, itself, service, (objects) => this.#changed([...objects.values()][0])),
+      watchOf<Service>(context, itself, service, (objects) => this.#changed([...objects.values()][0])),
     ];
   }
 
@@ -64,7 +64,7 @@ export class ServiceSource implements PodSource {
   }
 
   /** A service that is gone leaves its pods' labels as they are: the slices state which of them still serve. */
-  #changed(service: V1Service | undefined): void {
+  #changed(service: Service | undefined): void {
     this.#missing.set(service === undefined);
     if (service === undefined) return;
     const labels = Object.entries(service.spec?.selector ?? {});

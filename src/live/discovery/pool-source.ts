@@ -1,4 +1,4 @@
-import type { KubernetesObject, V1Pod } from "@kubernetes/client-node";
+import type { KubernetesObject, Pod } from "./kubernetes-objects.ts";
 import { type PodSight, type PortChoice, podsOfList } from "./kubernetes-targets.ts";
 import { MissingObject } from "./missing-object.ts";
 import { SelectedPods } from "./selected-pods.ts";
@@ -32,7 +32,7 @@ export class PoolSource implements PodSource {
   readonly #watch: PodSource;
   readonly #pods: SelectedPods;
   readonly #missing: MissingObject;
-  #seen: ReadonlyMap<string, V1Pod> = new Map();
+  #seen: ReadonlyMap<string, Pod> = new Map();
   #ports: readonly number[] = [];
 
   constructor(

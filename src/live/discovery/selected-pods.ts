@@ -1,7 +1,7 @@
-import type { V1Pod } from "@kubernetes/client-node";
+import type { Pod } from "./kubernetes-objects.ts";
 import { type PodSource, type PodSourceContext, watchOf } from "./watch-of.ts";
 
-type Pods = ReadonlyMap<string, V1Pod>;
+type Pods = ReadonlyMap<string, Pod>;
 
 const NO_PODS: Pods = new Map();
 
@@ -34,7 +34,7 @@ export class SelectedPods implements PodSource {
     this.#end();
     // Without a selector every pod of the namespace would be listed.
     if (selector === "") this.#changed(NO_PODS);
-    else this.#watch = watchOf<V1Pod>(this.#context, this.#collection, this.#owner, this.#changed);
+    else this.#watch = watchOf<Pod>(this.#context, this.#collection, this.#owner, this.#changed);
     return true;
   }
 

@@ -1,4 +1,4 @@
-import type { KubernetesObject } from "@kubernetes/client-node";
+import type { KubernetesObject } from "./kubernetes-objects.ts";
 import type { KeeperEvent } from "./keeper-event.ts";
 import type { Collection, KubernetesApi } from "./kubernetes-api.ts";
 import { ResourceWatch, type WatchTimes } from "./kubernetes-watch.ts";

@@ -1,4 +1,4 @@
-import type { KubernetesObject } from "@kubernetes/client-node";
+import type { KubernetesObject } from "./kubernetes-objects.ts";
 import { mix32, nameHash } from "#core/random.ts";
 
 /** What those who own workloads state of a pool: how urgent requests are, and which model they get in place of another. */

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { KubeConfig } from "@kubernetes/client-node";
+import type { KubeContext } from "#live/discovery/kubeconfig.ts";
 
 interface FakeObject {
   readonly metadata: {
@@ -21,7 +21,7 @@ interface Collection {
 
 /** An API server as far as list and watch of collections go, with resource versions and failures on demand. */
 export class FakeApiServer {
-  readonly kubeConfig = new KubeConfig();
+  readonly kubeContext: KubeContext;
   /** "list PATH?labelSelector" and "watch PATH@version", in order. */
   readonly seen: string[] = [];
   /** The same with all that was asked for. */
@@ -37,12 +37,7 @@ export class FakeApiServer {
   private constructor(server: Server) {
     this.#server = server;
     const { port } = server.address() as AddressInfo;
-    this.kubeConfig.loadFromOptions({
-      clusters: [{ name: "fake", server: `http://127.0.0.1:${port}`, skipTLSVerify: true }],
-      users: [{ name: "me", token: "cluster-secret" }],
-      contexts: [{ name: "fake", cluster: "fake", user: "me" }],
-      currentContext: "fake",
-    });
+    this.kubeContext = { cluster: { server: `http://127.0.0.1:${port}` }, user: { token: "cluster-secret" } };
     server.on("request", (request: IncomingMessage, response: ServerResponse) => this.#answer(request, response));
   }
 
@@ -76,7 +71,12 @@ export class FakeApiServer {
   }
 
   event(path: string, type: string, object: object): void {
-    for (const watcher of this.#collection(path).watchers) watcher.write(`${JSON.stringify({ type, object })}\n`);
+    this.write(path, Buffer.from(`${JSON.stringify({ type, object })}\n`));
+  }
+
+  /** Bytes of events, whole or not, to all who watch. */
+  write(path: string, bytes: Buffer): void {
+    for (const watcher of this.#collection(path).watchers) watcher.write(bytes);
   }
 
   #happened(path: string, type: string, object: object): void {

@@ -33,7 +33,7 @@ test("discovery against a real API server", { skip, timeout: 280_000 }, async (t
     setTargets: (now) => (targets = now),
     report: (event) => events.push(event),
     board,
-    kubeConfig: cluster.configOf("gnomon"),
+    kubeContext: cluster.contextOf("gnomon"),
     retryMillis: 100,
     retryMillisMax: 1_000,
   });

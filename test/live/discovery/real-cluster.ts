@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { KubeConfig } from "@kubernetes/client-node";
+import type { KubeContext } from "#live/discovery/kubeconfig.ts";
 
 /** Folder with up.sh and bin/kubectl of a control plane that can be started without a container engine. */
 export const CLUSTER_FOLDER = process.env["TEST_KUBE"] ?? "";
@@ -80,16 +80,10 @@ export class RealCluster {
   }
 
   /** What a service account of the cluster may do, as a pod's own credential would be. */
-  configOf(account: string): KubeConfig {
+  contextOf(account: string): KubeContext {
     const token = this.kubectl("create", "token", account, "-n", "infer", "--duration=1h").trim();
-    const config = new KubeConfig();
-    config.loadFromOptions({
-      clusters: [{ name: "k", server: `https://127.0.0.1:${PORT}`, caFile: join(this.#folder, "ca.crt") }],
-      users: [{ name: account, token }],
-      contexts: [{ name: "k", cluster: "k", user: account }],
-      currentContext: "k",
-    });
-    return config;
+    const cluster = { server: `https://127.0.0.1:${PORT}`, "certificate-authority": join(this.#folder, "ca.crt") };
+    return { cluster, user: { token } };
   }
 
   #pidOf(name: string): number {

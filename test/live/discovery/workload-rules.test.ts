@@ -13,7 +13,7 @@ interface Rule {
 
 function rewrite(name: string, created: string, ...rules: Rule[]): InferenceModelRewrite {
   return {
-    metadata: { name, creationTimestamp: new Date(created) },
+    metadata: { name, creationTimestamp: created },
     spec: {
       poolRef,
       rules: rules.map(({ from, to }) => ({
