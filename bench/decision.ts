@@ -16,7 +16,7 @@ import { parseArgs } from "node:util";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
 import * as indexModule from "#core/prefix/dual-index.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import * as routerModule from "#core/router.ts";
 

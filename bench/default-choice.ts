@@ -12,7 +12,7 @@
  */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { CHOICE_CASES, HALVES, type HalfName } from "./default-choice/case.ts";
 import { type Cell, runCell } from "./default-choice/cell.ts";
 import { choiceWorkload } from "./default-choice/choice-workload.ts";

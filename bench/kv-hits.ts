@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { endAll } from "./children.ts";
 import { startGateway } from "./gateway-process.ts";
 import { EmulatedPair } from "./kv-hits/emulated-pair.ts";

@@ -1,4 +1,4 @@
-import { NO_LATENCY, type SimulationOptions } from "#sim/simulation-options.ts";
+import { NO_LATENCY, type SimulationOptions } from "#sim/setting/simulation-options.ts";
 
 /** A simulated cluster without what the benches that share this do not ask about: it runs to its end, unchecked. */
 export const PLAIN_CLUSTER = {

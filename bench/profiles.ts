@@ -18,7 +18,7 @@ import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { type NamedProfile, loadProfile, profileNames } from "#config/profile-file.ts";
 import { signalsOf } from "#config/profile-signals.ts";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import { CASES, type Case, ENGINES_DEFAULT, LOADS, type Study, WORKLOADS } from "./profiles/case.ts";
 import { caseWorkload } from "./profiles/case-workload.ts";
 import { FIGURES_HEAD, type Figures, figureCells, figuresOf } from "./profiles/figures.ts";

@@ -1,4 +1,4 @@
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { engineDefaults } from "#engine/config.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { simulate } from "#sim/simulate.ts";

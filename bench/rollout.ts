@@ -14,7 +14,7 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { spanOf } from "#shadow/candidate/candidate.ts";
 import { bias } from "./rollout/bias.ts";
 import { detection } from "./rollout/detection.ts";

@@ -11,7 +11,7 @@
  */
 import { parseArgs } from "node:util";
 import { loadProfile } from "#config/profile-file.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { SimulationResult } from "#sim/simulate.ts";
 import { ImportReport } from "#trace/import/import-report.ts";
 import { synthesize } from "#trace/import/synthetic.ts";

@@ -10,8 +10,8 @@
 import { parseArgs } from "node:util";
 import { loadProfile } from "#config/profile-file.ts";
 import { numberedIds } from "#core/endpoint/numbered-ids.ts";
-import { type Random, randomFor } from "#core/random.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { type Random, randomFor } from "#core/base/random.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import { type Candidate, runCandidate, type Setting } from "#shadow/candidate/candidate.ts";
 import { figuresOf } from "#shadow/figure/figures.ts";

@@ -1,7 +1,7 @@
 import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { loadProfile } from "#config/profile-file.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { imbalanceOf } from "#drive/imbalance.ts";
 import type { CandidateOutcome } from "#shadow/candidate/candidate.ts";
 import { readRecordedRun } from "#shadow/recorded/recorded-run.ts";

@@ -1,6 +1,6 @@
 import { createWriteStream } from "node:fs";
 import { once } from "node:events";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { workloadFileHeader, workloadLine } from "#trace/export/workload-file.ts";
 import { WorkloadFit } from "#trace/import/fit-workload.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";

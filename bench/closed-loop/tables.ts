@@ -1,4 +1,4 @@
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import {
   type Compared,
   COMPARED,

@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { workloadFileHeader, workloadLine } from "#trace/export/workload-file.ts";
 import { LENGTHS_ONLY } from "#trace/workload-request.ts";
 

@@ -1,5 +1,5 @@
-import { nameHash, type Random, randomFor } from "#core/random.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { nameHash, type Random, randomFor } from "#core/base/random.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import type { Stalls, StepDrift } from "#engine/step-drift.ts";
 import type { Evidence, Served } from "#shadow/calibrate/evidence.ts";

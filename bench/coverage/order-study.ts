@@ -1,6 +1,6 @@
 import { loadProfile } from "#config/profile-file.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
-import { nameHash, randomFor } from "#core/random.ts";
+import { nameHash, randomFor } from "#core/base/random.ts";
 import { whatIf } from "#shadow/question/what-if.ts";
 import { runCandidate, type Setting } from "#shadow/candidate/candidate.ts";
 import { calibrate, CannotIdentify } from "#shadow/calibrate/calibrate.ts";

@@ -1,5 +1,5 @@
 import { signalsOf } from "#config/profile-signals.ts";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import { meetsTarget } from "#sim/result/slo.ts";
 import type { SimulationResult } from "#sim/simulate.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";

@@ -1,6 +1,6 @@
 import { join, resolve } from "node:path";
-import { randomFor } from "#core/random.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { randomFor } from "#core/base/random.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { WorkloadFit } from "#trace/import/fit-workload.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
 import { openWorkload } from "#trace/import/open-workload.ts";

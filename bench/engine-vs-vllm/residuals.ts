@@ -1,4 +1,4 @@
-import { nameHash, randomFor } from "#core/random.ts";
+import { nameHash, randomFor } from "#core/base/random.ts";
 import type { StepDrift } from "#engine/step-drift.ts";
 import type { BatchShape } from "#engine/step-time/batch-shape.ts";
 import { createStepTime, type StepTimeSpec } from "#engine/step-time/step-time.ts";

@@ -1,4 +1,4 @@
-import { assert } from "#core/assert.ts";
+import { assert } from "#core/base/assert.ts";
 
 interface Point {
   readonly x: readonly number[];

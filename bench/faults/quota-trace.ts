@@ -1,4 +1,4 @@
-import type { PeerReported } from "#core/peer-news.ts";
+import type { PeerReported } from "#core/request/peer-news.ts";
 import { Replay } from "#shadow/recorded/replay.ts";
 import { TraceReader } from "#trace/reader.ts";
 

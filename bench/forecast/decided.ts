@@ -3,7 +3,7 @@ import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { StepTimes } from "#core/endpoint/step-times.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
 import { Router } from "#core/router.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { ENDPOINT, type RecordedInputs } from "./recorded-inputs.ts";
 import type { Sample } from "./sample.ts";
 import { SampleBook } from "./sample-book.ts";

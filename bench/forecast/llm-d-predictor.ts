@@ -1,5 +1,5 @@
-import { randomFor } from "#core/random.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { randomFor } from "#core/base/random.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { BoostedTrees, type BoostingOptions } from "./boosted-trees.ts";
 import { type Features, FIGURES, type FigureName, type Sample } from "./sample.ts";
 

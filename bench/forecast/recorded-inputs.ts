@@ -1,7 +1,7 @@
 import type { Load } from "#core/endpoint/endpoint.ts";
-import type { Input } from "#core/input.ts";
-import type { RouteRequest } from "#core/request.ts";
-import type { Micros } from "#core/units.ts";
+import type { Input } from "#core/input/input.ts";
+import type { RouteRequest } from "#core/request/request.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import { type CpuRun, readCpuRun } from "../engine-vs-vllm/cpu-run.ts";
 import { hashesOf } from "../engine-vs-vllm/cpu-replay.ts";

@@ -1,7 +1,7 @@
-import type { Decision, Routed } from "#core/decision.ts";
+import type { Decision, Routed } from "#core/input/decision.ts";
 import type { Load } from "#core/endpoint/endpoint.ts";
-import type { Input } from "#core/input.ts";
-import type { Micros } from "#core/units.ts";
+import type { Input } from "#core/input/input.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { Features, Sample } from "./sample.ts";
 
 interface Open {

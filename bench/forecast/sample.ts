@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 
 /** What llm-d's endpoint picker gives its latency predictor of the endpoint that it looks at. */
 export interface Features {

@@ -1,6 +1,6 @@
 import { loadProfile } from "#config/profile-file.ts";
 import type { StepTimes } from "#core/endpoint/step-times.ts";
-import { type Input, isAsking } from "#core/input.ts";
+import { type Input, isAsking } from "#core/input/input.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
 import { Router } from "#core/router.ts";
 import { TraceReader } from "#trace/reader.ts";

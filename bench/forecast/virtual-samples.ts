@@ -1,5 +1,5 @@
 import { loadProfile } from "#config/profile-file.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { type Case, CASES, ENGINES_DEFAULT, type Study } from "../profiles/case.ts";
 import { caseWorkload } from "../profiles/case-workload.ts";
 import { runCase } from "../profiles/run-case.ts";

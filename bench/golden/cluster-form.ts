@@ -1,6 +1,6 @@
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { SCHEDULER_POLICIES, type SchedulerPolicy } from "#engine/config.ts";
-import type { PrefixSignal } from "#sim/simulation-options.ts";
+import type { PrefixSignal } from "#sim/setting/simulation-options.ts";
 import { blisEngine, type EngineSizes } from "./blis-engine-case.ts";
 import { type AdmissionForm, admissionOf } from "./cluster-admission.ts";
 import { routingProfile } from "./cluster-routing.ts";

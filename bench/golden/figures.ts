@@ -1,4 +1,4 @@
-import type { Outcomes } from "#sim/outcomes.ts";
+import type { Outcomes } from "#sim/result/outcomes.ts";
 import { percentile } from "#sim/result/distribution.ts";
 import { type Answers, outputTokensOf } from "./answers.ts";
 import type { GoldenCase } from "./golden-case.ts";

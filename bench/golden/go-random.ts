@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { Random } from "#core/random.ts";
+import type { Random } from "#core/base/random.ts";
 
 const WORDS = 607;
 const TAP = 273;

@@ -1,7 +1,7 @@
 import type { EngineConfig } from "#engine/config.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
-import type { PrefixSignal } from "#sim/simulation-options.ts";
-import type { SignalOptions } from "#sim/signal/signal-options.ts";
+import type { PrefixSignal } from "#sim/setting/simulation-options.ts";
+import type { SignalOptions } from "#sim/setting/signal-options.ts";
 import type { GoldenAdmission } from "./cluster-admission.ts";
 
 export interface GoldenRequest {

@@ -1,6 +1,6 @@
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import { numberedIds } from "#core/endpoint/numbered-ids.ts";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import { queueMicros } from "#engine/config.ts";
 import { Simulation } from "#sim/simulation.ts";
 import { type ListedArrival, ListedArrivals } from "../simulate/listed-arrivals.ts";

@@ -1,4 +1,4 @@
-import type { Random } from "#core/random.ts";
+import type { Random } from "#core/base/random.ts";
 
 const WORDS =
   "river stone lamp garden window copper meadow signal harbor engine paper cloud orchard mirror valley ladder".split(

@@ -1,5 +1,5 @@
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import { Router } from "#core/router.ts";
 import { TraceReader } from "#trace/reader.ts";
 import type { TraceHeader, TraceRecord } from "#trace/codec/record.ts";

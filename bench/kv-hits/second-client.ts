@@ -1,4 +1,4 @@
-import type { Random } from "#core/random.ts";
+import type { Random } from "#core/base/random.ts";
 
 /** Sends made-up prompts to engines themselves, behind a gateway's back, until it is stopped. */
 export class SecondClient {

@@ -7,7 +7,7 @@ import { parseKeysFile } from "#config/keys-file.ts";
 import { llmDProfile } from "#config/llm-d-config.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { parseYamlFile } from "#config/yaml-file.ts";
-import type { PeerNews } from "#core/peer-news.ts";
+import type { PeerNews } from "#core/request/peer-news.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
 import { blake3Hasher } from "#core/prompt/block-hash.ts";
 import { Router } from "#core/router.ts";

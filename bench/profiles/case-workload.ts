@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
 import { openWorkload } from "#trace/import/open-workload.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";

@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 
 export const WORKLOADS = ["mooncake", "weka", "azure", "lmcache", "chatbot", "documents"] as const;
 export const LOADS = ["moderate", "high"] as const;

@@ -1,4 +1,4 @@
-import type { Outcomes } from "#sim/outcomes.ts";
+import type { Outcomes } from "#sim/result/outcomes.ts";
 import type { SimulationResult } from "#sim/simulate.ts";
 
 /** What is reported of one profile on one workload. */

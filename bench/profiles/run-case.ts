@@ -1,12 +1,12 @@
 import { loadEngine } from "#config/engine-file.ts";
 import type { NamedProfile } from "#config/profile-file.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
-import type { EngineSpec } from "#sim/engine-fleet.ts";
-import type { RoutersOptions } from "#sim/router-group.ts";
+import type { EngineSpec } from "#sim/fleet/engine-fleet.ts";
+import type { RoutersOptions } from "#sim/setting/routers-options.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { type SimulationResult, simulate } from "#sim/simulate.ts";
-import type { SimulationOptions } from "#sim/simulation-options.ts";
+import type { SimulationOptions } from "#sim/setting/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { type Case, ENGINES_DEFAULT, STALE_AFTER_INTERVALS, type Study } from "./case.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PolicyView } from "#live/policy/policy-desk.ts";
 import { switchbackArm } from "#core/rollout/assignment.ts";
-import { nameHash } from "#core/random.ts";
+import { nameHash } from "#core/base/random.ts";
 import { traceOfStorm } from "../policy/storm.ts";
 import { Clients, type RoutedTo } from "./clients.ts";
 import { DrivenGateway, startEngines } from "./gateway.ts";

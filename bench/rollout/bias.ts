@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { FigureKey } from "#shadow/job/rollout-sample.ts";
 import { namedDesigns } from "#shadow/job/rollout-design.ts";
 import { rolloutStudy } from "#shadow/rollout/rollout-study.ts";

@@ -5,7 +5,7 @@ import { predictedTimes, predictingCandidate } from "#shadow/rollout/prediction.
 import { namedDesigns } from "#shadow/job/rollout-design.ts";
 import { rolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { simulatedRollout } from "#shadow/job/simulated-rollout.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { candidateNamed, madeSetting } from "./study-setting.ts";
 
 const POWER = 0.8;

@@ -1,5 +1,5 @@
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { Setting } from "#shadow/candidate/candidate.ts";
 import { type NamedDesign, namedDesigns } from "#shadow/job/rollout-design.ts";
 import { simulatedRollout } from "#shadow/job/simulated-rollout.ts";

@@ -1,10 +1,10 @@
 import type { ProfileSpec } from "#core/plugin/spec.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
-import type { SimulationOptions } from "#sim/simulation-options.ts";
-import type { ArrivalSource } from "#sim/source/arrival-source.ts";
+import type { SimulationOptions } from "#sim/setting/simulation-options.ts";
+import type { ArrivalSource } from "#sim/setting/arrival-source.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import { ImportReport } from "#trace/import/import-report.ts";
 import { synthesize } from "#trace/import/synthetic.ts";

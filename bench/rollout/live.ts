@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { join } from "node:path";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
-import type { Design } from "#core/rollout/rollout-plan.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
+import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { BETWEEN_RUNS_STATED } from "#shadow/recorded/between-runs.ts";
 import { calibrate } from "#shadow/calibrate/calibrate.ts";

@@ -1,13 +1,13 @@
 import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { numberedIds } from "#core/endpoint/numbered-ids.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { Candidate, Setting } from "#shadow/candidate/candidate.ts";
 import { PackedWorkload, WorkloadPacker } from "#shadow/recorded/packed-workload.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { openWorkload } from "#trace/import/open-workload.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
-import { mix32, nameHash } from "#core/random.ts";
+import { mix32, nameHash } from "#core/base/random.ts";
 import { ENGINE, ENGINES, profileNamed, TRAFFICS, workloadOf } from "./fleet.ts";
 
 /** Tenants of made-up traffic, the larger ones first: a sixth of all conversations are the largest one's. */

@@ -1,7 +1,7 @@
-import { assert } from "#core/assert.ts";
-import type { RouteRequest } from "#core/request.ts";
-import type { Micros } from "#core/units.ts";
-import type { ArrivalSource, SimulatedRequest } from "#sim/source/arrival-source.ts";
+import { assert } from "#core/base/assert.ts";
+import type { RouteRequest } from "#core/request/request.ts";
+import type { Micros } from "#core/base/units.ts";
+import type { ArrivalSource, SimulatedRequest } from "#sim/setting/arrival-source.ts";
 
 /** One arrival as a trace or a test lists it. */
 export interface ListedArrival {

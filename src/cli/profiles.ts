@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { CATALOG } from "#core/catalog.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
 import { signalsOf } from "#core/profile/build-profile.ts";
 import type { ParameterDescription } from "#core/plugin/parameter.ts";
 import type { Plugin, Signal } from "#core/plugin/plugin.ts";

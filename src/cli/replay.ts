@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { Command } from "commander";
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { decisionView } from "#live/status/status-view.ts";
 import { type Difference, Replay, type ReplayResult } from "#shadow/recorded/replay.ts";

@@ -1,6 +1,6 @@
 import type { AdmissionSpec, QueueSpec } from "#core/admission/admission-spec.ts";
 import type { LimitSpec } from "#core/admission/create.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { Config } from "./schema.ts";
 
 type AdmissionConfig = Config["admission"];

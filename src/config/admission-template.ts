@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { LimitSpec } from "#core/admission/create.ts";
 import type { UsageBounds } from "#core/admission/usage-quota.ts";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 
 const above0 = (max: number) => z.number().gt(0).max(max);
 const count = z.int().min(1).max(1_000_000);

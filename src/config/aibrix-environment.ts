@@ -1,4 +1,4 @@
-import { CATALOG } from "#core/catalog.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
 import { type ParameterTable, checkParameters } from "#core/plugin/parameter.ts";
 import type { ParameterValue, PluginSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "./config-error.ts";

@@ -1,5 +1,5 @@
 import type { BreakerOptions } from "#core/endpoint/breaker.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { Config } from "./schema.ts";
 
 /** `routing.breaker` as the core takes it. */

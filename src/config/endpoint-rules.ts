@@ -1,5 +1,5 @@
 import type { EndpointRules } from "#core/endpoint/endpoint-rules.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { Config } from "./schema.ts";
 
 /** What the router does with endpoints beside breakers, as configured; undefined where that is nothing. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { CATALOG } from "#core/catalog.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
 import { type ParameterTable, resolveParameters } from "#core/plugin/parameter.ts";
 import type { ParameterValue, PluginSpec, ProfileSpec, ScorerSpec } from "#core/plugin/spec.ts";
 import { AIBRIX_PARAMETERS } from "./aibrix-environment.ts";

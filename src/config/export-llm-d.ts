@@ -1,4 +1,4 @@
-import { CATALOG } from "#core/catalog.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
 import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
 import { type ParameterTable, resolveParameters, shown } from "#core/plugin/parameter.ts";
 import type { ParameterValue, PluginSpec, ProfileSpec, StageSpec } from "#core/plugin/spec.ts";

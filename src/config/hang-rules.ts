@@ -1,5 +1,5 @@
 import type { HangOptions } from "#core/endpoint/hang-judge.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { Config } from "./schema.ts";
 
 /** The `health` section as the core takes it. Switched off no time is ever over. */

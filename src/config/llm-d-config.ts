@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { CATALOG } from "#core/catalog.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
 import { checkProfile, completeProfile, type PartialProfile } from "#core/profile/check.ts";
 import { type ParameterTable, checkParameters, shown } from "#core/plugin/parameter.ts";
 import type { ParameterValue, PluginSpec, ScorerSpec } from "#core/plugin/spec.ts";

@@ -1,9 +1,9 @@
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
-import type { Fleet } from "./fleet.ts";
-import type { AnswerKnown, RequestFinished } from "./input.ts";
+import type { Fleet } from "./fleet/fleet.ts";
+import type { AnswerKnown, RequestFinished } from "./input/input.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import { type BlockChain, continued } from "./prompt/block-chain.ts";
-import { RecentRequests } from "./recent-requests.ts";
+import { RecentRequests } from "./base/recent-requests.ts";
 
 /** Ended requests whose answers are awaited; a host that never reports them costs so much memory and no more. */
 const AWAITED_MAX = 1_024;

@@ -1,5 +1,5 @@
-import type { Fleet } from "./fleet.ts";
-import type { BlocksStored, Input } from "./input.ts";
+import type { Fleet } from "./fleet/fleet.ts";
+import type { BlocksStored, Input } from "./input/input.ts";
 import { type PrefixIndex, type ReportedIndex, takesReports } from "./prefix/prefix-index.ts";
 
 /** What happens to an endpoint, or is reported by it, apart from any request. */

@@ -1,11 +1,11 @@
-import { assert } from "./assert.ts";
+import { assert } from "./base/assert.ts";
 import type { Fault } from "./endpoint/fault.ts";
 import { Ledger } from "./endpoint/ledger.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
-import type { HedgeSettled } from "./hedge-input.ts";
+import type { HedgeSettled } from "./request/hedge-input.ts";
 import type { Pending } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
-import type { Micros } from "./units.ts";
+import type { Micros } from "./base/units.ts";
 
 /** What requests are charged at a second endpoint, and which blocks are expected there, while two have them. */
 export class HedgeCharges {

@@ -4,9 +4,9 @@ import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import type { Handoff } from "./plugin/spec.ts";
 import type { Insertion } from "./prefix/prefix-index.ts";
-import type { RouteRequest } from "./request.ts";
+import type { RouteRequest } from "./request/request.ts";
 import type { RolloutMembership } from "./rollouts.ts";
-import type { Micros } from "./units.ts";
+import type { Micros } from "./base/units.ts";
 
 /** A request between its arrival and its end. */
 export interface Pending {

@@ -1,23 +1,30 @@
 import type { AdmissionDesk } from "./admission-desk.ts";
 import { AwaitedAnswers } from "./awaited-answers.ts";
-import type { RequestEscalated } from "./cascade/cascade-input.ts";
+import type { RequestEscalated } from "./request/cascade-input.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import { Ledger } from "./endpoint/ledger.ts";
-import type { Fleet } from "./fleet.ts";
-import { assert } from "./assert.ts";
+import type { Fleet } from "./fleet/fleet.ts";
+import { assert } from "./base/assert.ts";
 import { HedgeCharges } from "./hedge-charges.ts";
-import type { HedgeSettled, RequestHedged } from "./hedge-input.ts";
-import { continuedRequest } from "./continued-request.ts";
+import type { HedgeSettled, RequestHedged } from "./request/hedge-input.ts";
+import { continuedRequest } from "./input/continued-request.ts";
 import type { ColocateReason } from "./disaggregation/colocate.ts";
-import type { PrefillFailed, TransferFailed } from "./disaggregation/prefill-input.ts";
-import type { AttemptFailed, Input, RequestContinued, RequestFinished, RequestMoved, RequestRetried } from "./input.ts";
+import type { PrefillFailed, TransferFailed } from "./request/prefill-input.ts";
+import type {
+  AttemptFailed,
+  Input,
+  RequestContinued,
+  RequestFinished,
+  RequestMoved,
+  RequestRetried,
+} from "./input/input.ts";
 import { isAhead, mayHedge, type Pending } from "./pending.ts";
 import { PrefillCharges } from "./prefill-charges.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
-import { RequestTable } from "./request-table.ts";
+import { RequestTable } from "./base/request-table.ts";
 import { type PrefillChoice, triedIfItFails } from "./stage-choice.ts";
-import type { Micros } from "./units.ts";
+import type { Micros } from "./base/units.ts";
 
 /** What becomes of requests after they were decided. */
 export type PlacementInput = Extract<

@@ -4,7 +4,7 @@ import type { Outcome } from "./endpoint/outcome.ts";
 import type { Pending } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import type { PrefillChoice } from "./stage-choice.ts";
-import type { Micros } from "./units.ts";
+import type { Micros } from "./base/units.ts";
 
 /** What requests are charged at endpoints that compute their prompts for others, and which blocks are expected there. */
 export class PrefillCharges {

@@ -1,13 +1,13 @@
-import type { ArmAlternative, DecisionRollout } from "./decision.ts";
-import type { MayServe } from "./eligible.ts";
-import type { Fleet } from "./fleet.ts";
+import type { ArmAlternative, DecisionRollout } from "./input/decision.ts";
+import type { MayServe } from "./fleet/eligible.ts";
+import type { Fleet } from "./fleet/fleet.ts";
 import type { Pending } from "./pending.ts";
 import type { Profile } from "./profile/profile.ts";
 import type { ProfileSet } from "./profile/profile-set.ts";
-import type { Random } from "./random.ts";
-import type { RouteRequest } from "./request.ts";
+import type { Random } from "./base/random.ts";
+import type { RouteRequest } from "./request/request.ts";
 import type { RolloutMembership } from "./rollouts.ts";
-import type { Micros } from "./units.ts";
+import type { Micros } from "./base/units.ts";
 
 /** The profile of a request: that of its arm, where the arm names one, else what the host selected. */
 export function profileNameOf(request: RouteRequest, profile: string | undefined): string {

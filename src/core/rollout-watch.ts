@@ -1,7 +1,7 @@
-import type { Decision, Routed } from "./decision.ts";
+import type { Decision, Routed } from "./input/decision.ts";
 import type { Outcome } from "./endpoint/outcome.ts";
-import type { Input, RequestFinished } from "./input.ts";
-import type { RouteRequest } from "./request.ts";
+import type { Input, RequestFinished } from "./input/input.ts";
+import type { RouteRequest } from "./request/request.ts";
 import type { Agreement } from "./rollout/agreement.ts";
 import { type Assignment, assignmentOf, clusterOf } from "./rollout/assignment.ts";
 import type { GuardrailReading, OpenRequest } from "./rollout/judge/guardrail.ts";
@@ -13,8 +13,8 @@ import type { RolloutOutcome, Times } from "./rollout/judge/outcome.ts";
 import { proposedStep } from "./rollout/proposed-step.ts";
 import type { RequestPrediction } from "./rollout/rollout-input.ts";
 import type { RolloutState, RolloutStep } from "./rollout/rollout-state.ts";
-import { sloResults } from "./slo.ts";
-import type { Micros } from "./units.ts";
+import { sloResults } from "./request/slo.ts";
+import type { Micros } from "./base/units.ts";
 
 /** A request that an arm routes, between its arrival and its end. */
 interface Watched {

@@ -1,7 +1,7 @@
-import type { Decision } from "./decision.ts";
-import type { Input } from "./input.ts";
+import type { Decision } from "./input/decision.ts";
+import type { Input } from "./input/input.ts";
 import type { ProfileSpec } from "./plugin/spec.ts";
-import type { RouteRequest } from "./request.ts";
+import type { RouteRequest } from "./request/request.ts";
 import type { Assignment } from "./rollout/assignment.ts";
 import { Judge } from "./rollout/judge/judge.ts";
 import type { Times } from "./rollout/judge/outcome.ts";
@@ -16,10 +16,10 @@ import {
   rolloutOf,
 } from "./rollout/rollout-book.ts";
 import type { RolloutLook, RolloutPredicted, RolloutSpec } from "./rollout/rollout-input.ts";
-import type { RolloutPlan } from "./rollout/rollout-plan.ts";
+import type { RolloutPlan } from "./rollout/plan/rollout-plan.ts";
 import type { RolloutStep } from "./rollout/rollout-state.ts";
 import { RolloutWatch } from "./rollout-watch.ts";
-import type { Micros } from "./units.ts";
+import type { Micros } from "./base/units.ts";
 
 /** The rollout that a request takes part in, its arm there, and what it is routed by because of that. */
 export interface RolloutMembership {

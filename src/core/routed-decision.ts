@@ -1,6 +1,6 @@
-import type { DecisionRollout, Routed } from "./decision.ts";
+import type { DecisionRollout, Routed } from "./input/decision.ts";
 import type { Forecast } from "./latency/forecast.ts";
-import type { Noted } from "./noted.ts";
+import type { Noted } from "./request/noted.ts";
 import { decisionStages, type PrefillChoice } from "./stage-choice.ts";
 import type { ColocateReason } from "./disaggregation/colocate.ts";
 

@@ -1,15 +1,15 @@
-import { assert } from "./assert.ts";
+import { assert } from "./base/assert.ts";
 import { letInElsewhere } from "./admission/let-in-elsewhere.ts";
 import { usedElsewhere } from "./admission/used-elsewhere.ts";
 import { AdmissionDesk } from "./admission-desk.ts";
-import { EMPTY_BREAKDOWN } from "./breakdown.ts";
-import type { Decision, Placed, Routed } from "./decision.ts";
+import { EMPTY_BREAKDOWN } from "./input/breakdown.ts";
+import type { Decision, Placed, Routed } from "./input/decision.ts";
 import { BREAKER_DEFAULTS, type BreakerOptions } from "./endpoint/breaker.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import { applyEndpointInput } from "./endpoint-input.ts";
-import { Fleet, type FleetOptions } from "./fleet.ts";
-import type { RequestHedged } from "./hedge-input.ts";
-import type { AskingInput, Input, RequestAgain, RequestArrived, RequestReleased } from "./input.ts";
+import { Fleet, type FleetOptions } from "./fleet/fleet.ts";
+import type { RequestHedged } from "./request/hedge-input.ts";
+import type { AskingInput, Input, RequestAgain, RequestArrived, RequestReleased } from "./input/input.ts";
 import { PeerBook } from "./peer/peer-book.ts";
 import { newPending, type Pending } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
@@ -17,17 +17,17 @@ import { Placements } from "./placements.ts";
 import { FIRST_POLICY_VERSION, type PolicySpec } from "./plugin/spec.ts";
 import { filteredReason } from "./profile/profile.ts";
 import { ProfileSet } from "./profile/profile-set.ts";
-import { type Random, randomFor } from "./random.ts";
+import { type Random, randomFor } from "./base/random.ts";
 import { applyRolloutInput } from "./rollout-input.ts";
 import { decisionRollout, leavesPool, mayAnswer, profileNameOf } from "./rollout-decision.ts";
 import { Rollouts } from "./rollouts.ts";
-import type { RouteRequest } from "./request.ts";
+import type { RouteRequest } from "./request/request.ts";
 import type { TakerKind } from "./path/wait-verdict.ts";
 import type { Times } from "./rollout/judge/outcome.ts";
 import { SessionInference } from "./session/session-inference.ts";
 import { routedDecision } from "./routed-decision.ts";
 import { choosePrefill, forcedChoice, triedIfItFails } from "./stage-choice.ts";
-import type { Micros } from "./units.ts";
+import type { Micros } from "./base/units.ts";
 
 export interface RouterOptions extends Omit<FleetOptions, "breaker">, Omit<PolicySpec, "version"> {
   /** Names every random stream. */

@@ -1,16 +1,16 @@
 import { type ColocateReason, colocateReason } from "./disaggregation/colocate.ts";
-import type { Placed, PrefillStage, Routed } from "./decision.ts";
+import type { Placed, PrefillStage, Routed } from "./input/decision.ts";
 import type { Endpoint, EndpointId } from "./endpoint/endpoint.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
-import type { MayServe } from "./eligible.ts";
-import type { Fleet } from "./fleet.ts";
+import type { MayServe } from "./fleet/eligible.ts";
+import type { Fleet } from "./fleet/fleet.ts";
 import type { Forecast } from "./latency/forecast.ts";
 import type { Pending } from "./pending.ts";
 import type { PrefillStages } from "./profile/prefill-stages.ts";
 import type { Choice, Profile } from "./profile/profile.ts";
-import type { Random } from "./random.ts";
+import type { Random } from "./base/random.ts";
 import { leavesPool } from "./rollout-decision.ts";
-import type { Micros } from "./units.ts";
+import type { Micros } from "./base/units.ts";
 
 /** Who computes the prompt, where that is not who answers. */
 export interface PrefillChoice {

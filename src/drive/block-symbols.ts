@@ -1,5 +1,5 @@
-import { assert } from "#core/assert.ts";
-import { mix32, randomFor } from "#core/random.ts";
+import { assert } from "#core/base/assert.ts";
+import { mix32, randomFor } from "#core/base/random.ts";
 
 const ID_BITS_LOW = 0x1_0000_0000;
 

@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import { WorkloadFit } from "#trace/import/fit-workload.ts";
 import type { ImportReport } from "#trace/import/import-report.ts";
 import { openWorkload } from "#trace/import/open-workload.ts";

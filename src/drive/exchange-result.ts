@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 
 /**
  * How a request ended. `aborted`: the driver closed it on purpose. `cancelled`: in flight when the run was over. All

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import { parseAnswer, type AnswerPart } from "./answer.ts";
 import type { ExchangeResult, Outcome } from "./exchange-result.ts";
 import { SseReader } from "./sse-reader.ts";

@@ -1,5 +1,5 @@
 import { Option, type Command } from "commander";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { ImportError } from "#trace/import/import-report.ts";
 import { workloadFile } from "#trace/import/named-workload.ts";
 import { headerList, numberIn, positive, urlList, wholeIn } from "./flag-values.ts";

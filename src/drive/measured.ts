@@ -1,4 +1,4 @@
-import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import { summarize, type DistributionSummary } from "./distribution-summary.ts";
 import { isFailure } from "./exchange-result.ts";
 import { hitEstimate } from "./hit-estimate.ts";

@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { DriveControl, Progress } from "./drive.ts";
 
 const TTY_MILLIS = 500;

@@ -1,4 +1,4 @@
-import { nameHash } from "#core/random.ts";
+import { nameHash } from "#core/base/random.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { writeBlockSymbols } from "./block-symbols.ts";
 import { WORD_BYTES, WORD_VALUES, WORDS_COUNT } from "./words.ts";

@@ -1,5 +1,5 @@
-import { nameHash, randomFor } from "#core/random.ts";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND, MILLIS_PER_SECOND, type Micros } from "#core/units.ts";
+import { nameHash, randomFor } from "#core/base/random.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND, MILLIS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import type { WorkloadFit } from "#trace/import/fit-workload.ts";
 import { Schedule, type Due } from "#trace/schedule.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";

@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { ExchangeResult } from "./exchange-result.ts";
 import type { Spans } from "./imbalance.ts";
 

@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { MILLIS_PER_SECOND } from "#core/units.ts";
+import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { Dispatcher } from "./dispatch.ts";
 import type { EngineHost } from "./service/engine-host.ts";
 import { httpDate } from "./http/reply.ts";

@@ -1,4 +1,4 @@
-import { assert } from "#core/assert.ts";
+import { assert } from "#core/base/assert.ts";
 import type { Sequence } from "./sequence.ts";
 
 /** Places before the first that are worth closing up, when they are also half of all. */

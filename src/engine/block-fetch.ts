@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 
 /** How the blocks of a prompt that another engine computed come to this one. The host knows the way between them. */
 export interface BlockFetch {

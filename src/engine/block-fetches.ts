@@ -1,5 +1,5 @@
-import { assert } from "#core/assert.ts";
-import type { Micros } from "#core/units.ts";
+import { assert } from "#core/base/assert.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { KvCache } from "./kv-cache.ts";
 import type { Sequence } from "./sequence.ts";
 

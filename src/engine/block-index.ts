@@ -1,5 +1,5 @@
-import { assert } from "#core/assert.ts";
-import { mix32 } from "#core/random.ts";
+import { assert } from "#core/base/assert.ts";
+import { mix32 } from "#core/base/random.ts";
 import { BLOCK_WORDS, type BlockRecords, HIGH, LOW, SLOT } from "./block-record.ts";
 
 /** A slot is a block plus 1, or 0 for an empty slot, and the hash that determines where it belongs. */

@@ -1,4 +1,4 @@
-import { assert } from "#core/assert.ts";
+import { assert } from "#core/base/assert.ts";
 import { BLOCK_WORDS, type BlockRecords, NEXT, PREVIOUS } from "./block-record.ts";
 
 /** Blocks in the order in which they will be overwritten: a doubly linked ring. */

@@ -1,6 +1,6 @@
-import { assert } from "#core/assert.ts";
-import { Heap } from "#core/heap.ts";
-import type { Micros } from "#core/units.ts";
+import { assert } from "#core/base/assert.ts";
+import { Heap } from "#core/base/heap.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { Sequence } from "./sequence.ts";
 
 interface Entry {

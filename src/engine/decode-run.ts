@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { KvCache } from "./kv-cache.ts";
 import type { Sequence } from "./sequence.ts";
 import type { Step } from "./step.ts";

@@ -1,5 +1,5 @@
-import { assert } from "#core/assert.ts";
-import type { Micros } from "#core/units.ts";
+import { assert } from "#core/base/assert.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { EngineConfig } from "./config.ts";
 import { EngineMemory } from "./engine-memory.ts";
 import type { ExtentOrder } from "./extent-order.ts";

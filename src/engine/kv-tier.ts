@@ -1,5 +1,5 @@
-import { assert } from "#core/assert.ts";
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { assert } from "#core/base/assert.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import { BlockIndex } from "./block-index.ts";
 import { BlockOrder } from "./block-order.ts";
 import { BLOCK_WORDS, type BlockRecords, CONTENT, createRecords, HASHED, HIGH, LOW } from "./block-record.ts";

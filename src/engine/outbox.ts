@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { EngineRequest, FinishReason } from "./request.ts";
 import type { EngineSink } from "./sink.ts";
 

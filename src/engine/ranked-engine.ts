@@ -1,4 +1,4 @@
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { EngineConfig } from "./config.ts";
 import { Engine } from "./engine.ts";
 import { RankBalancer } from "./rank-balancer.ts";

@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { BlockFetch } from "./block-fetch.ts";
 
 /** One generation as the engine sees it. The output length is ground truth: nothing that decides may read it. */

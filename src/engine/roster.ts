@@ -1,5 +1,5 @@
-import { RequestTable } from "#core/request-table.ts";
-import type { Micros } from "#core/units.ts";
+import { RequestTable } from "#core/base/request-table.ts";
+import type { Micros } from "#core/base/units.ts";
 import { ArrivalQueue } from "./arrival-queue.ts";
 import { type EngineConfig, queueMicros } from "./config.ts";
 import { DeadlineHeap } from "./deadline-heap.ts";

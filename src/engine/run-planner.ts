@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { EngineConfig } from "./config.ts";
 import type { DecodeRun } from "./decode-run.ts";
 import type { KvCache } from "./kv-cache.ts";

@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { EngineConfig } from "./config.ts";
 import { Engine } from "./engine.ts";
 import type { EngineMemory } from "./engine-memory.ts";

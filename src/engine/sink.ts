@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { Hold } from "./block-fetch.ts";
 import type { FinishReason, EngineRequest } from "./request.ts";
 import type { BatchShape } from "./step-time/batch-shape.ts";

@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 
 /**
  * Step times so many times as long as the model has them, by when a step starts: the first factor holds for the first

@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { EngineConfig, StepGap } from "./config.ts";
 import { driftAt, stalledMicros, type StepDrift } from "./step-drift.ts";
 import type { BatchShape } from "./step-time/batch-shape.ts";

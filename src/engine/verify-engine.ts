@@ -1,4 +1,4 @@
-import { assert } from "#core/assert.ts";
+import { assert } from "#core/base/assert.ts";
 import type { EngineConfig } from "./config.ts";
 import type { KvCache } from "./kv-cache.ts";
 import type { Scheduler } from "./scheduler.ts";

@@ -1,4 +1,4 @@
-import { assert } from "#core/assert.ts";
+import { assert } from "#core/base/assert.ts";
 import type { EngineConfig } from "./config.ts";
 import type { Sequence } from "./sequence.ts";
 

@@ -1,5 +1,5 @@
-import { assert } from "#core/assert.ts";
-import { Heap } from "#core/heap.ts";
+import { assert } from "#core/base/assert.ts";
+import { Heap } from "#core/base/heap.ts";
 import type { SchedulerPolicy } from "./config.ts";
 import type { Sequence } from "./sequence.ts";
 

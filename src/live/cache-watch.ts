@@ -1,9 +1,9 @@
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import { EXPECTED_TOKENS_MIN, type ExpectedHit, ResetJudge } from "#core/prefix/reset-judge.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
-import { RequestTable } from "#core/request-table.ts";
+import { RequestTable } from "#core/base/request-table.ts";
 
 import { nowMicros } from "./clock.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";

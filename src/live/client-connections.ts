@@ -2,7 +2,7 @@ import type { Server, ServerResponse } from "node:http";
 import { Server as SecureServer } from "node:https";
 import type { Socket } from "node:net";
 import { setImmediate } from "node:timers/promises";
-import { SlotList, type Slotted } from "#core/slot-list.ts";
+import { SlotList, type Slotted } from "#core/base/slot-list.ts";
 
 /** With the answer under way on it, as Node's server keeps it. */
 type ClientSocket = Socket & { readonly _httpMessage?: ServerResponse | null };

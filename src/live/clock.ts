@@ -1,4 +1,4 @@
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 
 /** Monotonic microseconds since this process started; the only clock that reaches the core. */
 export function nowMicros(): Micros {

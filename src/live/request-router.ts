@@ -1,7 +1,7 @@
-import type { Placed } from "#core/decision.ts";
+import type { Placed } from "#core/input/decision.ts";
 import { PathRouter, type PathRouterOptions } from "#core/path/path-router.ts";
-import type { RouteRequest } from "#core/request.ts";
-import type { Micros } from "#core/units.ts";
+import type { RouteRequest } from "#core/request/request.ts";
+import type { Micros } from "#core/base/units.ts";
 import { QueueTurns } from "./admission/queue-turns.ts";
 import { nowMicros } from "./clock.ts";
 import { countUp, type GatewayCounters } from "./metrics/gateway-counters.ts";

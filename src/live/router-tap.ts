@@ -1,7 +1,7 @@
-import type { Decision, Placed } from "#core/decision.ts";
-import { type AskingInput, type Input, isAsking, type RequestAgain } from "#core/input.ts";
+import type { Decision, Placed } from "#core/input/decision.ts";
+import { type AskingInput, type Input, isAsking, type RequestAgain } from "#core/input/input.ts";
 import type { Router } from "#core/router.ts";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 
 /**
  * Sees every input in order, with the decision that it caused and the time which that took. It must return at once and

@@ -1,4 +1,4 @@
-import type { Routed } from "#core/decision.ts";
+import type { Routed } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
 import type { ProcessingRequest, Struct, StructValue } from "./wire.ts";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
-import type { Rejected, Routed } from "#core/decision.ts";
+import type { Rejected, Routed } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { AnswerReader } from "#live/answer/answer-reader.ts";
 import type { ErrorReason, Refusal } from "#live/answer/errors.ts";
 import type { NameSwap } from "#live/answer/name-swap.ts";

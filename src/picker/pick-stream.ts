@@ -1,4 +1,4 @@
-import type { Routed } from "#core/decision.ts";
+import type { Routed } from "#core/input/decision.ts";
 import { type Refusal, refusal } from "#live/answer/errors.ts";
 import type { NameSwap } from "#live/answer/name-swap.ts";
 import type { GatewayParts } from "#live/gateway-parts.ts";

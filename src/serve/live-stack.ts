@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import { nowMicros } from "#live/clock.ts";
 import { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";

@@ -1,6 +1,6 @@
 import { flushCompileCache } from "node:module";
 import type { Target } from "#live/discovery/target.ts";
-import { MILLIS_PER_SECOND } from "#core/units.ts";
+import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { adminPortOf } from "#config/listen-section.ts";
 import type { Config } from "#config/schema.ts";
 import { listedTargets, startSources } from "./endpoints/endpoint-sources.ts";

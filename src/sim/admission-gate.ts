@@ -1,7 +1,7 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { Flight } from "./path/flight.ts";
-import type { Outcomes } from "./outcomes.ts";
-import type { SimulationOptions } from "./simulation-options.ts";
+import type { Outcomes } from "./result/outcomes.ts";
+import type { SimulationOptions } from "./setting/simulation-options.ts";
 
 /** Admission and priority by rules that are not the router's own, as other simulators have them in front of it. */
 export class AdmissionGate {

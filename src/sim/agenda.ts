@@ -1,8 +1,8 @@
-import { assert } from "#core/assert.ts";
-import type { Micros } from "#core/units.ts";
+import { assert } from "#core/base/assert.ts";
+import type { Micros } from "#core/base/units.ts";
 import { EventQueue } from "./event-queue.ts";
-import { EVENT_PRIORITY, type SimulationEvent } from "./simulation-event.ts";
-import type { ScriptEvent } from "./simulation-options.ts";
+import { EVENT_PRIORITY, type SimulationEvent } from "./path/simulation-event.ts";
+import type { ScriptEvent } from "./setting/simulation-options.ts";
 
 /** What is to happen outside arrivals and engines, in its order: changes of the fleet come from a list of their own. */
 export class Agenda {

@@ -1,8 +1,8 @@
-import type { Decision } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
+import type { Decision } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
 import { rankedCandidates } from "./result/decision-trace.ts";
 import { Simulation } from "./simulation.ts";
-import type { SimulationOptions } from "./simulation-options.ts";
+import type { SimulationOptions } from "./setting/simulation-options.ts";
 
 /** One counterfactual decision and its outcome: the whole run done again with it. Times in microseconds. */
 export interface Alternative {

@@ -1,5 +1,5 @@
-import { assert } from "#core/assert.ts";
-import type { Micros } from "#core/units.ts";
+import { assert } from "#core/base/assert.ts";
+import type { Micros } from "#core/base/units.ts";
 
 /** Order of events at one instant, as BLIS has it; engines' own steps and completions come after all of these. */
 export type EventPriority = 1 | 2 | 3 | 4 | 5 | 6;

@@ -1,4 +1,4 @@
-import { assert } from "#core/assert.ts";
+import { assert } from "#core/base/assert.ts";
 import type { Simulation } from "./simulation.ts";
 
 /** What must hold at the end of every run; the engines verify their blocks after every step. */

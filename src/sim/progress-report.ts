@@ -1,8 +1,8 @@
-import type { Input } from "#core/input.ts";
-import type { Micros } from "#core/units.ts";
-import type { EngineFleet } from "./engine-fleet.ts";
+import type { Input } from "#core/input/input.ts";
+import type { Micros } from "#core/base/units.ts";
+import type { EngineFleet } from "./fleet/engine-fleet.ts";
 import type { Flight } from "./path/flight.ts";
-import type { SimulationEvent } from "./simulation-event.ts";
+import type { SimulationEvent } from "./path/simulation-event.ts";
 
 /** The simulation as reports of progress see it. */
 export interface ProgressHost {

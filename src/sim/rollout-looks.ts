@@ -1,7 +1,7 @@
-import type { Input } from "#core/input.ts";
-import type { Micros } from "#core/units.ts";
-import type { RouterGroup } from "./router-group.ts";
-import type { SimulationEvent } from "./simulation-event.ts";
+import type { Input } from "#core/input/input.ts";
+import type { Micros } from "#core/base/units.ts";
+import type { RouterGroup } from "./routers/router-group.ts";
+import type { SimulationEvent } from "./path/simulation-event.ts";
 
 /** The simulation as the looks at its rollouts see it. */
 export interface LookHost {

@@ -1,12 +1,12 @@
 import { REFUSAL_REASONS } from "#core/admission/held.ts";
-import type { Decision, Placed } from "#core/decision.ts";
-import type { AskingInput, RequestAgain } from "#core/input.ts";
-import type { Micros } from "#core/units.ts";
+import type { Decision, Placed } from "#core/input/decision.ts";
+import type { AskingInput, RequestAgain } from "#core/input/input.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { Flight } from "./path/flight.ts";
 import type { FlightPaths } from "./path/flight-paths.ts";
-import type { RouterGroup } from "./router-group.ts";
-import type { SimulationEvent } from "./simulation-event.ts";
-import type { SimulationOptions } from "./simulation-options.ts";
+import type { RouterGroup } from "./routers/router-group.ts";
+import type { SimulationEvent } from "./path/simulation-event.ts";
+import type { SimulationOptions } from "./setting/simulation-options.ts";
 
 /** The simulation as decisions see it. */
 export interface RoutingHost {

@@ -1,6 +1,6 @@
-import type { Micros } from "#core/units.ts";
-import type { CascadeFigures } from "./cascade/cascade-options.ts";
-import { type Outcomes, type Status, STATUSES } from "./outcomes.ts";
+import type { Micros } from "#core/base/units.ts";
+import type { CascadeFigures } from "./setting/cascade-options.ts";
+import { type Outcomes, type Status, STATUSES } from "./result/outcomes.ts";
 import {
   type EndpointFigures,
   endpointFigures,
@@ -12,9 +12,9 @@ import {
 import type { HandoffFigures } from "./handoff/handoff-figures.ts";
 import { type PathCounts } from "./result/path-counts.ts";
 import type { SloTargets } from "./result/slo.ts";
-import type { ScalingFigures } from "./scaling/scaling-options.ts";
+import type { ScalingFigures } from "./setting/scaling-options.ts";
 import { Simulation } from "./simulation.ts";
-import type { SimulationOptions } from "./simulation-options.ts";
+import type { SimulationOptions } from "./setting/simulation-options.ts";
 
 /** What a run came to: every request in columns, and what follows from them. Nothing in it depends on the machine. */
 export interface SimulationResult {

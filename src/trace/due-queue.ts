@@ -1,5 +1,5 @@
-import { Heap } from "#core/heap.ts";
-import type { Micros } from "#core/units.ts";
+import { Heap } from "#core/base/heap.ts";
+import type { Micros } from "#core/base/units.ts";
 
 interface Entry<T> {
   readonly due: Micros;

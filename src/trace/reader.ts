@@ -1,4 +1,4 @@
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import type { TraceDecoder } from "./codec/decoder.ts";
 import { type SkipReason, TraceFormatError } from "./codec/format-error.ts";
 import type { TraceGap, TraceHeader, TraceItem } from "./codec/record.ts";

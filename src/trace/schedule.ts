@@ -1,5 +1,5 @@
-import { assert } from "#core/assert.ts";
-import type { Micros } from "#core/units.ts";
+import { assert } from "#core/base/assert.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { WorkloadRequest } from "./workload-request.ts";
 import { DueQueue } from "./due-queue.ts";
 

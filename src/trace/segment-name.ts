@@ -1,6 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 
 const SEGMENT_DIGITS = 6;
 const SEGMENT_FILE = /\.ndjson(\.zst)?$/;

@@ -1,5 +1,5 @@
-import type { Slo } from "#core/slo.ts";
-import type { Micros } from "#core/units.ts";
+import type { Slo } from "#core/request/slo.ts";
+import type { Micros } from "#core/base/units.ts";
 
 /**
  * One request of a recorded or generated workload: what a client sends, with the ground truth about the answer's

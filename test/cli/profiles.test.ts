@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigError } from "#config/config-error.ts";
-import { CATALOG } from "#core/catalog.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
 import { profilesReport } from "../../src/cli/profiles.ts";
 

@@ -13,7 +13,7 @@ import { loadProfile, profileNames } from "#config/profile-file.ts";
 import { spaceFor } from "#cli/tune/tune-space.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { Router } from "#core/router.ts";
 import { variantOf } from "#shadow/tune/policy-space.ts";
 import { drawTraffic } from "../core/traffic.ts";

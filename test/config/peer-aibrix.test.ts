@@ -4,7 +4,7 @@ import { ConfigError } from "#config/config-error.ts";
 import { aibrixProfile, parseStrategies } from "#config/peer-aibrix.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { buildProfile } from "#core/profile/build-profile.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { vectorRequest, vectorSnapshots } from "../core/vector-state.ts";
 
 const refuses = (text: string, expected: RegExp) =>

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Endpoint, Load } from "#core/endpoint/endpoint.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import type { Signal } from "#core/plugin/plugin.ts";
-import type { RouteRequest } from "#core/request.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 
 /** Which signals allow a property to be read, any one of them; properties that are not here are facts, not signals. */
 const SNAPSHOT: Partial<Record<keyof Snapshot, readonly Signal[]>> = {

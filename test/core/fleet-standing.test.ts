@@ -6,7 +6,7 @@ import type { Fault } from "#core/endpoint/fault.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { Router } from "#core/router.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { chain, request } from "./state.ts";
 import { drawTraffic } from "./traffic.ts";
 

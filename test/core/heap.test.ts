@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Heap } from "#core/heap.ts";
+import { Heap } from "#core/base/heap.ts";
 
 interface Item {
   readonly key: number;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { loadProfile } from "#config/profile-file.ts";
-import type { Decision, Routed } from "#core/decision.ts";
+import type { Decision, Routed } from "#core/input/decision.ts";
 import { OwnNews } from "#core/peer/own-news.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";

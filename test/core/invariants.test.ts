@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Decision, Routed } from "#core/decision.ts";
+import type { Decision, Routed } from "#core/input/decision.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
-import { CATALOG } from "#core/catalog.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
 import { checkProfile } from "#core/profile/check.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { Router } from "#core/router.ts";
 import { chain, drawState, load, request } from "./state.ts";
 import { type Step, drawTraffic } from "./traffic.ts";

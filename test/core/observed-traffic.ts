@@ -1,8 +1,8 @@
-import type { Decision } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
+import type { Decision } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
-import type { RouteRequest } from "#core/request.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 import { Router } from "#core/router.ts";
 import { type Step, drawTraffic } from "./traffic.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { nameHash, randomFor } from "#core/random.ts";
+import { nameHash, randomFor } from "#core/base/random.ts";
 
 test("a stream depends on its seed and its name alone", () => {
   const draws = (seed: number, stream: number) =>

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import fc from "fast-check";
 
-import { RecentRequests } from "#core/recent-requests.ts";
+import { RecentRequests } from "#core/base/recent-requests.ts";
 
 const ENTRIES_MAX = 16;
 const IDS = 40;

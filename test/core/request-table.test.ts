@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import fc from "fast-check";
 
-import { RequestTable } from "#core/request-table.ts";
+import { RequestTable } from "#core/base/request-table.ts";
 
 const operations = fc.array(
   fc.record({ kind: fc.constantFrom("set", "delete", "get"), key: fc.nat(120), value: fc.nat() }),

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Routed } from "#core/decision.ts";
+import type { Routed } from "#core/input/decision.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import type { Input } from "#core/input.ts";
-import type { RouteRequest } from "#core/request.ts";
+import type { Input } from "#core/input/input.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 import { Judge, type SavedJudge } from "#core/rollout/judge/judge.ts";
 import { plannedRollout, type RolloutStep, steppedRollout } from "#core/rollout/rollout-state.ts";
 import { RolloutWatch } from "#core/rollout-watch.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
-import type { Design } from "#core/rollout/rollout-plan.ts";
+import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import { Router } from "#core/router.ts";
 import { planOf, plannedOf, stepOf, WINDOW_MICROS } from "./rollout/rollout-case.ts";
 import { chain, request } from "./state.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import type { PluginSpec } from "#core/plugin/spec.ts";

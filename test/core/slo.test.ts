@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type PromisedEnd, sloResults } from "#core/slo.ts";
+import { type PromisedEnd, sloResults } from "#core/request/slo.ts";
 
 const BOTH = { ttftMicros: 100, tpotMicros: 10 };
 /** 100 to the first token, then 10 a token. */

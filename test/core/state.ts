@@ -1,8 +1,8 @@
 import type { Load } from "#core/endpoint/endpoint.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
-import { type Random, randomFor } from "#core/random.ts";
-import type { RouteRequest } from "#core/request.ts";
+import { type Random, randomFor } from "#core/base/random.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 
 /** A load with every signal unknown but those given. */
 export function load(given: Partial<Load>): Load {

@@ -1,8 +1,8 @@
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import type { Input } from "#core/input.ts";
-import { type Random, randomFor } from "#core/random.ts";
+import type { Input } from "#core/input/input.ts";
+import { type Random, randomFor } from "#core/base/random.ts";
 import type { Router } from "#core/router.ts";
 import { chain, load, request } from "./state.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Load } from "#core/endpoint/endpoint.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
-import type { RouteRequest } from "#core/request.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 import { chain, load, request, snapshot } from "./state.ts";
 
 /** An endpoint as the vectors write it; what is left out is idle and, but for `stale`, freshly scraped. */

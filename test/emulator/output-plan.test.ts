@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { NATURAL_TOKENS_MIN, naturalLength } from "#emulator/generation/natural-length.ts";
 import { planOutput, type OutputPlan } from "#emulator/generation/output-plan.ts";
 import { FieldReader } from "#emulator/http/field-reader.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { QuadTokenizer } from "#emulator/tokenizer/quad-tokenizer.ts";
 import type { ChatPrompt } from "#emulator/tokenizer/chat-prompt.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { engineDefaults } from "#engine/config.ts";
 import { startEmulator, type Emulator } from "#emulator/server.ts";
 import { eventData, parseResponse, type HttpMessage } from "./http-message.ts";

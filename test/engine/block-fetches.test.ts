@@ -4,7 +4,7 @@ import type { Hold } from "#engine/block-fetch.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import { Engine } from "#engine/engine.ts";
 import type { EngineRequest } from "#engine/request.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { chronicle, randomWorkload, type Workload } from "./random-workload.ts";
 import { drawnSeeds } from "../drawn-seeds.ts";
 

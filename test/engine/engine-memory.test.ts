@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { engineDefaults } from "#engine/config.ts";
 import { EngineMemory } from "#engine/engine-memory.ts";
 import { Engine } from "#engine/engine.ts";

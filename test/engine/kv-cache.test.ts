@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Random, randomFor } from "#core/random.ts";
+import { type Random, randomFor } from "#core/base/random.ts";
 import { engineDefaults } from "#engine/config.ts";
 import { KvCache } from "#engine/kv-cache.ts";
 import { Sequence } from "#engine/sequence.ts";

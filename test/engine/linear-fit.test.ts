@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { fitLinear, type RowWeights } from "#engine/fit/linear-fit.ts";
 
 /** Steps of 9 ms and 0.5 ms per decode, each up to a part `scatter` longer or shorter. */

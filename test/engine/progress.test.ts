@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BLIS_SEMANTICS } from "../../bench/golden/blis-engine-case.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import {
   type EngineConfig,
   engineDefaults,

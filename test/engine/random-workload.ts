@@ -3,7 +3,7 @@ import { type EngineConfig, engineDefaults, PREEMPTION_POLICIES, SCHEDULER_POLIC
 import { Engine } from "#engine/engine.ts";
 import type { EngineRequest } from "#engine/request.ts";
 import type { StepTimeSpec } from "#engine/step-time/step-time.ts";
-import { type Random, randomFor } from "#core/random.ts";
+import { type Random, randomFor } from "#core/base/random.ts";
 
 /** Something a host does, or looks at. */
 export type Act =

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { engineDefaults, type EngineConfig, RANK_BALANCES } from "#engine/config.ts";
 import { Engine } from "#engine/engine.ts";
 import { RankBalancer } from "#engine/rank-balancer.ts";

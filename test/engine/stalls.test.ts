@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { stalledMicros, type StepDrift } from "#engine/step-drift.ts";
 import { chronicle, randomWorkload } from "./random-workload.ts";
 import { drawnSeeds } from "../drawn-seeds.ts";

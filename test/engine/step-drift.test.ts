@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { engineDefaults } from "#engine/config.ts";
 import { Engine } from "#engine/engine.ts";
 import type { StepDrift } from "#engine/step-drift.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { chronicle, randomWorkload } from "./random-workload.ts";
 import { drawnSeeds } from "../drawn-seeds.ts";
 

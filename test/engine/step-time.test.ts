@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { fitLinear } from "#engine/fit/linear-fit.ts";
 import { minimise } from "../../bench/engine-vs-vllm/simplex.ts";
 import { fitSteps, type StepSample } from "../../bench/engine-vs-vllm/step-fit.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { SCHEDULER_POLICIES } from "#engine/config.ts";
 import { Sequence } from "#engine/sequence.ts";
 import { createWaitQueue } from "#engine/wait-queue.ts";

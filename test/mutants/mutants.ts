@@ -14,7 +14,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
-import { nameHash, randomFor } from "#core/random.ts";
+import { nameHash, randomFor } from "#core/base/random.ts";
 import type { Mutant } from "./mutant.ts";
 import { namedMutants } from "./named.ts";
 import { mutantsOf } from "./operators.ts";

@@ -56,7 +56,7 @@ const NAMED: readonly Named[] = [
   },
   {
     name: "a retry may go where the request was tried",
-    file: "src/core/eligible.ts",
+    file: "src/core/fleet/eligible.ts",
     code: "if (tried.includes(state.id)) return INELIGIBLE.tried;",
     instead: "",
   },

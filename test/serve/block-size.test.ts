@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pino } from "pino";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import { createLiveStack } from "#serve/live-stack.ts";
 import { servePlan } from "#cli/serve/serve-options.ts";
 import { replayCommand } from "#cli/replay.ts";

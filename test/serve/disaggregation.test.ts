@@ -7,7 +7,7 @@ import { pino } from "pino";
 import { replayCommand } from "#cli/replay.ts";
 import { servePlan } from "#cli/serve/serve-options.ts";
 import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import { KV_TRANSFER_DEFAULTS } from "#emulator/kv-transfer/kv-transfer.ts";
 import { type Emulator, startEmulator } from "#emulator/server.ts";
 import { engineDefaults } from "#engine/config.ts";

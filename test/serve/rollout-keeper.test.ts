@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { switchbackArm } from "#core/rollout/assignment.ts";
 import { Router } from "#core/router.ts";

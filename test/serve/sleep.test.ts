@@ -6,7 +6,7 @@ import { test, type TestContext } from "node:test";
 import { pino } from "pino";
 import { replayCommand } from "#cli/replay.ts";
 import { servePlan } from "#cli/serve/serve-options.ts";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import { startEmulator } from "#emulator/server.ts";
 import { engineDefaults } from "#engine/config.ts";
 import { createLiveStack } from "#serve/live-stack.ts";

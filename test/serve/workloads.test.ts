@@ -6,7 +6,7 @@ import { test, type TestContext } from "node:test";
 import { pino } from "pino";
 import { stringify } from "yaml";
 import { servePlan } from "#cli/serve/serve-options.ts";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import { ModelRewrites } from "#live/discovery/workload-rules.ts";
 import { staticTargets } from "#live/discovery/static.ts";
 import { createLiveStack, type LiveStack } from "#serve/live-stack.ts";

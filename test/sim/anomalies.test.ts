@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Outcomes } from "#sim/outcomes.ts";
+import { Outcomes } from "#sim/result/outcomes.ts";
 import { findAnomalies } from "#sim/result/anomalies.ts";
 import { listed } from "./cluster.ts";
 

@@ -1,7 +1,7 @@
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
-import type { EngineSpec } from "#sim/engine-fleet.ts";
-import { NO_LATENCY, type SimulationOptions } from "#sim/simulation-options.ts";
+import type { EngineSpec } from "#sim/fleet/engine-fleet.ts";
+import { NO_LATENCY, type SimulationOptions } from "#sim/setting/simulation-options.ts";
 import type { ListedArrival } from "../../bench/simulate/listed-arrivals.ts";
 
 export const ROUND_ROBIN: ProfileSpec = {

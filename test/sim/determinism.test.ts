@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
-import type { ScalingOptions } from "#sim/scaling/scaling-options.ts";
+import type { ScalingOptions } from "#sim/setting/scaling-options.ts";
 import { ROUND_ROBIN, WEIGHTED } from "./cluster.ts";
 import { busyRun, digest, outcomesDigest } from "./digest.ts";
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { simulate, type SimulationResult } from "#sim/simulate.ts";
-import type { SimulationOptions } from "#sim/simulation-options.ts";
+import type { SimulationOptions } from "#sim/setting/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import { ImportReport } from "#trace/import/import-report.ts";
 import { synthesize } from "#trace/import/synthetic.ts";

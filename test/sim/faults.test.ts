@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Decision } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
+import type { Decision } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
 import { PATH_RULES } from "#core/path/path-rules.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
-import type { EngineEvent } from "#sim/fault/engine-event.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
+import type { EngineEvent } from "#sim/fleet/engine-event.ts";
 import { simulate } from "#sim/simulate.ts";
-import type { ScriptEvent, SimulationOptions } from "#sim/simulation-options.ts";
+import type { ScriptEvent, SimulationOptions } from "#sim/setting/simulation-options.ts";
 import { type ListedArrival, ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { cluster, engines, listed, ROUND_ROBIN } from "./cluster.ts";
 

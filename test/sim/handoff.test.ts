@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
-import type { Decision } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
+import type { Decision } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
 import type { DisaggregationSpec, ProfileSpec } from "#core/plugin/spec.ts";
 import { PATH_RULES } from "#core/path/path-rules.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
-import { randomFor } from "#core/random.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
+import { randomFor } from "#core/base/random.ts";
 import type { EngineConfig } from "#engine/config.ts";
-import type { EngineSpec } from "#sim/engine-fleet.ts";
-import { TRANSFER_DEFAULTS, transferMicros } from "#sim/handoff/transfer-options.ts";
-import type { EngineEvent } from "#sim/fault/engine-event.ts";
+import type { EngineSpec } from "#sim/fleet/engine-fleet.ts";
+import { TRANSFER_DEFAULTS, transferMicros } from "#sim/setting/transfer-options.ts";
+import type { EngineEvent } from "#sim/fleet/engine-event.ts";
 import { simulate } from "#sim/simulate.ts";
-import type { SimulationOptions } from "#sim/simulation-options.ts";
+import type { SimulationOptions } from "#sim/setting/simulation-options.ts";
 import { type ListedArrival, ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { cluster, engines, listed, ROUND_ROBIN } from "./cluster.ts";
 

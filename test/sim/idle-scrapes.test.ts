@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
 import { Simulation } from "#sim/simulation.ts";
-import type { FleetEvent, SimulationOptions } from "#sim/simulation-options.ts";
+import type { FleetEvent, SimulationOptions } from "#sim/setting/simulation-options.ts";
 import { ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { cluster, engines, listed, WEIGHTED } from "./cluster.ts";
 import { outcomesDigest } from "./digest.ts";

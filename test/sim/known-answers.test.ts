@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Input } from "#core/input.ts";
-import type { Decision } from "#core/decision.ts";
+import type { Input } from "#core/input/input.ts";
+import type { Decision } from "#core/input/decision.ts";
 import { readRecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { Replay } from "#shadow/recorded/replay.ts";
 import { PackedWorkload, columnsOf } from "#shadow/recorded/packed-workload.ts";

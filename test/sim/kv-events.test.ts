@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Input } from "#core/input.ts";
-import { randomFor } from "#core/random.ts";
+import type { Input } from "#core/input/input.ts";
+import { randomFor } from "#core/base/random.ts";
 import type { KvTierConfig } from "#engine/config.ts";
 import { simulate } from "#sim/simulate.ts";
-import type { PrefixSignal, ScriptEvent } from "#sim/simulation-options.ts";
+import type { PrefixSignal, ScriptEvent } from "#sim/setting/simulation-options.ts";
 import { type ListedArrival, ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { cluster, engines, listed, ROUND_ROBIN } from "./cluster.ts";
 

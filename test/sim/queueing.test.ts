@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { simulate, type SimulationResult } from "#sim/simulate.ts";
 import { type ListedArrival, ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { exponential } from "#trace/import/exponential.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
-import type { Decision } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
-import type { Design } from "#core/rollout/rollout-plan.ts";
+import type { Decision } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
+import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import type { RolloutStep } from "#core/rollout/rollout-state.ts";
 import { Replay } from "#shadow/recorded/replay.ts";
 import { Simulation } from "#sim/simulation.ts";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { loadProfile } from "#config/profile-file.ts";
 import { profileNames } from "#config/native-profile.ts";
-import { ROUTER_SPREADS, type RoutersOptions } from "#sim/router-group.ts";
+import { ROUTER_SPREADS, type RoutersOptions } from "#sim/setting/routers-options.ts";
 import { busyRun, digest, outcomesDigest } from "./digest.ts";
 
 const SEED = 5;

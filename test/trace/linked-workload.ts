@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "#trace/workload-request.ts";
 
 interface Shape {

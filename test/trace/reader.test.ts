@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import fc from "fast-check";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import { TraceEncoder } from "#trace/codec/encoder.ts";
 import { TraceReader, type TraceReport } from "#trace/reader.ts";
 import type { TraceHeader, TraceItem } from "#trace/codec/record.ts";

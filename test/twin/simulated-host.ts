@@ -1,6 +1,6 @@
 import { simulate } from "#sim/simulate.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
-import { NO_LATENCY } from "#sim/simulation-options.ts";
+import { NO_LATENCY } from "#sim/setting/simulation-options.ts";
 import { ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { listed } from "../sim/cluster.ts";
 import { ROUTER, RULES, SCRAPE_MICROS, SHARING_ROUTER } from "./twin-rules.ts";

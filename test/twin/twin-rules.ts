@@ -2,7 +2,7 @@ import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { PATH_RULES, type PathRules } from "#core/path/path-rules.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 
 /** Equals go by id, so that a script says where a request goes. */
 const PROFILE: ProfileSpec = {

@@ -1,9 +1,9 @@
 import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
 import type { EngineConfig } from "#engine/config.ts";
-import type { EngineEvent } from "#sim/fault/engine-event.ts";
-import type { FleetEvent } from "#sim/simulation-options.ts";
-import type { Micros } from "#core/units.ts";
+import type { EngineEvent } from "#sim/fleet/engine-event.ts";
+import type { FleetEvent } from "#sim/setting/simulation-options.ts";
+import type { Micros } from "#core/base/units.ts";
 import { ENGINE } from "./twin-rules.ts";
 
 /** A request that streams; it shares nothing with others. */

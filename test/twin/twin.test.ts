@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { ADMIT_ALL } from "#core/admission/admission-spec.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { LiveHost } from "./live-host.ts";
 import { simulated } from "./simulated-host.ts";
 import { GOING_ON, HEDGING, RULES } from "./twin-rules.ts";

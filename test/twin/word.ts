@@ -1,5 +1,5 @@
-import type { Decision } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
+import type { Decision } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
 
 /**
  * Writes inputs and decisions down so that two hosts can be compared: everything but times, and requests by the order of

@@ -1,5 +1,5 @@
 import Table from "cli-table3";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { type Compared, type Gap, SHARES, type Transfer, type TransferAnswer } from "#shadow/question/compare.ts";
 import { percent, signedPercent } from "../output/figure-text.ts";
 

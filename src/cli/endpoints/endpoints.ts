@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command } from "commander";
 import type { EndpointControl } from "#live/endpoints/endpoint-desk.ts";
-import { MILLIS_PER_SECOND } from "#core/units.ts";
+import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { callAdmin, type GatewayFlags } from "../admin/admin-client.ts";
 import { gatewayOptions } from "../admin/gateway-options.ts";
 import { amount } from "../flag/flag-number.ts";

@@ -7,7 +7,7 @@ import type { ProfileSignals } from "#config/profile-signals.ts";
 import { WEIGHT_SCORERS } from "#config/routing-policy.ts";
 import { POLICY_SECTIONS, policiesFrom } from "#config/simulation-policies.ts";
 import { CHANGES, type CandidateChange, candidateChange } from "./candidate-change.ts";
-import { CATALOG } from "#core/catalog.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
 import { checkProfile, completeProfile, type PartialProfile } from "#core/profile/check.ts";
 import type { ParameterValue, PluginSpec, ProfileSpec } from "#core/plugin/spec.ts";
 import type { TemplateSections } from "./policy-templates.ts";

@@ -1,6 +1,6 @@
 import { exportLlmD } from "#config/export-llm-d.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { causeWords } from "#shadow/report/cause-words.ts";
 import type { GainPart } from "#shadow/tune/gain-parts.ts";
 import { isShare, type Objective } from "#shadow/job/objective.ts";

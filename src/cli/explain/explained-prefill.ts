@@ -1,10 +1,10 @@
-import type { PrefillStage } from "#core/decision.ts";
+import type { PrefillStage } from "#core/input/decision.ts";
 import { type ColocateReason, colocateReason } from "#core/disaggregation/colocate.ts";
 import { ELIGIBILITY } from "#core/endpoint/eligibility.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import type { PrefillStages } from "#core/profile/prefill-stages.ts";
-import type { Random } from "#core/random.ts";
-import type { RouteRequest } from "#core/request.ts";
+import type { Random } from "#core/base/random.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 
 /** The first stage of a decision, whose endpoint answers. */
 export interface AnswerStage {

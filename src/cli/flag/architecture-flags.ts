@@ -4,8 +4,8 @@ import { COLOCATE_BELOW_TOKENS } from "#core/disaggregation/colocate.ts";
 import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
-import { TRANSFER_DEFAULTS, type TransferOptions } from "#sim/handoff/transfer-options.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
+import { TRANSFER_DEFAULTS, type TransferOptions } from "#sim/setting/transfer-options.ts";
 import { whole } from "./flag-number.ts";
 
 export const ARCHITECTURES = ["colocated", "pd"] as const;

@@ -2,8 +2,8 @@ import { InvalidArgumentError, Option } from "commander";
 import { autoscaleByName, type AutoscaleSection } from "#config/autoscale-policy.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { SCALE_POLICIES } from "#core/autoscale/scale-policy.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
-import { DRAIN_POLICIES, type DrainPolicy, type ScalingOptions } from "#sim/scaling/scaling-options.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
+import { DRAIN_POLICIES, type DrainPolicy, type ScalingOptions } from "#sim/setting/scaling-options.ts";
 
 /** Of an autoscaler, whatever its policy. Times in seconds. */
 export interface AutoscaleFlags {

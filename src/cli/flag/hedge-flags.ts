@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import { PATH_RULES, type PathRules } from "#core/path/path-rules.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { amount, share } from "./flag-number.ts";
 import { listOf } from "./list-flag.ts";
 

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "commander";
 import { ConfigError } from "#config/config-error.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
-import type { EngineEvent } from "#sim/fault/engine-event.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
+import type { EngineEvent } from "#sim/fleet/engine-event.ts";
 
 /** An endpoint whose engine is killed, and perhaps started again. Seconds from the first arrival. */
 export interface LostEndpoint {

@@ -1,6 +1,6 @@
 import { type NamedProfile, loadProfile } from "#config/profile-file.ts";
 import { type ProfileSignals, signalsOf, signalsText, staleAfterMillis } from "#config/profile-signals.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { Candidate, Gauges } from "#shadow/candidate/candidate.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from "commander";
-import { MICROS_PER_MILLI } from "#core/units.ts";
-import { ROUTER_SPREADS, type RouterSpread, type RoutersOptions } from "#sim/router-group.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
+import { ROUTER_SPREADS, type RouterSpread, type RoutersOptions } from "#sim/setting/routers-options.ts";
 
 export interface RouterFlags {
   /** Milliseconds, or none. */

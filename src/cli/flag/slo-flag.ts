@@ -1,5 +1,5 @@
 import { ConfigError } from "#config/config-error.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { SloTarget, SloTargets } from "#sim/result/slo.ts";
 
 /** Reads `critical:200:50:,batch:::60000`: milliseconds of TTFT, TPOT and E2E by class. */

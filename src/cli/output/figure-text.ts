@@ -1,5 +1,5 @@
 import Table from "cli-table3";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 
 /** Characters of a line that a terminal is sure to have room for. */
 const LINE_CHARS = 100;

@@ -5,7 +5,7 @@ import { stringify } from "yaml";
 import { ConfigError } from "#config/config-error.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { OWN_SIGNALS, type ProfileSignals, scrapeMillisFor, signalsText } from "#config/profile-signals.ts";
-import { type Micros, MICROS_PER_SECOND } from "#core/units.ts";
+import { type Micros, MICROS_PER_SECOND } from "#core/base/units.ts";
 import { type Candidate, type Setting } from "#shadow/candidate/candidate.ts";
 import { type NamedDesign, namedDesigns } from "#shadow/job/rollout-design.ts";
 import { rolloutDocument } from "#shadow/rollout/rollout-document.ts";

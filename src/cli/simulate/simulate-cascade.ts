@@ -2,8 +2,8 @@ import { type CascadeFile, readCascadeFile } from "#config/cascade-file.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { loadEngine } from "#config/engine-file.ts";
 import { numberedIds } from "#core/endpoint/numbered-ids.ts";
-import type { SimulatedCascade } from "#sim/cascade/cascade-options.ts";
-import type { EngineSpec } from "#sim/engine-fleet.ts";
+import type { SimulatedCascade } from "#sim/setting/cascade-options.ts";
+import type { EngineSpec } from "#sim/fleet/engine-fleet.ts";
 import type { SimulateFlags } from "./simulate-flags.ts";
 
 export interface CascadePlan {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { ConfigError } from "#config/config-error.ts";
 import { engineNames, loadEngine } from "#config/engine-file.ts";
 import { unknownWord } from "#config/problem.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { type EngineConfig, engineDefaults, type KvTierConfig } from "#engine/config.ts";
 import { HARDWARE } from "#engine/hardware.ts";
 import { kvBlocksThatFit } from "#engine/kv-capacity.ts";

@@ -1,13 +1,13 @@
 import Table from "cli-table3";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { Counterfactual } from "#sim/counterfactual.ts";
 import type { TraceSummary } from "#sim/result/decision-trace.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
 import type { Fitness } from "#sim/result/fitness.ts";
 import type { Metrics } from "#sim/result/metrics.ts";
-import type { ScalingFigures } from "#sim/scaling/scaling-options.ts";
+import type { ScalingFigures } from "#sim/setting/scaling-options.ts";
 import type { SimulationResult } from "#sim/simulate.ts";
-import type { CascadeFigures } from "#sim/cascade/cascade-options.ts";
+import type { CascadeFigures } from "#sim/setting/cascade-options.ts";
 import { percent } from "../output/figure-text.ts";
 import { plainTableChars } from "../output/plain-table-chars.ts";
 

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { ConfigError } from "#config/config-error.ts";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { SloTargets } from "#sim/result/slo.ts";
 import { WorkloadArrivals, type WorkloadArrivalsOptions } from "#sim/source/workload-arrivals.ts";
 import { ImportError, ImportReport, type WorkloadFormat } from "#trace/import/import-report.ts";

@@ -1,12 +1,12 @@
 import { Command } from "commander";
 import { type ProfileSignals, signalsText } from "#config/profile-signals.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { counterfactuals } from "#sim/counterfactual.ts";
 import { DecisionTrace } from "#sim/result/decision-trace.ts";
 import { fitnessOf } from "#sim/result/fitness.ts";
-import { foreseeing } from "#sim/scaling/foreseeing.ts";
+import { foreseeing } from "#sim/foreseeing.ts";
 import { simulate, type SimulationResult } from "#sim/simulate.ts";
-import type { SimulationOptions } from "#sim/simulation-options.ts";
+import type { SimulationOptions } from "#sim/setting/simulation-options.ts";
 import { checkOutputFile } from "../output/check-output-file.ts";
 import { clusterPlan } from "./simulate-plan.ts";
 import { addSimulateFlags, type SimulateFlags } from "./simulate-flags.ts";

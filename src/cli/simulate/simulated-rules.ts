@@ -10,7 +10,7 @@ import { CONFIG_SCHEMA, type Config } from "#config/schema.ts";
 import { schemaNode } from "#config/schema-node.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
 import type { RouterOptions } from "#core/router.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { DEFAULT_LIMITS, waitLimits } from "#live/request/limits.ts";
 import { SIMULATED_KEYS } from "./simulated-keys.ts";
 

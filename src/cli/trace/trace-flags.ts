@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { type Command, InvalidArgumentError } from "commander";
 import { ConfigError } from "#config/config-error.ts";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import { WORKLOAD_NAME } from "./trace-output.ts";
 
 const UNITS: Readonly<Record<string, number>> = {

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { TraceEngine, TraceItem } from "#trace/codec/record.ts";
 import type { QuantileFigures } from "#trace/transform/quantiles.ts";
 import { recordedTraffic } from "#trace/transform/recorded-traffic.ts";

@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import { ConfigError } from "#config/config-error.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { SloTargets } from "#sim/result/slo.ts";
 import { amount } from "../flag/flag-number.ts";
 import { parseSlo } from "../flag/slo-flag.ts";

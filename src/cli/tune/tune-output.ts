@@ -4,7 +4,7 @@ import { exportAibrix } from "#config/export-aibrix.ts";
 import { exportLlmD } from "#config/export-llm-d.ts";
 import type { ProfileSignals } from "#config/profile-signals.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { Candidate } from "#shadow/candidate/candidate.ts";
 import type { Found } from "#shadow/tune/search.ts";
 import type { TuneAnswer } from "#shadow/tune/tune.ts";

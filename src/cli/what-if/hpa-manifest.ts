@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { Scenario } from "#shadow/candidate/candidate.ts";
 import type { CandidateAnswer } from "#shadow/question/what-if.ts";
 import { percent } from "../output/figure-text.ts";

@@ -2,7 +2,7 @@ import { residualsFor } from "#shadow/recorded/engine-origin.ts";
 import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { loadProfile, type NamedProfile } from "#config/profile-file.ts";
 import { OWN_SIGNALS, type ProfileSignals, signalsOf } from "#config/profile-signals.ts";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import type { Candidate, Scenario, Setting } from "#shadow/candidate/candidate.ts";
 import { PackedWorkload, type Workload, WorkloadPacker } from "#shadow/recorded/packed-workload.ts";

@@ -6,7 +6,7 @@ import { type WhatIfAnswer, type WhatIfQuestion, whatIf } from "#shadow/question
 import { CommandFailure } from "#serve/process/command-failure.ts";
 import { checkOutputFile } from "../output/check-output-file.ts";
 import { doLongWork, type LongWork } from "../long-work/long-work.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { parseSlo } from "../flag/slo-flag.ts";
 import { type Autoscaled, chosenForHpa, hpaManifest } from "./hpa-manifest.ts";
 import { type WhatIfFlags, whatIfOptions } from "./what-if-flags.ts";

@@ -1,5 +1,5 @@
 import type { PrioritySpec } from "../priority/create.ts";
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 import type { LimitSpec } from "./create.ts";
 import type { ModelCapOptions } from "./model-cap.ts";
 

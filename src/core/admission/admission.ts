@@ -1,5 +1,5 @@
-import type { RouteRequest } from "../request.ts";
-import type { Micros } from "../units.ts";
+import type { RouteRequest } from "../request/request.ts";
+import type { Micros } from "../base/units.ts";
 import type { LimitUse } from "./limit-use.ts";
 import type { LimitWindow } from "./limit-window.ts";
 

@@ -1,4 +1,4 @@
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 
 /** Gaps that the rate is the mean of. */
 const GAPS = 32;

@@ -1,4 +1,4 @@
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 import { DrainRate } from "./drain-rate.ts";
 
 /** Models whose rate is remembered. */

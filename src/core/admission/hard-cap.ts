@@ -1,4 +1,4 @@
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 import { ADMIT, type Admission, type AdmissionPolicy, type OnLimit, above } from "./admission.ts";
 import type { LimitUse } from "./limit-use.ts";
 import { InFlightCount } from "./in-flight-count.ts";

@@ -1,4 +1,4 @@
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 import type { LimitReason } from "./admission.ts";
 import type { WaitReason } from "./waiting-request.ts";
 

@@ -1,4 +1,4 @@
-import { assert } from "../assert.ts";
+import { assert } from "../base/assert.ts";
 
 /** Requests in flight by name. Memory is that of the names that have any. */
 export class InFlightCount {

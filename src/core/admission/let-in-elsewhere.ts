@@ -1,6 +1,6 @@
-import type { RouteRequest } from "../request.ts";
+import type { RouteRequest } from "../request/request.ts";
 import type { ServiceCounters } from "../tenant/service-counters.ts";
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 import type { AdmissionPolicy, UsedTokens } from "./admission.ts";
 import type { ModelCap } from "./model-cap.ts";
 import type { TakenOver } from "./windows-elsewhere.ts";

@@ -1,4 +1,4 @@
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 
 /** What one subject has used of a limit, for a router that starts. */
 export interface LimitWindow {

@@ -1,4 +1,4 @@
-import type { RouteRequest } from "../request.ts";
+import type { RouteRequest } from "../request/request.ts";
 import type { LimitUse } from "./limit-use.ts";
 import { InFlightCount } from "./in-flight-count.ts";
 

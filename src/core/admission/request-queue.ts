@@ -1,7 +1,7 @@
-import { Heap } from "../heap.ts";
-import type { RouteRequest } from "../request.ts";
+import { Heap } from "../base/heap.ts";
+import type { RouteRequest } from "../request/request.ts";
 import type { ServiceCounters } from "../tenant/service-counters.ts";
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 import type { QueueSpec } from "./admission-spec.ts";
 import { DrainRates } from "./drain-rates.ts";
 import { TenantLines } from "./tenant-lines.ts";

@@ -1,4 +1,4 @@
-import type { RouteRequest } from "../request.ts";
+import type { RouteRequest } from "../request/request.ts";
 
 /** Whose requests a limit counts together. A request that names no user counts as its tenant's. */
 export type Subject = "all" | "tenant" | "user" | "model" | "tenant-and-model";

@@ -1,5 +1,5 @@
-import type { RouteRequest } from "../request.ts";
-import type { Micros } from "../units.ts";
+import type { RouteRequest } from "../request/request.ts";
+import type { Micros } from "../base/units.ts";
 import { ADMIT, type Admission, type AdmissionPolicy, type OnLimit, above } from "./admission.ts";
 import { InFlightCount } from "./in-flight-count.ts";
 import { type LimitUse, tenantOfSubject } from "./limit-use.ts";

@@ -1,6 +1,6 @@
-import type { RouteRequest } from "../request.ts";
+import type { RouteRequest } from "../request/request.ts";
 import { BoundedTenants } from "../tenant/bounded-tenants.ts";
-import { MICROS_PER_SECOND, type Micros } from "../units.ts";
+import { MICROS_PER_SECOND, type Micros } from "../base/units.ts";
 import { ADMIT, type Admission, type AdmissionPolicy, type OnLimit, type UsedWindows, above } from "./admission.ts";
 import type { LimitUse } from "./limit-use.ts";
 import { type Subject, subjectOf } from "./subject.ts";

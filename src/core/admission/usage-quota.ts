@@ -1,6 +1,6 @@
-import type { RouteRequest } from "../request.ts";
+import type { RouteRequest } from "../request/request.ts";
 import { BoundedTenants } from "../tenant/bounded-tenants.ts";
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 import {
   ADMIT,
   type Admission,

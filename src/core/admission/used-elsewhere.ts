@@ -1,6 +1,6 @@
-import type { PeerUsed } from "../peer-news.ts";
+import type { PeerUsed } from "../request/peer-news.ts";
 import { EMPTY_CHAIN } from "../prompt/block-chain.ts";
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 import type { AdmissionPolicy } from "./admission.ts";
 
 /** Counts requests that are over and that another router could not report before: as if they had come now. */

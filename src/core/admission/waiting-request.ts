@@ -1,5 +1,5 @@
-import type { RouteRequest } from "../request.ts";
-import type { Micros } from "../units.ts";
+import type { RouteRequest } from "../request/request.ts";
+import type { Micros } from "../base/units.ts";
 import type { LimitReason } from "./admission.ts";
 
 /** Why a request waits: its pool is full, there is no endpoint for it, or a limit delays it. */

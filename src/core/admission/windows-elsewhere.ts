@@ -1,5 +1,5 @@
-import type { PeerWindow } from "../peer-news.ts";
-import type { Micros } from "../units.ts";
+import type { PeerWindow } from "../request/peer-news.ts";
+import type { Micros } from "../base/units.ts";
 import type { AdmissionPolicy } from "./admission.ts";
 
 /** Windows that one report has at most; beyond, those that used something longest ago are left out. */

@@ -1,5 +1,5 @@
-import { assert } from "../assert.ts";
-import type { Micros } from "../units.ts";
+import { assert } from "../base/assert.ts";
+import type { Micros } from "../base/units.ts";
 import { desiredReplicas, type ScalePolicySpec } from "./scale-policy.ts";
 import type { ScaleSignals } from "./scale-signals.ts";
 

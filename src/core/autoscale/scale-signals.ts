@@ -1,4 +1,4 @@
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 
 /** What an autoscaler sees of a deployment: aggregates alone, as late as whoever collects them delivers them. */
 export interface ScaleSignals {

@@ -1,8 +1,8 @@
-import type { Placed, Routed } from "../decision.ts";
-import type { RouteRequest } from "../request.ts";
-import type { Micros } from "../units.ts";
+import type { Placed, Routed } from "../input/decision.ts";
+import type { RouteRequest } from "../request/request.ts";
+import type { Micros } from "../base/units.ts";
 import type { CascadeDesk } from "./cascade-desk.ts";
-import type { AnswerJudged, Judged, KeptReason, RequestEscalated } from "./cascade-input.ts";
+import type { AnswerJudged, Judged, KeptReason, RequestEscalated } from "../request/cascade-input.ts";
 import type { CascadeStep } from "./cascade-spec.ts";
 
 /** What a host brings: the way into the router, and the clock. */

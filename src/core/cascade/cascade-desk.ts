@@ -1,5 +1,5 @@
-import { assert } from "../assert.ts";
-import type { KeptReason } from "./cascade-input.ts";
+import { assert } from "../base/assert.ts";
+import type { KeptReason } from "../request/cascade-input.ts";
 import type { CascadeLimits, CascadeStep } from "./cascade-spec.ts";
 
 /** Where the answers of all cascades are judged, within bounds that they share. */

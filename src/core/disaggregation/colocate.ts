@@ -1,5 +1,5 @@
 import type { DisaggregationSpec } from "../plugin/spec.ts";
-import type { RouteRequest } from "../request.ts";
+import type { RouteRequest } from "../request/request.ts";
 
 /**
  * Why one endpoint does both, computes the prompt and answers:

@@ -1,6 +1,6 @@
 import type { Fault } from "./fault.ts";
-import { mix32 } from "../random.ts";
-import type { Micros } from "../units.ts";
+import { mix32 } from "../base/random.ts";
+import type { Micros } from "../base/units.ts";
 import { widened } from "./slow-return.ts";
 
 /** closed: serves. open: left alone until its pause is over. half-open: one request may try it, more as it answers. */

@@ -1,4 +1,4 @@
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 
 /** When an endpoint that still answers is left alone for a while, for it fares worse than the others. */
 export interface OutlierRules {

@@ -1,6 +1,6 @@
 import type { Fault } from "./fault.ts";
 import type { Outcome } from "./outcome.ts";
-import { MICROS_PER_SECOND, type Micros } from "../units.ts";
+import { MICROS_PER_SECOND, type Micros } from "../base/units.ts";
 import { Breaker, type BreakerChange, type BreakerOptions } from "./breaker.ts";
 import type { Endpoint, EndpointId, Load } from "./endpoint.ts";
 import { Ewma } from "./ewma.ts";
@@ -8,7 +8,7 @@ import type { OutlierReason } from "./endpoint-rules.ts";
 import { OutlierRecord } from "./outlier-record.ts";
 import type { PrefixSource } from "./knowledge.ts";
 import type { Account } from "./ledger.ts";
-import { nameHash } from "../random.ts";
+import { nameHash } from "../base/random.ts";
 import { SlowReturn } from "./slow-return.ts";
 import type { Freshness, Snapshot } from "./snapshot.ts";
 

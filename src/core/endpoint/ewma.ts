@@ -1,4 +1,4 @@
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 
 /**
  * Mean of samples in which an old one counts less with time.

@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND, type Micros } from "../units.ts";
+import { MICROS_PER_SECOND, type Micros } from "../base/units.ts";
 import type { HangReason } from "./hang-reason.ts";
 import { RecentQuantile } from "./recent-quantile.ts";
 import type { Standing } from "./slow-return.ts";

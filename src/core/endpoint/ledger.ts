@@ -1,5 +1,5 @@
-import { assert } from "../assert.ts";
-import { RequestTable } from "../request-table.ts";
+import { assert } from "../base/assert.ts";
+import { RequestTable } from "../base/request-table.ts";
 
 /** What one endpoint owes: our own requests in flight there. Every counter is 0 when nothing is in flight. */
 export interface Account {

@@ -1,5 +1,5 @@
-import { mix32, nameHash } from "../random.ts";
-import type { Micros } from "../units.ts";
+import { mix32, nameHash } from "../base/random.ts";
+import type { Micros } from "../base/units.ts";
 
 /**
  * Judges from its probes whether a server is lost: nobody accepted a connection for `lostAfterMicros`. A failed page or a

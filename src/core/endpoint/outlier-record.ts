@@ -1,5 +1,5 @@
-import { mix32 } from "../random.ts";
-import type { Micros } from "../units.ts";
+import { mix32 } from "../base/random.ts";
+import type { Micros } from "../base/units.ts";
 import type { OutlierReason, OutlierRules } from "./endpoint-rules.ts";
 
 /** How one endpoint fared since the last look, and how long it is ejected. */

@@ -1,4 +1,4 @@
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 import type { Endpoint, EndpointId, Load } from "./endpoint.ts";
 import type { PrefixSource } from "./knowledge.ts";
 

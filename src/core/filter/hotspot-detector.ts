@@ -1,6 +1,6 @@
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import { RecentMap } from "../recent-map.ts";
-import type { RouteRequest } from "../request.ts";
+import { RecentMap } from "../base/recent-map.ts";
+import type { RouteRequest } from "../request/request.ts";
 import { filterPlugin } from "./filter.ts";
 
 /** Classes of prompts followed at once. */

@@ -1,5 +1,5 @@
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import type { Random } from "../random.ts";
+import type { Random } from "../base/random.ts";
 import { filterPlugin } from "./filter.ts";
 
 /**

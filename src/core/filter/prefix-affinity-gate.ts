@@ -1,5 +1,5 @@
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import { MILLIS_PER_SECOND } from "../units.ts";
+import { MILLIS_PER_SECOND } from "../base/units.ts";
 import { filterPlugin } from "./filter.ts";
 
 /**

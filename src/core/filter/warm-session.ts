@@ -1,6 +1,6 @@
 import { AFFINITY_PARAMETERS } from "../session/affinity-parameters.ts";
 import { AffinityTable } from "../session/affinity-table.ts";
-import { MICROS_PER_SECOND } from "../units.ts";
+import { MICROS_PER_SECOND } from "../base/units.ts";
 import { filterPlugin } from "./filter.ts";
 
 /**

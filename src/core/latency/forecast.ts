@@ -1,4 +1,4 @@
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 
 /** What a request's times were expected to be where it was sent; whole microseconds. */
 export interface Forecast {

@@ -1,5 +1,5 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 import type { StepTimes } from "../endpoint/step-times.ts";
 import { LeastSquares } from "./least-squares.ts";
 import { Speed } from "./speed.ts";

@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND, type Micros } from "../units.ts";
+import { MICROS_PER_SECOND, type Micros } from "../base/units.ts";
 
 /** Share that is left of what was known before a sample: about so many of the latest count. */
 const KEEP = 0.95;

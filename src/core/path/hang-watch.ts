@@ -1,5 +1,5 @@
-import type { Input } from "../input.ts";
-import type { Micros } from "../units.ts";
+import type { Input } from "../input/input.ts";
+import type { Micros } from "../base/units.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import {
   HangJudge,

@@ -1,4 +1,4 @@
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 import type { RequestPath } from "./request-path.ts";
 import { type TakerKind, type Trouble, type WaitLimits, type WaitVerdict, waitVerdict } from "./wait-verdict.ts";
 

@@ -1,4 +1,4 @@
-import type { Routed } from "../decision.ts";
+import type { Routed } from "../input/decision.ts";
 import type { Fault } from "../endpoint/fault.ts";
 import type { Hedging } from "./hedging/hedging.ts";
 import type { AskRetry, PathEffect } from "./path-effect.ts";

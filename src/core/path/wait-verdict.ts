@@ -1,6 +1,6 @@
 import type { Fault } from "../endpoint/fault.ts";
 import type { RetryDenial } from "./retry-policy.ts";
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 
 /** How long a request is waited for. */
 export interface WaitLimits {

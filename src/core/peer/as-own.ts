@@ -1,8 +1,8 @@
-import { PEER_SEQUENCE, type Routed } from "../decision.ts";
-import type { Input, RequestFinished } from "../input.ts";
-import type { RouteRequest } from "../request.ts";
-import type { Micros } from "../units.ts";
-import type { PeerCharged, PeerReleased } from "../peer-news.ts";
+import { PEER_SEQUENCE, type Routed } from "../input/decision.ts";
+import type { Input, RequestFinished } from "../input/input.ts";
+import type { RouteRequest } from "../request/request.ts";
+import type { Micros } from "../base/units.ts";
+import type { PeerCharged, PeerReleased } from "../request/peer-news.ts";
 import type { PeerRequest } from "./peer.ts";
 
 /** A peer's request as plugins see it; its id is no own request's, since `#` is in none of them. */

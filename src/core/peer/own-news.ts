@@ -1,18 +1,18 @@
-import type { RequestEscalated } from "../cascade/cascade-input.ts";
-import type { Decision, Routed } from "../decision.ts";
+import type { RequestEscalated } from "../request/cascade-input.ts";
+import type { Decision, Routed } from "../input/decision.ts";
 import type { BreakerChange } from "../endpoint/breaker.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
-import { continuedRequest } from "../continued-request.ts";
-import type { PrefillFinished } from "../disaggregation/prefill-input.ts";
-import type { HedgeSettled } from "../hedge-input.ts";
-import type { AnswerKnown, Input, RequestContinued, RequestFinished, RequestMoved } from "../input.ts";
-import { notedToPeers } from "../noted.ts";
+import { continuedRequest } from "../input/continued-request.ts";
+import type { PrefillFinished } from "../request/prefill-input.ts";
+import type { HedgeSettled } from "../request/hedge-input.ts";
+import type { AnswerKnown, Input, RequestContinued, RequestFinished, RequestMoved } from "../input/input.ts";
+import { notedToPeers } from "../request/noted.ts";
 import { type BlockChain, continued, EMPTY_CHAIN } from "../prompt/block-chain.ts";
-import { RecentRequests } from "../recent-requests.ts";
-import type { RouteRequest } from "../request.ts";
-import { RequestTable } from "../request-table.ts";
-import type { Micros } from "../units.ts";
-import type { PeerCharged, PeerNews } from "../peer-news.ts";
+import { RecentRequests } from "../base/recent-requests.ts";
+import type { RouteRequest } from "../request/request.ts";
+import { RequestTable } from "../base/request-table.ts";
+import type { Micros } from "../base/units.ts";
+import type { PeerCharged, PeerNews } from "../request/peer-news.ts";
 
 /** Ended requests whose answers are awaited, as in the router. */
 const AWAITED_MAX = 1_024;

@@ -1,14 +1,14 @@
 import type { AdmissionPolicy } from "../admission/admission.ts";
 import type { LetInElsewhere } from "../admission/let-in-elsewhere.ts";
 import type { TakenOver } from "../admission/windows-elsewhere.ts";
-import type { Decision } from "../decision.ts";
+import type { Decision } from "../input/decision.ts";
 import type { EndpointState } from "../endpoint/endpoint-state.ts";
 import { Ledger } from "../endpoint/ledger.ts";
-import type { Fleet } from "../fleet.ts";
-import type { Input } from "../input.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import type { Input } from "../input/input.ts";
 import type { PrefixIndex } from "../prefix/prefix-index.ts";
-import type { RouteRequest } from "../request.ts";
-import type { Micros } from "../units.ts";
+import type { RouteRequest } from "../request/request.ts";
+import type { Micros } from "../base/units.ts";
 import { firstTokenInput, peerDecision, peerRequest, releasedInput } from "./as-own.ts";
 import { newPeerCounts } from "./peer-counts.ts";
 import { type Peer, type PeerRequest, newPeer } from "./peer.ts";
@@ -24,7 +24,7 @@ import type {
   PeerReleased,
   PeerReported,
   PeerUsed,
-} from "../peer-news.ts";
+} from "../request/peer-news.ts";
 
 /** Routers beside this one; what others report is ignored. */
 export const PEERS_MAX = 256;

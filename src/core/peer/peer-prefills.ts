@@ -1,8 +1,8 @@
 import { Ledger } from "../endpoint/ledger.ts";
-import type { Fleet } from "../fleet.ts";
+import type { Fleet } from "../fleet/fleet.ts";
 import type { PrefixIndex } from "../prefix/prefix-index.ts";
-import type { Micros } from "../units.ts";
-import type { PeerCharged } from "../peer-news.ts";
+import type { Micros } from "../base/units.ts";
+import type { PeerCharged } from "../request/peer-news.ts";
 import type { PeerRequest } from "./peer.ts";
 
 /** Prompts of peers' requests that are computed at other endpoints than those that answer. */

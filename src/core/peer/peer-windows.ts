@@ -1,7 +1,7 @@
 import type { AdmissionPolicy } from "../admission/admission.ts";
 import { TakenOver } from "../admission/windows-elsewhere.ts";
-import type { PeerNews, PeerReported } from "../peer-news.ts";
-import { RecentMap } from "../recent-map.ts";
+import type { PeerNews, PeerReported } from "../request/peer-news.ts";
+import { RecentMap } from "../base/recent-map.ts";
 
 /**
  * From which lives of peers limits took over what was used before this router started. From each it is done once, and

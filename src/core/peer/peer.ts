@@ -2,8 +2,8 @@ import type { LetInElsewhere } from "../admission/let-in-elsewhere.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { EndpointState } from "../endpoint/endpoint-state.ts";
 import type { Insertion } from "../prefix/prefix-index.ts";
-import type { RouteRequest } from "../request.ts";
-import type { Micros } from "../units.ts";
+import type { RouteRequest } from "../request/request.ts";
+import type { Micros } from "../base/units.ts";
 
 /** A request that a peer has in flight. */
 export interface PeerRequest {

@@ -1,4 +1,4 @@
-import type { PeerCharged, PeerNews, PeerReleased, PeerUsed } from "../peer-news.ts";
+import type { PeerCharged, PeerNews, PeerReleased, PeerUsed } from "../request/peer-news.ts";
 
 /** Requests, and those whose use is counted together, that are kept; further ones are forgotten. */
 const KEPT_MAX = 65_536;

@@ -1,8 +1,8 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
-import { mix32, nameHash } from "../random.ts";
+import { mix32, nameHash } from "../base/random.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import { RecentMap } from "../recent-map.ts";
-import type { RouteRequest } from "../request.ts";
+import { RecentMap } from "../base/recent-map.ts";
+import type { RouteRequest } from "../request/request.ts";
 import { pickerPlugin } from "./picker.ts";
 
 /** Endpoints whose decisions are counted, for least-served. */

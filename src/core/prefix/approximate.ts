@@ -1,4 +1,4 @@
-import { assert } from "../assert.ts";
+import { assert } from "../base/assert.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { BlockChain } from "../prompt/block-chain.ts";
 import { HoldingPool, NO_HOLDING } from "./holding-pool.ts";

@@ -1,4 +1,4 @@
-import { assert } from "../assert.ts";
+import { assert } from "../base/assert.ts";
 import type { BlockChain } from "../prompt/block-chain.ts";
 import { BlockCopies } from "./block-copies.ts";
 import { blockKey, lowWordOf } from "./block-key.ts";

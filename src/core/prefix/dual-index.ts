@@ -1,7 +1,7 @@
-import { assert } from "../assert.ts";
+import { assert } from "../base/assert.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { BlockChain } from "../prompt/block-chain.ts";
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 import { ApproximateIndex } from "./approximate.ts";
 import {
   type ApproximateReason,

@@ -1,4 +1,4 @@
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 import { dropBefore } from "./drop-before.ts";
 import type { Speculation } from "./speculation.ts";
 

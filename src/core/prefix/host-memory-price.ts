@@ -1,4 +1,4 @@
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 
 /** What an engine pays for prompt tokens whose keys and values lie in its host's memory, and what for computing them. */
 export interface HostMemoryPrice {

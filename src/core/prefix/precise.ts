@@ -1,7 +1,7 @@
-import { assert } from "../assert.ts";
+import { assert } from "../base/assert.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { BlockChain } from "../prompt/block-chain.ts";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../base/units.ts";
 import { ApproximateIndex } from "./approximate.ts";
 import { ConfirmedBlocks } from "./confirmed-blocks.ts";
 import { dropBefore } from "./drop-before.ts";

@@ -1,6 +1,6 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { BlockChain } from "../prompt/block-chain.ts";
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 import type { Knowledge, KvEventsLostReason } from "../endpoint/knowledge.ts";
 
 /** Which endpoint is believed to hold which prefix. Endpoints are addressed by the small slot number that join gave. */

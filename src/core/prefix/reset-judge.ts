@@ -1,4 +1,4 @@
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 import type { BlockChain } from "../prompt/block-chain.ts";
 
 /** A prompt as it was sent to an endpoint, and what of it was believed to be cached there. */

@@ -1,4 +1,4 @@
-import { assert } from "../assert.ts";
+import { assert } from "../base/assert.ts";
 
 /** Longest run in blocks; a longer chain takes several segments. Bounds what a split copies (32 KiB). */
 export const RUN_BLOCKS_MAX = 4_096;

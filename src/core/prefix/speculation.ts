@@ -1,5 +1,5 @@
 import { EMPTY_CHAIN, type BlockChain } from "../prompt/block-chain.ts";
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 import type { Insertion } from "./prefix-index.ts";
 
 /** A prompt that is on its way into an engine's cache. */

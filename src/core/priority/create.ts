@@ -1,5 +1,5 @@
-import type { RouteRequest } from "../request.ts";
-import { MICROS_PER_MILLI, type Micros } from "../units.ts";
+import type { RouteRequest } from "../request/request.ts";
+import { MICROS_PER_MILLI, type Micros } from "../base/units.ts";
 import type { PriorityPolicy } from "./priority.ts";
 
 /**

@@ -1,5 +1,5 @@
-import type { RouteRequest } from "../request.ts";
-import type { Micros } from "../units.ts";
+import type { RouteRequest } from "../request/request.ts";
+import type { Micros } from "../base/units.ts";
 
 /** Gives requests their place in the engines' queues. */
 export interface PriorityPolicy {

@@ -1,5 +1,5 @@
-import { assert } from "../assert.ts";
-import { CATALOG } from "../catalog.ts";
+import { assert } from "../base/assert.ts";
+import { CATALOG } from "./catalog.ts";
 import type { Plugin, Signal } from "../plugin/plugin.ts";
 import { Roles } from "../disaggregation/roles.ts";
 import type { PluginSpec, ProfileSpec, StageSpec } from "../plugin/spec.ts";

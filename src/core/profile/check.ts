@@ -1,4 +1,4 @@
-import { CATALOG } from "../catalog.ts";
+import { CATALOG } from "./catalog.ts";
 import { type ParameterTable, type Problem, checkParameters, shown } from "../plugin/parameter.ts";
 import { COLOCATE_BELOW_TOKENS } from "../disaggregation/colocate.ts";
 import { ROLES_DEFAULT } from "../disaggregation/roles.ts";

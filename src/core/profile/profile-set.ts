@@ -1,7 +1,7 @@
-import { assert } from "../assert.ts";
-import type { Decision } from "../decision.ts";
-import type { Input } from "../input.ts";
-import type { RouteRequest } from "../request.ts";
+import { assert } from "../base/assert.ts";
+import type { Decision } from "../input/decision.ts";
+import type { Input } from "../input/input.ts";
+import type { RouteRequest } from "../request/request.ts";
 import type { PolicySpec, ProfileSpec } from "../plugin/spec.ts";
 import { buildProfile, signalsOf } from "./build-profile.ts";
 import type { Profile } from "./profile.ts";

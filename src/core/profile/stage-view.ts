@@ -1,5 +1,5 @@
-import type { Decision } from "../decision.ts";
-import type { RouteRequest } from "../request.ts";
+import type { Decision } from "../input/decision.ts";
+import type { RouteRequest } from "../request/request.ts";
 
 /** Name of a profile's stage for prompts, as its plugins see it in decisions. */
 export function prefillStageName(profile: string): string {

@@ -1,7 +1,7 @@
-import { mix32, nameHash, randomFor } from "../random.ts";
-import type { RouteRequest } from "../request.ts";
-import type { Micros } from "../units.ts";
-import type { RolloutPlan, SplitKey } from "./rollout-plan.ts";
+import { mix32, nameHash, randomFor } from "../base/random.ts";
+import type { RouteRequest } from "../request/request.ts";
+import type { Micros } from "../base/units.ts";
+import type { RolloutPlan, SplitKey } from "./plan/rollout-plan.ts";
 import { type RolloutState, windowAt } from "./rollout-state.ts";
 
 /** By which policy a request is routed, and what it counts for. */

@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND, type Micros } from "../units.ts";
+import { MICROS_PER_SECOND, type Micros } from "../base/units.ts";
 import type { GuardrailReading } from "./judge/guardrail.ts";
 import type { Verdict } from "./judge/verdict.ts";
 import { JUDGE, type RolloutState, type RolloutStep } from "./rollout-state.ts";

@@ -1,7 +1,7 @@
-import { MICROS_PER_SECOND, type Micros } from "../units.ts";
+import { MICROS_PER_SECOND, type Micros } from "../base/units.ts";
 import { rulesProblems } from "./judge/judge-rules.ts";
 import type { RolloutPlanned, RolloutRemoved, RolloutRestored } from "./rollout-input.ts";
-import { planProblems, type RolloutPlan } from "./rollout-plan.ts";
+import { planProblems, type RolloutPlan } from "./plan/rollout-plan.ts";
 import { plannedRollout, type RolloutState, type RolloutStep, steppedRollout } from "./rollout-state.ts";
 
 /** What changes the book. */

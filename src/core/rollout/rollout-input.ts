@@ -1,9 +1,9 @@
 import type { ProfileSpec } from "../plugin/spec.ts";
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 import type { SavedJudge } from "./judge/judge.ts";
 import type { JudgeRules } from "./judge/judge-rules.ts";
 import type { Agreement } from "./agreement.ts";
-import type { RolloutPlan } from "./rollout-plan.ts";
+import type { RolloutPlan } from "./plan/rollout-plan.ts";
 import type { RolloutState, RolloutStep } from "./rollout-state.ts";
 
 /** What a rollout is made of, whole: who is compared how, what by, and the policies themselves. */

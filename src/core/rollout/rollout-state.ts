@@ -1,5 +1,5 @@
-import type { Micros } from "../units.ts";
-import type { RolloutPlan } from "./rollout-plan.ts";
+import type { Micros } from "../base/units.ts";
+import type { RolloutPlan } from "./plan/rollout-plan.ts";
 
 export type Phase = "planned" | "running" | "paused" | "promoted" | "rolled-back";
 

@@ -1,9 +1,9 @@
-import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../base/units.ts";
 import { effectFound } from "./judge/confidence-sequence.ts";
 import type { Judge } from "./judge/judge.ts";
 import type { JudgeRules } from "./judge/judge-rules.ts";
 import type { TimeFigure } from "./judge/outcome.ts";
-import type { Design } from "./rollout-plan.ts";
+import type { Design } from "./plan/rollout-plan.ts";
 import type { RolloutState } from "./rollout-state.ts";
 
 /** What follows from the measurement. */

@@ -1,4 +1,4 @@
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 
 /**
  * What was aboard until some time, added up over time, so that the difference between two times over the time between

@@ -1,5 +1,5 @@
-import { mix32, nameHash } from "../random.ts";
-import type { RouteRequest } from "../request.ts";
+import { mix32, nameHash } from "../base/random.ts";
+import type { RouteRequest } from "../request/request.ts";
 import { ABSTAIN, scorerPlugin } from "./scorer.ts";
 
 /**

@@ -1,9 +1,9 @@
-import type { Decision } from "../decision.ts";
+import type { Decision } from "../input/decision.ts";
 import type { Endpoint, EndpointId } from "../endpoint/endpoint.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import type { Input } from "../input.ts";
+import type { Input } from "../input/input.ts";
 import type { LatencyModel, Speeds } from "../latency/latency-model.ts";
-import type { RouteRequest } from "../request.ts";
+import type { RouteRequest } from "../request/request.ts";
 import { FORECASTER_PARAMETERS, LatencyForecaster } from "./latency-forecaster.ts";
 
 const { outputTokensGuess, ...stepTimes } = FORECASTER_PARAMETERS;

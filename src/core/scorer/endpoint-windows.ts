@@ -1,6 +1,6 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import { MICROS_PER_SECOND, type Micros } from "../units.ts";
+import { MICROS_PER_SECOND, type Micros } from "../base/units.ts";
 import { WindowSum } from "./window-sum.ts";
 
 interface Place {

@@ -2,7 +2,7 @@ import { runningRequests, scrapedAndOwnRequests, waitingRequests } from "../endp
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { ParameterTable, ParameterValues } from "../plugin/parameter.ts";
 import type { Definition, Plugin, Signal } from "../plugin/plugin.ts";
-import type { RouteRequest } from "../request.ts";
+import type { RouteRequest } from "../request/request.ts";
 import { lowerIsBetter } from "./min-max.ts";
 import { type Scorer, scorerPlugin } from "./scorer.ts";
 

@@ -1,19 +1,19 @@
-import { ColumnBreakdown } from "../breakdown.ts";
-import { type Breakdown, type CandidateRow, type Decision, PEER_SEQUENCE, type Routed } from "../decision.ts";
+import { ColumnBreakdown } from "../input/breakdown.ts";
+import { type Breakdown, type CandidateRow, type Decision, PEER_SEQUENCE, type Routed } from "../input/decision.ts";
 import type { Endpoint, EndpointId, Load } from "../endpoint/endpoint.ts";
 import { Ewma } from "../endpoint/ewma.ts";
 import { newTokens } from "../endpoint/gauge.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { StepTimes } from "../endpoint/step-times.ts";
-import type { Input } from "../input.ts";
+import type { Input } from "../input/input.ts";
 import { attentionPairs } from "../latency/attention-pairs.ts";
 import { batchRoom } from "../latency/batch-room.ts";
 import type { Forecast } from "../latency/forecast.ts";
 import type { LatencyModel, Situation } from "../latency/latency-model.ts";
 import { ModelSet } from "../latency/model-set.ts";
-import type { Noted, NotedLoadSource } from "../noted.ts";
-import type { RouteRequest } from "../request.ts";
-import { MICROS_PER_SECOND, type Micros } from "../units.ts";
+import type { Noted, NotedLoadSource } from "../request/noted.ts";
+import type { RouteRequest } from "../request/request.ts";
+import { MICROS_PER_SECOND, type Micros } from "../base/units.ts";
 import { EndpointWindows } from "./endpoint-windows.ts";
 import { UnderWay } from "./under-way.ts";
 

@@ -1,7 +1,7 @@
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import { waitingRequests } from "../endpoint/gauge.ts";
-import type { RouteRequest } from "../request.ts";
-import { MICROS_PER_MILLI } from "../units.ts";
+import type { RouteRequest } from "../request/request.ts";
+import { MICROS_PER_MILLI } from "../base/units.ts";
 import { ABSTAIN, scorerPlugin } from "./scorer.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
-import { RecentMap } from "../recent-map.ts";
+import { RecentMap } from "../base/recent-map.ts";
 import { scorerPlugin } from "./scorer.ts";
 
 /**

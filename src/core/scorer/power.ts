@@ -1,5 +1,5 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
-import { MICROS_PER_SECOND, type Micros } from "../units.ts";
+import { MICROS_PER_SECOND, type Micros } from "../base/units.ts";
 import { ABSTAIN, scorerPlugin } from "./scorer.ts";
 import { WindowSum } from "./window-sum.ts";
 

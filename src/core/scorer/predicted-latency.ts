@@ -1,9 +1,9 @@
-import type { Decision } from "../decision.ts";
+import type { Decision } from "../input/decision.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import type { Input } from "../input.ts";
+import type { Input } from "../input/input.ts";
 import type { Forecast } from "../latency/forecast.ts";
-import type { Noted, NotedLoadSource } from "../noted.ts";
-import type { RouteRequest } from "../request.ts";
+import type { Noted, NotedLoadSource } from "../request/noted.ts";
+import type { RouteRequest } from "../request/request.ts";
 import { EndpointWindows } from "./endpoint-windows.ts";
 import { FORECASTER_PARAMETERS, type ForecasterOptions, LatencyForecaster } from "./latency-forecaster.ts";
 import { type Scorer, scorerPlugin } from "./scorer.ts";

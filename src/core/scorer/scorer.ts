@@ -1,9 +1,9 @@
-import type { Decision } from "../decision.ts";
+import type { Decision } from "../input/decision.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import type { Input } from "../input.ts";
-import type { Noter } from "../noted.ts";
+import type { Input } from "../input/input.ts";
+import type { Noter } from "../request/noted.ts";
 import type { Forecast } from "../latency/forecast.ts";
-import type { RouteRequest } from "../request.ts";
+import type { RouteRequest } from "../request/request.ts";
 import type { ParameterTable } from "../plugin/parameter.ts";
 import { type Definition, type Plugin, plugin } from "../plugin/plugin.ts";
 

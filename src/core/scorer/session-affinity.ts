@@ -1,7 +1,7 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import { AffinityTable } from "../session/affinity-table.ts";
 import { AFFINITY_PARAMETERS } from "../session/affinity-parameters.ts";
-import { MICROS_PER_SECOND } from "../units.ts";
+import { MICROS_PER_SECOND } from "../base/units.ts";
 import { scorerPlugin } from "./scorer.ts";
 
 /**

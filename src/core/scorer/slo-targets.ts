@@ -1,6 +1,6 @@
 import type { Forecast } from "../latency/forecast.ts";
-import type { RouteRequest } from "../request.ts";
-import { MICROS_PER_MILLI } from "../units.ts";
+import type { RouteRequest } from "../request/request.ts";
+import { MICROS_PER_MILLI } from "../base/units.ts";
 
 /** Targets as parameters of a plugin, for requests that have none of their own. */
 export const TARGET_PARAMETERS = {

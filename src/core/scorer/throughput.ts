@@ -1,7 +1,7 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import { Ewma } from "../endpoint/ewma.ts";
-import { RequestTable } from "../request-table.ts";
-import { MICROS_PER_SECOND } from "../units.ts";
+import { RequestTable } from "../base/request-table.ts";
+import { MICROS_PER_SECOND } from "../base/units.ts";
 import { lowerIsBetter } from "./min-max.ts";
 import { scorerPlugin } from "./scorer.ts";
 

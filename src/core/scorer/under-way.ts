@@ -1,11 +1,11 @@
-import type { Routed } from "../decision.ts";
+import type { Routed } from "../input/decision.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
-import type { Input } from "../input.ts";
+import type { Input } from "../input/input.ts";
 import type { LatencyModel, Situation } from "../latency/latency-model.ts";
-import { RecentRequests } from "../recent-requests.ts";
+import { RecentRequests } from "../base/recent-requests.ts";
 import { attentionPairs } from "../latency/attention-pairs.ts";
-import type { RouteRequest } from "../request.ts";
-import type { Micros } from "../units.ts";
+import type { RouteRequest } from "../request/request.ts";
+import type { Micros } from "../base/units.ts";
 import { Aboard } from "./aboard.ts";
 
 /** Requests followed at once; beyond that the oldest are not learned from. */

@@ -1,8 +1,8 @@
 import { runningRequests } from "../endpoint/gauge.ts";
-import { RequestTable } from "../request-table.ts";
+import { RequestTable } from "../base/request-table.ts";
 import { TokenTracker } from "../tenant/token-tracker.ts";
 import { type LengthPrediction, outputPredictor } from "../tenant/output-predictor.ts";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "../units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "../base/units.ts";
 import { scorerPlugin } from "./scorer.ts";
 
 const UNIT_MICROS = {

@@ -1,4 +1,4 @@
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 
 /** Samples kept; beyond that the oldest goes, so that a fast source shortens the window instead of growing it. */
 const SAMPLES_MAX = 16_384;

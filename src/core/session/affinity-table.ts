@@ -1,6 +1,6 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
-import { RecentMap } from "../recent-map.ts";
-import type { Micros } from "../units.ts";
+import { RecentMap } from "../base/recent-map.ts";
+import type { Micros } from "../base/units.ts";
 
 interface Binding {
   readonly endpoint: EndpointId;

@@ -1,6 +1,6 @@
 import type { BlockChain } from "../prompt/block-chain.ts";
-import { RecentMap } from "../recent-map.ts";
-import type { RouteRequest } from "../request.ts";
+import { RecentMap } from "../base/recent-map.ts";
+import type { RouteRequest } from "../request/request.ts";
 
 /** Conversations remembered; the one that was longest silent goes first. */
 const CONVERSATIONS_MAX = 65_536;

@@ -1,4 +1,4 @@
-import type { Micros } from "../units.ts";
+import type { Micros } from "../base/units.ts";
 
 /** Tenants whose state is kept; the longest unused one is forgotten. */
 const TENANTS_MAX = 10_000;

@@ -1,6 +1,6 @@
 import { Ewma } from "../endpoint/ewma.ts";
-import { RecentMap } from "../recent-map.ts";
-import type { Micros } from "../units.ts";
+import { RecentMap } from "../base/recent-map.ts";
+import type { Micros } from "../base/units.ts";
 
 /** Tenants remembered. */
 const TENANTS_MAX = 65_536;

@@ -1,4 +1,4 @@
-import { RecentMap } from "../recent-map.ts";
+import { RecentMap } from "../base/recent-map.ts";
 
 /** Tenants remembered; the one that was served longest ago goes first. */
 const TENANTS_MAX = 16_384;

@@ -1,4 +1,4 @@
-import { Heap } from "../heap.ts";
+import { Heap } from "../base/heap.ts";
 
 /** Entries of a heap that are gone already, beyond which it is made anew. */
 const STALE_MIN = 64;

@@ -1,5 +1,5 @@
-import { RecentMap } from "../recent-map.ts";
-import type { Micros } from "../units.ts";
+import { RecentMap } from "../base/recent-map.ts";
+import type { Micros } from "../base/units.ts";
 import { TokenTotals } from "./token-totals.ts";
 
 /** Tenants remembered; the one that was longest silent goes first. */

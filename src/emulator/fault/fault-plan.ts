@@ -1,4 +1,4 @@
-import { nameHash, randomFor, type Random } from "#core/random.ts";
+import { nameHash, randomFor, type Random } from "#core/base/random.ts";
 import { type Fault, NO_FAULTS, parseFaults, sortFaults, type FaultSet } from "./fault.ts";
 
 /** A standing order: which requests are to fail, how, and how often. */

@@ -1,4 +1,4 @@
-import { type Random, randomFor } from "#core/random.ts";
+import { type Random, randomFor } from "#core/base/random.ts";
 import { chainToken, hashTokens } from "./block-hash.ts";
 
 /** From where an answer's tokens are drawn; `follow` is called with each that was generated, where it matters. */

@@ -1,4 +1,4 @@
-import { nameHash } from "#core/random.ts";
+import { nameHash } from "#core/base/random.ts";
 
 /**
  * Chained 64-bit hashes of the full blocks of a token sequence, two 32-bit hashes per block, low then high. Equal chains

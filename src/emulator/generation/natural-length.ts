@@ -1,4 +1,4 @@
-import type { Random } from "#core/random.ts";
+import type { Random } from "#core/base/random.ts";
 
 /** Shortest answer that ends by itself, in tokens. */
 export const NATURAL_TOKENS_MIN = 16;

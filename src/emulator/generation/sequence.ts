@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { ApiError } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
 import type { RemoteFetch } from "../kv-transfer/remote-fetch.ts";

@@ -1,4 +1,4 @@
-import { MILLIS_PER_SECOND } from "#core/units.ts";
+import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { ENGINE_DEAD } from "./api-error.ts";
 import { isOpen, type Exchange } from "./exchange.ts";
 

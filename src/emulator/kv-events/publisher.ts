@@ -1,6 +1,6 @@
 import { encode } from "@msgpack/msgpack";
 import type { Publisher, Router } from "zeromq";
-import type { Random } from "#core/random.ts";
+import type { Random } from "#core/base/random.ts";
 import type { EngineSink } from "#engine/sink.ts";
 import type { Sequence } from "../generation/sequence.ts";
 

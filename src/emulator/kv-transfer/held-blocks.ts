@@ -1,4 +1,4 @@
-import { MILLIS_PER_SECOND } from "#core/units.ts";
+import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import type { Hold } from "#engine/block-fetch.ts";
 
 interface Held {

@@ -1,5 +1,5 @@
-import { MICROS_PER_SECOND, MILLIS_PER_SECOND, type Micros } from "#core/units.ts";
-import type { Random } from "#core/random.ts";
+import { MICROS_PER_SECOND, MILLIS_PER_SECOND, type Micros } from "#core/base/units.ts";
+import type { Random } from "#core/base/random.ts";
 import type { Hold } from "#engine/block-fetch.ts";
 import type { JsonObject } from "../http/body.ts";
 import { HeldBlocks } from "./held-blocks.ts";

@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { BlockFetch } from "#engine/block-fetch.ts";
 import { askEngine } from "./side-channel.ts";
 import type { DecodeRequest } from "./transfer-request.ts";

@@ -1,4 +1,4 @@
-import { MILLIS_PER_SECOND } from "#core/units.ts";
+import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { familyHead, labelText, promFloat } from "./exposition.ts";
 
 /** Adapters that vLLM loads at once by default (--max-loras). */

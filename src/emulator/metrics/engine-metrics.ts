@@ -1,4 +1,4 @@
-import { MILLIS_PER_SECOND } from "#core/units.ts";
+import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import type { Sequence } from "../generation/sequence.ts";
 import { familyHead, labelText, promFloat } from "./exposition.ts";
 import { Histogram } from "./histogram.ts";

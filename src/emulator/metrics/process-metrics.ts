@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { familyHead, promFloat } from "./exposition.ts";
 
 const GC = ["collected", "uncollectable"] as const;

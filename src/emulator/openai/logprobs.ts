@@ -1,4 +1,4 @@
-import { mix32, randomFor } from "#core/random.ts";
+import { mix32, randomFor } from "#core/base/random.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { LOGPROBS_MAX } from "../generation/sampling.ts";
 

@@ -1,4 +1,4 @@
-import type { Random } from "#core/random.ts";
+import type { Random } from "#core/base/random.ts";
 import { isObject, type JsonObject } from "../http/body.ts";
 
 const DEPTH_MAX = 8;

@@ -1,4 +1,4 @@
-import { mix32 } from "#core/random.ts";
+import { mix32 } from "#core/base/random.ts";
 
 /**
  * What a made-up pooling model makes of a prompt: numbers that depend on its tokens alone, alike for prompts that share

@@ -1,4 +1,4 @@
-import { nameHash, randomFor } from "#core/random.ts";
+import { nameHash, randomFor } from "#core/base/random.ts";
 import { hashTokens } from "../generation/block-hash.ts";
 import type { Sequence } from "../generation/sequence.ts";
 import type { JsonObject } from "../http/body.ts";

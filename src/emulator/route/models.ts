@@ -1,4 +1,4 @@
-import { MILLIS_PER_SECOND } from "#core/units.ts";
+import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
 import type { Service } from "../service/service.ts";

@@ -1,4 +1,4 @@
-import { MILLIS_PER_SECOND } from "#core/units.ts";
+import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { badRequest } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";

@@ -1,4 +1,4 @@
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import { type HostLag, StepLateness } from "./step-lateness.ts";
 
 /** A timer that fires this much early is taken to be on time: half of what a timer can resolve. */

@@ -1,5 +1,5 @@
-import { assert } from "#core/assert.ts";
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { assert } from "#core/base/assert.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import { Engine } from "#engine/engine.ts";
 import type { Hold } from "#engine/block-fetch.ts";

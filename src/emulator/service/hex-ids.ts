@@ -1,4 +1,4 @@
-import { nameHash, randomFor, type Random } from "#core/random.ts";
+import { nameHash, randomFor, type Random } from "#core/base/random.ts";
 
 /** Ids as vLLM makes them, from a seed. */
 export class HexIds {

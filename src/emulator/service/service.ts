@@ -1,6 +1,6 @@
-import { assert } from "#core/assert.ts";
-import { nameHash, randomFor } from "#core/random.ts";
-import { MILLIS_PER_SECOND } from "#core/units.ts";
+import { assert } from "#core/base/assert.ts";
+import { nameHash, randomFor } from "#core/base/random.ts";
+import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { EngineHost } from "./engine-host.ts";
 import { FaultPlan } from "../fault/fault-plan.ts";
 import { answerDraws, begunAnswer } from "../generation/answer-draws.ts";

@@ -1,5 +1,5 @@
 import { createHistogram } from "node:perf_hooks";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 
 /** How late steps came to an end on the wall clock, in milliseconds; zeros before the first. */
 export interface HostLag {

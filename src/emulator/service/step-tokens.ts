@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { Sequence } from "../generation/sequence.ts";
 import type { EngineMetrics } from "../metrics/engine-metrics.ts";
 

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Tokenizer as NativeTokenizer } from "tokenizers";
-import type { Random } from "#core/random.ts";
+import type { Random } from "#core/base/random.ts";
 import { isObject, type JsonObject } from "../http/body.ts";
 import type { ChatPrompt } from "./chat-prompt.ts";
 import { ChatTemplate } from "./chat-template.ts";

@@ -1,4 +1,4 @@
-import { randomFor, type Random } from "#core/random.ts";
+import { randomFor, type Random } from "#core/base/random.ts";
 import type { ChatMessage, ChatPrompt } from "./chat-prompt.ts";
 import type { Piece, Tokenizer } from "./tokenizer.ts";
 

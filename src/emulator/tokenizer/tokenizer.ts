@@ -1,4 +1,4 @@
-import type { Random } from "#core/random.ts";
+import type { Random } from "#core/base/random.ts";
 import type { ChatPrompt } from "./chat-prompt.ts";
 
 /** One token that a generation may produce. */

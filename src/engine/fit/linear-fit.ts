@@ -1,4 +1,4 @@
-import { assert } from "#core/assert.ts";
+import { assert } from "#core/base/assert.ts";
 
 export interface LinearFit {
   /** One per column; 0 for a column that was left out. */

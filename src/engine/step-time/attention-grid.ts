@@ -1,4 +1,4 @@
-import { assert } from "#core/assert.ts";
+import { assert } from "#core/base/assert.ts";
 import { segmentOf } from "./curve.ts";
 
 /** Prefill tokens, tokens before them, decodes, tokens before each of those, microseconds of one layer's attention. */

@@ -1,4 +1,4 @@
-import { assert } from "#core/assert.ts";
+import { assert } from "#core/base/assert.ts";
 
 /** A measured function of one variable: straight lines between points, and beyond the ends along the last one. */
 export class Curve {

@@ -1,5 +1,5 @@
-import { assert } from "#core/assert.ts";
-import type { Micros } from "#core/units.ts";
+import { assert } from "#core/base/assert.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { StepTime } from "./step-time.ts";
 
 /** The steps of a recorded run, in order: the record drives the clock and the scheduler stands alone. */

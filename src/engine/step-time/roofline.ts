@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { BatchShape } from "./batch-shape.ts";
 import { activatedExperts } from "./expert-time.ts";
 import { type ExpertShape, type HardwareShape, headSizeOf, type ModelShape } from "./model-shape.ts";

@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { BatchShape } from "./batch-shape.ts";
 import { CoefficientStepTime, type CoefficientSpec } from "./coefficients.ts";
 import { KernelTableStepTime, type KernelTableSpec } from "./kernel-table.ts";

@@ -1,4 +1,4 @@
-import { assert } from "#core/assert.ts";
+import { assert } from "#core/base/assert.ts";
 import type { BatchShape } from "./batch-shape.ts";
 import { type HardwareShape, headSizeOf, type ModelShape } from "./model-shape.ts";
 import type { StepTime } from "./step-time.ts";

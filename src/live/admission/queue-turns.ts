@@ -1,6 +1,6 @@
-import type { Placed } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import type { Placed } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 
 import { nowMicros } from "../clock.ts";
 import type { RouterTap, TapListener } from "../router-tap.ts";

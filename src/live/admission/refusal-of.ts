@@ -1,5 +1,5 @@
-import type { Rejected } from "#core/decision.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import type { Rejected } from "#core/input/decision.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 
 import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
 import { unknownModelMessage } from "../discovery/models.ts";

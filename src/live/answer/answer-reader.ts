@@ -1,4 +1,4 @@
-import type { RequestFinished } from "#core/input.ts";
+import type { RequestFinished } from "#core/input/input.ts";
 import type { Usage } from "./usage.ts";
 
 /** Reads an answer as it passes, for the blocks that its tokens fill behind the prompt's. */

@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 
 /** A client's connection, as far as it matters what waits on it. */
 export interface UnreadSocket {

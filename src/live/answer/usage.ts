@@ -1,4 +1,4 @@
-import { REQUEST_TOKENS_MAX } from "#core/units.ts";
+import { REQUEST_TOKENS_MAX } from "#core/base/units.ts";
 
 /** What an engine reported that it read and wrote for one request. */
 export interface Usage {

@@ -1,8 +1,8 @@
 import { afterAnswer, keep } from "#core/cascade/after-answer.ts";
-import type { Judged, KeptReason } from "#core/cascade/cascade-input.ts";
+import type { Judged, KeptReason } from "#core/request/cascade-input.ts";
 import type { CascadeSpec, CascadeStep } from "#core/cascade/cascade-spec.ts";
-import type { RouteRequest } from "#core/request.ts";
-import type { Micros } from "#core/units.ts";
+import type { RouteRequest } from "#core/request/request.ts";
+import type { Micros } from "#core/base/units.ts";
 
 import { nowMicros } from "../clock.ts";
 import { AskerLeft } from "../loop-turn.ts";

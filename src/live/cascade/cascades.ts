@@ -1,6 +1,6 @@
 import type { CascadeDesk } from "#core/cascade/cascade-desk.ts";
 import type { CascadeHost } from "#core/cascade/after-answer.ts";
-import type { KeptReason } from "#core/cascade/cascade-input.ts";
+import type { KeptReason } from "#core/request/cascade-input.ts";
 import type { CascadeSpec } from "#core/cascade/cascade-spec.ts";
 
 import { countUp } from "../metrics/gateway-counters.ts";

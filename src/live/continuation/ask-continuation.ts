@@ -1,4 +1,4 @@
-import { assert } from "#core/assert.ts";
+import { assert } from "#core/base/assert.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import { continuedEvent } from "../log/attempt-events.ts";
 import { countUp } from "../metrics/gateway-counters.ts";

@@ -1,7 +1,7 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Trouble } from "#core/path/wait-verdict.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import { faultOfError } from "../answer/fault-words.ts";
 import { nowMicros } from "../clock.ts";
 import type { Exchange } from "../request/exchange.ts";

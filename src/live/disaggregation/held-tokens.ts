@@ -1,4 +1,4 @@
-import type { Routed } from "#core/decision.ts";
+import type { Routed } from "#core/input/decision.ts";
 
 /** Prompt tokens that are believed to be held where the prompt is computed; 0 where nothing was decided. */
 export function heldTokens(routed: Routed | undefined): number {

@@ -1,10 +1,10 @@
-import type { PrefillStage, Routed } from "#core/decision.ts";
+import type { PrefillStage, Routed } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { FailedStage } from "#core/path/path-router.ts";
 import type { Trouble } from "#core/path/wait-verdict.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { Answer, AnswerHead, Delivery, KeptAnswer } from "../answer/answer.ts";
 import type { Usage } from "../answer/usage.ts";
 import { nowMicros } from "../clock.ts";

@@ -1,5 +1,5 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { FaultEvent } from "../log/fault-log.ts";
 
 /** Tokens per block before any engine has reported its own; vLLM's default on a GPU. */

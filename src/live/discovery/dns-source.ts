@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { MILLIS_PER_SECOND } from "#core/units.ts";
+import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { type DnsAnswer, DnsLookup, type DnsQuestion, type DnsServers } from "./dns-lookup.ts";
 import type { KeeperEvent } from "./keeper-event.ts";
 import type { SourceBoard } from "./source-board.ts";

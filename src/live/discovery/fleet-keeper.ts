@@ -1,7 +1,7 @@
 import { Agent } from "undici";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { StepTimes } from "#core/endpoint/step-times.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import { nowMicros } from "../clock.ts";
 import type { EndpointDirectory } from "./endpoint-directory.ts";
 import type { RouterTap } from "../router-tap.ts";

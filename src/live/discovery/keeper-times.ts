@@ -1,5 +1,5 @@
 import { PATH_RULES } from "#core/path/path-rules.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { EXPOSITION_BYTES_MAX_DEFAULT } from "../scrape/exposition.ts";
 import { SCRAPE_INTERVAL_MILLIS_DEFAULT, SCRAPE_TIMEOUT_MILLIS_DEFAULT } from "../scrape/scrape.ts";
 

@@ -1,5 +1,5 @@
 import type { Endpoint, EndpointId, Load } from "#core/endpoint/endpoint.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { EndpointDirectory, EndpointEntry, ServedModel } from "./endpoint-directory.ts";
 import type { KeeperEvent } from "./keeper-event.ts";
 import type { RouterTap } from "../router-tap.ts";

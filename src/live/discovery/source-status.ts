@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import { nowMicros } from "../clock.ts";
 
 /** How one source of endpoints stands, for metrics. */

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "./kubernetes-objects.ts";
-import { mix32, nameHash } from "#core/random.ts";
+import { mix32, nameHash } from "#core/base/random.ts";
 
 /** What those who own workloads state of a pool: how urgent requests are, and which model they get in place of another. */
 export interface WorkloadRules {

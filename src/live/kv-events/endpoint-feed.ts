@@ -1,6 +1,6 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { KvEventsLostReason } from "#core/endpoint/knowledge.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import { inTurns, loopTurn, STAYS } from "../loop-turn.ts";
 import type { RouterTap } from "../router-tap.ts";
 import type { BlockTranslator } from "./block-translator.ts";

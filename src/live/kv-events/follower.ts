@@ -1,7 +1,7 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { KvEventsLostReason } from "#core/endpoint/knowledge.ts";
 import type { BlockHasher, ChainValue } from "#core/prompt/block-hash.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
 import type { FaultEvent } from "../log/fault-log.ts";
 import type { RouterTap } from "../router-tap.ts";

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { Agent } from "undici";
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import type { BlockHasher } from "#core/prompt/block-hash.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import { nowMicros } from "../clock.ts";
 import type { EndpointDirectory, EndpointEntry } from "../discovery/endpoint-directory.ts";
 import { askEngine } from "../discovery/engine-request.ts";

@@ -1,4 +1,4 @@
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { RequestSummary } from "../request/request-summary.ts";
 
 /** What a client names may be of any length; this much of it stands in a line. */

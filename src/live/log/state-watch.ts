@@ -1,6 +1,6 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { EndpointRow } from "#core/endpoint-row.ts";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import type { EndpointRow } from "#core/fleet/endpoint-row.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import type { FleetKeeper } from "../discovery/fleet-keeper.ts";
 import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
 import type { FaultEvent } from "./fault-log.ts";

@@ -1,9 +1,9 @@
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import type { Forecast } from "#core/latency/forecast.ts";
-import { RecentRequests } from "#core/recent-requests.ts";
-import type { Micros } from "#core/units.ts";
+import { RecentRequests } from "#core/base/recent-requests.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { TapListener } from "../router-tap.ts";
 
 /** Requests in flight whose forecast is remembered. */

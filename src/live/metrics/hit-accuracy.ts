@@ -1,8 +1,8 @@
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { PrefixSource } from "#core/endpoint/knowledge.ts";
-import type { Input } from "#core/input.ts";
-import { RequestTable } from "#core/request-table.ts";
+import type { Input } from "#core/input/input.ts";
+import { RequestTable } from "#core/base/request-table.ts";
 import type { TapListener } from "../router-tap.ts";
 
 /** Requests in flight whose expectation is remembered; beyond that one is not counted. */

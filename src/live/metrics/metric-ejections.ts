@@ -1,4 +1,4 @@
-import type { EndpointRow } from "#core/endpoint-row.ts";
+import type { EndpointRow } from "#core/fleet/endpoint-row.ts";
 import type { CheckCounts } from "../discovery/health-checker.ts";
 import type { Family, Row } from "./metric-state.ts";
 

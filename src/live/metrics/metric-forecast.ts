@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { ForecastAccuracy, ForecastCounts } from "./forecast-accuracy.ts";
 import type { Family, Row } from "./metric-state.ts";
 

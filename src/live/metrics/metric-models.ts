@@ -1,5 +1,5 @@
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import { LabelSlots } from "./metric-labels.ts";
 
 /**

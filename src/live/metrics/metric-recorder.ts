@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { RecorderStatus } from "../recorder/recorder.ts";
 import type { MetricFamily } from "./metric-family.ts";
 import type { Family, Row } from "./metric-state.ts";

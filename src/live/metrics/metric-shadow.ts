@@ -1,5 +1,5 @@
 import type { Registry } from "prom-client";
-import { MICROS_PER_SECOND, MILLIS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND, MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
 import type { ShadowEvaluation, ShadowStatus } from "../status/shadow-status.ts";
 

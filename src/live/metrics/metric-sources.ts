@@ -1,5 +1,5 @@
 import type { Registry } from "prom-client";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { SourceBoard } from "../discovery/source-board.ts";
 import type { SourceRow } from "../discovery/source-status.ts";
 import { type MetricFamily, NO_LABELS, registerFamily } from "./metric-family.ts";

@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
-import type { EndpointRow } from "#core/endpoint-row.ts";
+import type { EndpointRow } from "#core/fleet/endpoint-row.ts";
 import type { Router } from "#core/router.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { nowMicros } from "../clock.ts";
 import type { Cascades } from "../cascade/cascades.ts";
 import type { FleetKeeper } from "../discovery/fleet-keeper.ts";

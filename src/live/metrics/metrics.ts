@@ -1,8 +1,8 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { Input } from "#core/input.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import type { Input } from "#core/input/input.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { RequestObserver } from "../gateway-parts.ts";
 import type { DirectoryListener, EndpointEntry } from "../discovery/endpoint-directory.ts";
 import type { TapListener } from "../router-tap.ts";

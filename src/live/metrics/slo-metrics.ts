@@ -1,9 +1,9 @@
 import type { Registry } from "prom-client";
-import type { Decision } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
-import { RecentRequests } from "#core/recent-requests.ts";
-import { type Slo, type SloResult, sloResults } from "#core/slo.ts";
-import type { Micros } from "#core/units.ts";
+import type { Decision } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
+import { RecentRequests } from "#core/base/recent-requests.ts";
+import { type Slo, type SloResult, sloResults } from "#core/request/slo.ts";
+import type { Micros } from "#core/base/units.ts";
 import { CounterTable } from "./metric-counter.ts";
 import { LabelSlots } from "./metric-labels.ts";
 

@@ -1,6 +1,6 @@
-import type { Decision } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
-import type { Micros } from "#core/units.ts";
+import type { Decision } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
+import type { Micros } from "#core/base/units.ts";
 
 export interface QueuedRecord {
   readonly input: Input;

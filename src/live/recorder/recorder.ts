@@ -1,6 +1,6 @@
-import type { Decision } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import type { Decision } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { SegmentFile } from "#trace/segment-writer.ts";
 import type { TapListener } from "../router-tap.ts";
 import { RecordQueue } from "./record-queue.ts";

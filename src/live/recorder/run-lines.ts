@@ -1,7 +1,7 @@
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
-import type { Input } from "#core/input.ts";
-import type { Micros } from "#core/units.ts";
+import type { Input } from "#core/input/input.ts";
+import type { Micros } from "#core/base/units.ts";
 import { TraceEncoder } from "#trace/codec/encoder.ts";
 import type { QueuedRecord, RecordQueue } from "./record-queue.ts";
 import { routerAfter } from "#trace/transform/router-after.ts";

@@ -1,7 +1,7 @@
-import type { Rejected, Routed } from "#core/decision.ts";
+import type { Rejected, Routed } from "#core/input/decision.ts";
 import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
-import type { RouteRequest } from "#core/request.ts";
-import type { Micros } from "#core/units.ts";
+import type { RouteRequest } from "#core/request/request.ts";
+import type { Micros } from "#core/base/units.ts";
 
 import { refusalOf } from "../admission/refusal-of.ts";
 import type { AnswerReader } from "../answer/answer-reader.ts";

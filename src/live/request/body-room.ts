@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 
 export interface BodyRules {
   /** Bodies held at once, those that are still arriving among them. */

@@ -1,4 +1,4 @@
-import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import type { RequestHeaders } from "./request-headers.ts";
 
 /** As gRPC writes a timeout: at most eight digits and a unit. */

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { Rejected, Routed } from "#core/decision.ts";
+import type { Rejected, Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Hedging } from "#core/path/hedging/hedging.ts";
 import type { FailedStage } from "#core/path/path-router.ts";
 import type { WaitLimits } from "#core/path/wait-verdict.ts";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { NameSwap } from "../answer/name-swap.ts";
 import type { CascadeRun } from "../cascade/cascade-run.ts";
 import type { AnswerReader, AnswerReport } from "../answer/answer-reader.ts";

@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 
-import { SlotList, type Slotted } from "#core/slot-list.ts";
-import type { Micros } from "#core/units.ts";
+import { SlotList, type Slotted } from "#core/base/slot-list.ts";
+import type { Micros } from "#core/base/units.ts";
 
 import { nowMicros } from "../clock.ts";
 

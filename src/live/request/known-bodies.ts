@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from "node:crypto";
-import { mix32 } from "#core/random.ts";
+import { mix32 } from "#core/base/random.ts";
 import { type Fields, isFields } from "../fields.ts";
 import { type JsonLimits, JsonScan } from "../json-scan.ts";
 import { countUp } from "../metrics/gateway-counters.ts";

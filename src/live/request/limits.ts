@@ -1,6 +1,6 @@
 import { PATH_RULES } from "#core/path/path-rules.ts";
 import type { WaitLimits } from "#core/path/wait-verdict.ts";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { BodyRules } from "./body-room.ts";
 import type { JsonLimits } from "../json-scan.ts";
 

@@ -1,4 +1,4 @@
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 
 /**
  * Profile and policy version of a decision as the header x-gnomon-profile has them: `gnomon; version=3`, and where the

@@ -1,5 +1,5 @@
-import { type Slo, sloWith } from "#core/slo.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { type Slo, sloWith } from "#core/request/slo.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { RequestHeaders } from "./request-headers.ts";
 
 /** Milliseconds above 0, at most 12 digits before the point. */

@@ -1,4 +1,4 @@
-import { type Slo, sloWith } from "#core/slo.ts";
+import { type Slo, sloWith } from "#core/request/slo.ts";
 import type { Identity } from "./identity.ts";
 import type { RequestHeaders } from "./request-headers.ts";
 import { sloOf } from "./slo-of.ts";

@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 
 import { heldTokens } from "../disaggregation/held-tokens.ts";
 import type { Forward } from "../upstream/forward.ts";

@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import { giveUpRefusal } from "../answer/fault-words.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
 import type { Exchange } from "./exchange.ts";

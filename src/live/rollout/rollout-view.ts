@@ -1,6 +1,6 @@
 import type { GuardedFigure } from "#core/rollout/judge/guardrail.ts";
 import type { TimeFigure, TimeMetric } from "#core/rollout/judge/outcome.ts";
-import type { SplitKey } from "#core/rollout/rollout-plan.ts";
+import type { SplitKey } from "#core/rollout/plan/rollout-plan.ts";
 import type { Phase, StepKind } from "#core/rollout/rollout-state.ts";
 
 /** Rollouts as pages, the command line and the admin API show them. Plain data; null is what is not known. */

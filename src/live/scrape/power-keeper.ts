@@ -1,6 +1,6 @@
 import { Agent } from "undici";
 import type { EndpointId, Load } from "#core/endpoint/endpoint.ts";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import { inTurns, STAYS } from "../loop-turn.ts";
 import { type DeviceReading, dcgmPage } from "./dcgm-page.ts";
 import { askEngine } from "../discovery/engine-request.ts";

@@ -1,5 +1,5 @@
 import { type Load, REPORTED_MAX } from "#core/endpoint/endpoint.ts";
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import type { EnginePage, RankSignals, Signal } from "./scrape-map.ts";
 
 /** One scrape of one endpoint: the ranks that it stands for, put together. */

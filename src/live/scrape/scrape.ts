@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import { askEngine, type RequestFault } from "../discovery/engine-request.ts";
 import { inTurns, STAYS } from "../loop-turn.ts";
 import { type EnginePage, enginePage } from "./scrape-map.ts";

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { windowsOf } from "#core/admission/windows-elsewhere.ts";
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import type { BreakerChange } from "#core/endpoint/breaker.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import { OwnNews } from "#core/peer/own-news.ts";
 import { Unreported } from "#core/peer/unreported.ts";
-import type { PeerNews } from "#core/peer-news.ts";
+import type { PeerNews } from "#core/request/peer-news.ts";
 import type { RouterTap, TapListener } from "../router-tap.ts";
 import { nowMicros } from "../clock.ts";
 import { KeptLimits, type KeptLimitsOptions } from "./kept-limits.ts";

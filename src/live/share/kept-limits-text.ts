@@ -1,4 +1,4 @@
-import type { PeerWindow } from "#core/peer-news.ts";
+import type { PeerWindow } from "#core/request/peer-news.ts";
 
 /** Of the text: another one is not read. It outlives the version of what gateways send one another. */
 const FORMAT = 1;

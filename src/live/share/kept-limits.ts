@@ -1,6 +1,6 @@
 import { windowsOf } from "#core/admission/windows-elsewhere.ts";
-import type { Input } from "#core/input.ts";
-import type { PeerWindow } from "#core/peer-news.ts";
+import type { Input } from "#core/input/input.ts";
+import type { PeerWindow } from "#core/request/peer-news.ts";
 import { nowMicros } from "../clock.ts";
 import type { RouterTap, TapListener } from "../router-tap.ts";
 import { keptLimitsText, windowsOfText } from "./kept-limits-text.ts";

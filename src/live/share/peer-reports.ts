@@ -1,4 +1,4 @@
-import type { PeerNews } from "#core/peer-news.ts";
+import type { PeerNews } from "#core/request/peer-news.ts";
 import { nowMicros } from "../clock.ts";
 import type { RouterTap } from "../router-tap.ts";
 import { Apart } from "./apart.ts";

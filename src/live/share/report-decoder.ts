@@ -1,4 +1,4 @@
-import type { PeerNews } from "#core/peer-news.ts";
+import type { PeerNews } from "#core/request/peer-news.ts";
 import { type BlockChain, EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 import { BlockArchive } from "#trace/codec/block-archive.ts";
 import { ByteReader, WireError } from "#trace/codec/byte-reader.ts";

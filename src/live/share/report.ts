@@ -1,4 +1,4 @@
-import type { PeerNews } from "#core/peer-news.ts";
+import type { PeerNews } from "#core/request/peer-news.ts";
 import { type FieldType, listOf } from "#trace/codec/field-type.ts";
 import { peerNews } from "#trace/codec/peer-table.ts";
 

@@ -1,6 +1,6 @@
 import type { LimitUse } from "#core/admission/limit-use.ts";
 import type { Router } from "#core/router.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 
 /** Of a limit, those that are shown. */
 const SUBJECTS_SHOWN = 20;

@@ -1,5 +1,5 @@
-import type { Decision } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
+import type { Decision } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
 import type { TapListener } from "../router-tap.ts";
 
 /** A decision and what of its request may be shown. */

@@ -1,5 +1,5 @@
-import { ABSTAINED, type CandidateLoad, ColumnBreakdown } from "#core/breakdown.ts";
-import type { Routed } from "#core/decision.ts";
+import { ABSTAINED, type CandidateLoad, ColumnBreakdown } from "#core/input/breakdown.ts";
+import type { Routed } from "#core/input/decision.ts";
 
 /** The prompt of a decision, in tokens as the gateway counted them. */
 export interface CountedPrompt {

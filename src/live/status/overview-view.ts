@@ -1,6 +1,6 @@
-import type { EndpointRow } from "#core/endpoint-row.ts";
+import type { EndpointRow } from "#core/fleet/endpoint-row.ts";
 import type { Router } from "#core/router.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type {
   DecisionLine,
   EndpointCard,

@@ -1,5 +1,5 @@
 import { TimeHistogram } from "#core/rollout/judge/time-histogram.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { TimeFigures, TrafficCard, TrafficFigures, TrafficSlot } from "#page/status/overview.ts";
 import type { RequestSummary } from "../request/request-summary.ts";
 

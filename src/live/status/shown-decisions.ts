@@ -1,6 +1,6 @@
-import type { Decision } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import type { Decision } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import type { TapListener } from "../router-tap.ts";
 import { DecisionRing, type KeptDecision } from "./decision-ring.ts";
 

@@ -1,6 +1,6 @@
-import type { Decision, PrefillStage } from "#core/decision.ts";
-import type { EndpointRow } from "#core/endpoint-row.ts";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import type { Decision, PrefillStage } from "#core/input/decision.ts";
+import type { EndpointRow } from "#core/fleet/endpoint-row.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import { WALL_START_MICROS } from "../clock.ts";
 import { decisiveText } from "./decisive.ts";
 import type { KeptDecision } from "./decision-ring.ts";

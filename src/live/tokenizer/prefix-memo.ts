@@ -1,4 +1,4 @@
-import { assert } from "#core/assert.ts";
+import { assert } from "#core/base/assert.ts";
 import type { ChainState } from "./chain-state.ts";
 import type { MemoDescription } from "./described-tokenizer.ts";
 import { textKey } from "./text-key.ts";

@@ -1,4 +1,4 @@
-import { assert } from "#core/assert.ts";
+import { assert } from "#core/base/assert.ts";
 import { type Asker, STAYS } from "../loop-turn.ts";
 import { BegunChats } from "./begun-chats.ts";
 import { hasMedia, leadingSteps, messageSteps } from "./canonical-chat.ts";

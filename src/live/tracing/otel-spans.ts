@@ -9,10 +9,10 @@ import {
   trace,
 } from "@opentelemetry/api";
 import { parseTraceParent, TRACE_PARENT_HEADER } from "@opentelemetry/core";
-import type { Placed } from "#core/decision.ts";
+import type { Placed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import { nowMicros, WALL_START_MICROS } from "../clock.ts";
 import type { RequestObserver } from "../gateway-parts.ts";
 import type { Exchange } from "../request/exchange.ts";

@@ -1,7 +1,7 @@
 import { type FoundAttempt, look } from "#core/path/look.ts";
 import { CLIENT_STALLED, HOLD_OVER, TIMED_OUT } from "#core/path/path-event.ts";
 import { faultOfLeaving } from "#core/path/wait-verdict.ts";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { Delivery } from "../answer/answer.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
 import type { Exchange } from "../request/exchange.ts";

@@ -1,6 +1,6 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { type Trouble, type TroubleKind, troubleSince } from "#core/path/wait-verdict.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
 import type { GatewayParts } from "../gateway-parts.ts";
 import type { Exchange } from "../request/exchange.ts";

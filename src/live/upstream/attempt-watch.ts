@@ -1,6 +1,6 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { TimedKind, WaitKind } from "#core/endpoint/hang-judge.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { SweepListener } from "../request/in-flight.ts";
 
 /** Who judges endpoints by what attempts there find, and knows which of them hang. */

@@ -1,5 +1,5 @@
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 
 import type { Usage } from "../answer/usage.ts";
 

@@ -1,7 +1,7 @@
-import type { Routed } from "#core/decision.ts";
+import type { Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import { firstStop } from "#core/stage-choice.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { Answer, AnswerHead, KeptAnswer } from "../answer/answer.ts";
 import { AnswerDelivery } from "./answer-delivery.ts";
 import type { Attempt, AttemptListener } from "./attempt.ts";

@@ -3,7 +3,7 @@ import type { HangOptions, HangVerdict, ProbeResult, TimedKind, WaitKind } from 
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
 import { HangWatch as PureHangWatch } from "#core/path/hang-watch.ts";
 import { PATH_RULES } from "#core/path/path-rules.ts";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import { nowMicros } from "../clock.ts";
 import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
 import type { RouterTap } from "../router-tap.ts";

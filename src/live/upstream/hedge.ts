@@ -1,6 +1,6 @@
-import type { Routed } from "#core/decision.ts";
+import type { Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import { FAULT_OF_TROUBLE } from "#core/path/wait-verdict.ts";
 import type { Answer } from "../answer/answer.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";

@@ -1,8 +1,8 @@
-import type { Routed } from "#core/decision.ts";
+import type { Routed } from "#core/input/decision.ts";
 import { type HedgeEnd, type HedgeHost, Hedging } from "#core/path/hedging/hedging.ts";
 import { OVERTAKEN } from "#core/path/path-event.ts";
 import type { GiveUpReason, PathRouter } from "#core/path/path-router.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import { nowMicros } from "../clock.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
 import type { Exchange } from "../request/exchange.ts";

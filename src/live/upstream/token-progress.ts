@@ -1,4 +1,4 @@
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { GatewayCounters } from "../metrics/gateway-counters.ts";
 import type { Exchange } from "../request/exchange.ts";
 import type { PathRouter } from "#core/path/path-router.ts";

@@ -1,6 +1,6 @@
 import { type buildConnector, Client } from "undici";
 
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { nowMicros } from "../clock.ts";
 import type { GatewayLimits } from "../request/limits.ts";
 import { UpstreamConnection } from "./upstream-connection.ts";

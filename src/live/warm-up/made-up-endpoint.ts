@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
 import { Member } from "../discovery/member.ts";
 import type { RouterTap } from "../router-tap.ts";

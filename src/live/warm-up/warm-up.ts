@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import { type Random, randomFor } from "#core/random.ts";
-import type { RouteRequest } from "#core/request.ts";
-import type { Micros } from "#core/units.ts";
+import { type Random, randomFor } from "#core/base/random.ts";
+import type { RouteRequest } from "#core/request/request.ts";
+import type { Micros } from "#core/base/units.ts";
 import { EndpointDirectory } from "../discovery/endpoint-directory.ts";
 import type { RouterTap } from "../router-tap.ts";
 import { joinMadeUp, MADE_UP_MODEL } from "./made-up-endpoint.ts";

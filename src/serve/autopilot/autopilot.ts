@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { AutopilotDesk, AutopilotOutcome, AutopilotView, ProposalView } from "#live/autopilot/autopilot-desk.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 import type { RolloutDesk } from "#live/rollout/rollout-desk.ts";

@@ -1,7 +1,7 @@
 import { ConfigError } from "#config/config-error.ts";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
 import type { Config } from "#config/schema.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { TuneWork } from "#shadow/thread/shadow-message.ts";
 import { objectiveNamed } from "#shadow/job/objective.ts";

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { Config } from "#config/schema.ts";
-import { type Slo, sloWith } from "#core/slo.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { type Slo, sloWith } from "#core/request/slo.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
 import type { GatewayOptions } from "#live/gateway.ts";
 import { LoopLoad } from "#live/loop-load.ts";

@@ -1,4 +1,4 @@
-import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { ShadowCandidate, ShadowDifference, ShadowEvaluation, ShadowFigures } from "#live/status/shadow-status.ts";
 import type { Evaluated } from "#shadow/thread/host.ts";
 import type { Interval } from "#shadow/figure/interval.ts";

@@ -1,7 +1,7 @@
 import { type Logger, destination, pino, stdTimeFunctions } from "pino";
 import type { BreakerChange } from "#core/endpoint/breaker.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { RequestObserver } from "#live/gateway-parts.ts";
 import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
 import { type FaultEvent, FaultLog } from "#live/log/fault-log.ts";

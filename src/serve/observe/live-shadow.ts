@@ -2,7 +2,7 @@ import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import type { Config } from "#config/schema.ts";
 import { ConfigError } from "#config/config-error.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { nowMicros } from "#live/clock.ts";
 import type { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
 import type { RouterTap } from "#live/router-tap.ts";

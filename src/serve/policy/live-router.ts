@@ -7,8 +7,8 @@ import { HOST_MEMORY_PRICE, type HostMemoryPrice } from "#core/prefix/host-memor
 import { BLOCK_TOKENS_DEFAULT } from "#live/discovery/block-size.ts";
 import { FIRST_POLICY_VERSION, type ProfileSpec } from "#core/plugin/spec.ts";
 import { Router, type RouterOptions } from "#core/router.ts";
-import { nameHash } from "#core/random.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { nameHash } from "#core/base/random.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { TraceRouter } from "#trace/codec/record.ts";
 import type { ServePlan } from "../plan/serve-plan.ts";
 

@@ -1,7 +1,7 @@
 import { type BookInput, isUnderWay, rolloutOf } from "#core/rollout/rollout-book.ts";
 import type { RolloutState, RolloutStep } from "#core/rollout/rollout-state.ts";
 import type { Rollouts } from "#core/rollouts.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { RolloutKeeperOptions } from "./rollout-keeper.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { SavedRollout } from "./saved-rollout.ts";

@@ -1,6 +1,6 @@
 import type { RolloutDocument } from "#config/rollout-section.ts";
 import type { GuardedFigure, Guardrail } from "#core/rollout/judge/guardrail.ts";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 
 /** Answers that do not stream have no first token, so the end is watched beside it. */
 const GUARDRAILS: NonNullable<RolloutDocument["guardrails"]> = [

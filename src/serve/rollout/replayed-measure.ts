@@ -1,7 +1,7 @@
 import { giveJudge, type JudgeEntry } from "#core/rollout/judge/judge-entry.ts";
 import { Judge, type SavedJudge } from "#core/rollout/judge/judge.ts";
 import { movedJudge } from "#core/rollout/judge/moved-judge.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import { MEASURE_VERSION, type SavedMeasure, type SavedRollout } from "./saved-rollout.ts";
 
 /** Line that a journal of measures begins with. */

@@ -3,7 +3,7 @@ import type { BookInput } from "#core/rollout/rollout-book.ts";
 import { isUnderWay } from "#core/rollout/rollout-book.ts";
 import { JUDGE, type RolloutState, type RolloutStep, type StepKind } from "#core/rollout/rollout-state.ts";
 import type { Rollouts } from "#core/rollouts.ts";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 import type { RolloutDesk, RolloutOutcome, RolloutStepRequest } from "#live/rollout/rollout-desk.ts";
 import type { RolloutsView } from "#live/rollout/rollout-view.ts";

@@ -1,6 +1,6 @@
 import { type RolloutState, type RolloutStep, windowAt } from "#core/rollout/rollout-state.ts";
 import type { Rollouts } from "#core/rollouts.ts";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 import type { IntervalsView, StepView } from "#live/rollout/rollout-view.ts";
 import type { RouterTap } from "#live/router-tap.ts";

@@ -3,12 +3,12 @@ import { checkShape, problemLine } from "#config/problem.ts";
 import { resolveProfiles } from "#config/resolve-profiles.ts";
 import { type RolloutDocument, ROLLOUT_SCHEMA } from "#config/rollout-section.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
-import { nameHash } from "#core/random.ts";
+import { nameHash } from "#core/base/random.ts";
 import type { JudgeRules } from "#core/rollout/judge/judge-rules.ts";
 import type { Prediction } from "#core/rollout/judge/verdict.ts";
 import type { RolloutSpec } from "#core/rollout/rollout-input.ts";
-import type { Design, RolloutPlan } from "#core/rollout/rollout-plan.ts";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import type { Design, RolloutPlan } from "#core/rollout/plan/rollout-plan.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { Policy } from "../policy/policy.ts";
 import { defaultGuardrails, guardrailOf } from "./guardrails.ts";
 

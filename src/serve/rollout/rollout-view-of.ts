@@ -8,7 +8,7 @@ import { switchbackArm } from "#core/rollout/assignment.ts";
 import { type RolloutState, windowAt } from "#core/rollout/rollout-state.ts";
 import { verdictLine } from "#core/rollout/verdict-line.ts";
 import type { RolloutWatch } from "#core/rollout-watch.ts";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type {
   ArmView,
   ComparedWindowView,

@@ -3,7 +3,7 @@ import type { Agreement } from "#core/rollout/agreement.ts";
 import type { SavedJudge } from "#core/rollout/judge/judge.ts";
 import type { RolloutSpec } from "#core/rollout/rollout-input.ts";
 import type { RolloutState } from "#core/rollout/rollout-state.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { IntervalsView, StepView } from "#live/rollout/rollout-view.ts";
 import { bool, integer, listOf, NOTHING_BESIDE, optional, text, unchecked } from "#trace/codec/field-type.ts";
 import { profiles } from "#trace/codec/profile-table.ts";

@@ -1,5 +1,5 @@
 import { stringify, YAMLSeq } from "yaml";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import type { EngineSource } from "#engine/engine-source.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";

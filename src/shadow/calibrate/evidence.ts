@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import { PromptChains } from "#sim/source/prompt-chains.ts";
 import type { RecordedRun } from "../recorded/recorded-run.ts";
 

@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { promisedTo, type RequestTimes, type SloTargets, timesMeet } from "#sim/result/slo.ts";
 import type { Workload } from "../recorded/packed-workload.ts";
 import type { CandidateOutcome } from "./candidate.ts";

@@ -1,4 +1,4 @@
-import { nameHash, randomFor } from "#core/random.ts";
+import { nameHash, randomFor } from "#core/base/random.ts";
 import type { FirstTokenResiduals } from "#engine/step-drift.ts";
 import type { CandidateOutcome } from "./candidate.ts";
 import { normal } from "../figure/normal.ts";

@@ -1,6 +1,6 @@
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { checkProfile } from "#core/profile/check.ts";
-import type { FleetEvent } from "#sim/simulation-options.ts";
+import type { FleetEvent } from "#sim/setting/simulation-options.ts";
 import type { TraceHeader, TraceRouter } from "#trace/codec/record.ts";
 import { routerAfter } from "#trace/transform/router-after.ts";
 import type { Candidate } from "./candidate.ts";

@@ -1,7 +1,7 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
-import type { SignalOptions } from "#sim/signal/signal-options.ts";
+import type { SignalOptions } from "#sim/setting/signal-options.ts";
 import type { Setting } from "./candidate.ts";
 import type { RecordedRun } from "../recorded/recorded-run.ts";
 

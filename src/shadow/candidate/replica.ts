@@ -1,5 +1,5 @@
-import { nameHash, type Random, randomFor } from "#core/random.ts";
-import type { Micros } from "#core/units.ts";
+import { nameHash, type Random, randomFor } from "#core/base/random.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import { spreadNormal } from "../figure/spread-normal.ts";

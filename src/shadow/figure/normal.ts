@@ -1,4 +1,4 @@
-import type { Random } from "#core/random.ts";
+import type { Random } from "#core/base/random.ts";
 
 /** Standard normal (G. E. P. Box and M. E. Muller, 1958). */
 export function normal(random: Random): number {

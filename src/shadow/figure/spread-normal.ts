@@ -1,4 +1,4 @@
-import { nameHash, randomFor } from "#core/random.ts";
+import { nameHash, randomFor } from "#core/base/random.ts";
 import { normalQuantile } from "./normal-quantile.ts";
 
 /**

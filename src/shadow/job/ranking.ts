@@ -1,4 +1,4 @@
-import { nameHash, randomFor } from "#core/random.ts";
+import { nameHash, randomFor } from "#core/base/random.ts";
 import { normal } from "../figure/normal.ts";
 
 /** Draws in all; each replica takes its part of them. */

@@ -1,7 +1,7 @@
-import type { Routed } from "#core/decision.ts";
+import type { Routed } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import { nameHash, randomFor } from "#core/random.ts";
-import type { Micros } from "#core/units.ts";
+import { nameHash, randomFor } from "#core/base/random.ts";
+import type { Micros } from "#core/base/units.ts";
 import { rankedCandidates } from "#sim/result/decision-trace.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { shiftedEvent } from "../recorded/shifted-event.ts";

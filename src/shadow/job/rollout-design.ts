@@ -1,5 +1,5 @@
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
-import type { Design, SplitKey } from "#core/rollout/rollout-plan.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
+import type { Design, SplitKey } from "#core/rollout/plan/rollout-plan.ts";
 
 /** A design under a name that people read. */
 export interface NamedDesign {

@@ -1,6 +1,6 @@
 import type { Judge } from "#core/rollout/judge/judge.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
-import type { RolloutPlan } from "#core/rollout/rollout-plan.ts";
+import type { RolloutPlan } from "#core/rollout/plan/rollout-plan.ts";
 import { type FigureKey, type FigureSample, PLANNED_FIGURES, type RolloutSample } from "./rollout-sample.ts";
 
 const OTHER = 1;

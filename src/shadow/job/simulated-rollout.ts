@@ -1,11 +1,11 @@
-import type { RouteRequest } from "#core/request.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
 import type { Judge } from "#core/rollout/judge/judge.ts";
 import type { Times } from "#core/rollout/judge/outcome.ts";
-import type { Design } from "#core/rollout/rollout-plan.ts";
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import type { Design } from "#core/rollout/plan/rollout-plan.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import { Simulation } from "#sim/simulation.ts";
-import type { SimulationOptions } from "#sim/simulation-options.ts";
+import type { SimulationOptions } from "#sim/setting/simulation-options.ts";
 import { type Candidate, requestIndexOf, type Setting, simulationOf } from "../candidate/candidate.ts";
 import { POOL_LABEL, POOLS } from "./rollout-design.ts";
 import type { RolloutSample } from "./rollout-sample.ts";

@@ -1,6 +1,6 @@
 import type { JudgeOptions } from "#core/rollout/judge/judge.ts";
-import type { Design, RolloutPlan } from "#core/rollout/rollout-plan.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import type { Design, RolloutPlan } from "#core/rollout/plan/rollout-plan.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { POOLS } from "./rollout-design.ts";
 
 /** A planned rollout of one profile against another, and how it is judged. */

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
 import { distribution } from "#sim/result/distribution.ts";
 import { timesMeet } from "#sim/result/slo.ts";

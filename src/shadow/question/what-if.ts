@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import type { ScalingFigures } from "#sim/scaling/scaling-options.ts";
+import type { ScalingFigures } from "#sim/setting/scaling-options.ts";
 import type { SloTargets } from "#sim/result/slo.ts";
 import type { PathCounts } from "#sim/result/path-counts.ts";
 import type { Distribution } from "#sim/result/distribution.ts";

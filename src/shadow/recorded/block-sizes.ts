@@ -1,5 +1,5 @@
-import type { RequestFinished } from "#core/input.ts";
-import type { RouteRequest } from "#core/request.ts";
+import type { RequestFinished } from "#core/input/input.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 
 /** A size this near to a whole number of tokens is taken to be it. */
 const WHOLE_WITHIN = 0.005;

@@ -1,6 +1,6 @@
-import type { RouteRequest } from "#core/request.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 import { SessionInference } from "#core/session/session-inference.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 
 /**
  * Which requests wait for others. `inferred`: turns of conversations that clients named, and of those whose prompts

@@ -1,6 +1,6 @@
-import type { RequestFinished } from "#core/input.ts";
-import type { RouteRequest } from "#core/request.ts";
-import { REQUEST_TOKENS_MAX, type Micros } from "#core/units.ts";
+import type { RequestFinished } from "#core/input/input.ts";
+import type { RouteRequest } from "#core/request/request.ts";
+import { REQUEST_TOKENS_MAX, type Micros } from "#core/base/units.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 
 /** A request of a trace, before its end. */

@@ -2,7 +2,7 @@ import type { EngineSource, SourceRun } from "#engine/engine-source.ts";
 import type { BetweenRuns, StepResiduals } from "#engine/step-drift.ts";
 import type { TraceHeader } from "#trace/codec/record.ts";
 import { BETWEEN_RUNS_STATED } from "./between-runs.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 
 /** A run by what distinguishes it from others. */
 export function sourceRunOf({ run, startWallMicros, machine }: TraceHeader): SourceRun {

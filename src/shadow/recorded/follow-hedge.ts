@@ -1,4 +1,4 @@
-import type { HedgeSettled, RequestHedged } from "#core/hedge-input.ts";
+import type { HedgeSettled, RequestHedged } from "#core/request/hedge-input.ts";
 import type { Open } from "./ended-request.ts";
 
 /** A second endpoint was asked for a request, or it is known which of both answers. */

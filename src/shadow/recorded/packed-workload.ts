@@ -1,4 +1,4 @@
-import { sloWith } from "#core/slo.ts";
+import { sloWith } from "#core/request/slo.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 
 /** A workload's requests by place: an array of them, or many in little memory. */

@@ -1,8 +1,15 @@
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
-import type { AnswerKnown, FirstToken, Input, RequestArrived, RequestFinished, RequestRetried } from "#core/input.ts";
-import { RecentMap } from "#core/recent-map.ts";
-import type { Micros } from "#core/units.ts";
-import type { FleetEvent } from "#sim/simulation-options.ts";
+import type {
+  AnswerKnown,
+  FirstToken,
+  Input,
+  RequestArrived,
+  RequestFinished,
+  RequestRetried,
+} from "#core/input/input.ts";
+import { RecentMap } from "#core/base/recent-map.ts";
+import type { Micros } from "#core/base/units.ts";
+import type { FleetEvent } from "#sim/setting/simulation-options.ts";
 import type { TraceHeader, TraceItem } from "#trace/codec/record.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { BlockSizes } from "./block-sizes.ts";

@@ -1,8 +1,8 @@
-import type { Decision, Routed } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
+import type { Decision, Routed } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
 import { checkProfile } from "#core/profile/check.ts";
-import type { RouteRequest } from "#core/request.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 import type { Times } from "#core/rollout/judge/outcome.ts";
 import { Router } from "#core/router.ts";
 import type { Rollouts } from "#core/rollouts.ts";

@@ -1,5 +1,5 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 
 /** Gaps that are looked at: enough for their quartile. */
 const GAPS_MAX = 1_000;

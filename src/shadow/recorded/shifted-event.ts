@@ -1,5 +1,5 @@
-import type { Micros } from "#core/units.ts";
-import type { ScriptEvent } from "#sim/simulation-options.ts";
+import type { Micros } from "#core/base/units.ts";
+import type { ScriptEvent } from "#sim/setting/simulation-options.ts";
 
 /** An event on a clock that begins `start` later, with the times that are in it. What lies below `least` happens then. */
 export function shiftedEvent<E extends ScriptEvent>(event: E, start: Micros, least = -Infinity): E {

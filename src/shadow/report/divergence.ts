@@ -1,4 +1,4 @@
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import { type Candidate, type CandidateOutcome, type Setting, runCandidate } from "../candidate/candidate.ts";
 
 /** One request that two profiles sent to different endpoints, with both decisions. */

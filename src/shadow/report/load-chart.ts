@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { figure } from "#page/part/figure.ts";
 import { escaped } from "#page/part/format.ts";
 import { type Frame, lineChart } from "#page/part/line-chart.ts";

@@ -2,7 +2,7 @@ import { clustersNeeded } from "#core/rollout/judge/clusters-needed.ts";
 import { addedBlocks, adjustedEstimate, noBlocks, plainEstimate } from "#core/rollout/judge/block-differences.ts";
 import { effectFound, type MeanEstimate, valuesToFind } from "#core/rollout/judge/confidence-sequence.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
-import { type Micros, MICROS_PER_SECOND } from "#core/units.ts";
+import { type Micros, MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { NamedDesign } from "../job/rollout-design.ts";
 import type { UnexplainedErrors } from "./unexplained-error.ts";
 import {

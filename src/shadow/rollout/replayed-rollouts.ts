@@ -1,4 +1,4 @@
-import type { RouteRequest } from "#core/request.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 import type { Times } from "#core/rollout/judge/outcome.ts";
 import type { Rollouts } from "#core/rollouts.ts";
 import type { TraceHeader, TraceItem } from "#trace/codec/record.ts";

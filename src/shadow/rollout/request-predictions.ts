@@ -2,7 +2,7 @@ import { isUnderWay } from "#core/rollout/rollout-book.ts";
 import type { RequestPrediction } from "#core/rollout/rollout-input.ts";
 import type { RolloutState } from "#core/rollout/rollout-state.ts";
 import type { Rollouts } from "#core/rollouts.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import { type CandidateOutcome, runCandidate, type Setting } from "../candidate/candidate.ts";
 import type { RecordedRun } from "../recorded/recorded-run.ts";
 

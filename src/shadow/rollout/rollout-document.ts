@@ -1,5 +1,5 @@
-import { MICROS_PER_MILLI } from "#core/units.ts";
-import type { Design } from "#core/rollout/rollout-plan.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
+import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import { POOLS } from "../job/rollout-design.ts";
 import type { RolloutStudy } from "./rollout-study.ts";
 

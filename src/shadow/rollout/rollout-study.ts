@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
-import type { Design } from "#core/rollout/rollout-plan.ts";
-import type { Micros } from "#core/units.ts";
+import type { Design } from "#core/rollout/plan/rollout-plan.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
 import { type Candidate, type CandidateOutcome, type Setting } from "../candidate/candidate.ts";
 import { figuresOf } from "../figure/figures.ts";

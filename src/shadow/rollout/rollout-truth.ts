@@ -1,6 +1,6 @@
 import { Judge } from "#core/rollout/judge/judge.ts";
-import type { Design } from "#core/rollout/rollout-plan.ts";
-import type { Micros } from "#core/units.ts";
+import type { Design } from "#core/rollout/plan/rollout-plan.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { CandidateOutcome } from "../candidate/candidate.ts";
 import type { RolloutSample } from "../job/rollout-sample.ts";
 import { sampleOf } from "../job/sample-of.ts";

@@ -1,8 +1,8 @@
 import { assignmentOf } from "#core/rollout/assignment.ts";
 import { type TimeMetric, TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import { plannedRollout, type RolloutState } from "#core/rollout/rollout-state.ts";
-import type { Design } from "#core/rollout/rollout-plan.ts";
-import type { Micros } from "#core/units.ts";
+import type { Design } from "#core/rollout/plan/rollout-plan.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { CandidateOutcome, Setting } from "../candidate/candidate.ts";
 import type { Observed } from "../recorded/recorded-run.ts";
 import { twoArmPlan } from "../job/two-arm-plan.ts";

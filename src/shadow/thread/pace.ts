@@ -1,5 +1,5 @@
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 
 /** Longest rest in one piece: work gets on even where the thread's other work alone takes its share. */
 const REST_MILLIS_MAX = 1_000;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { parentPort, workerData } from "node:worker_threads";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { TraceDecoder } from "#trace/codec/decoder.ts";
 import type { TraceHeader } from "#trace/codec/record.ts";
 import { RollingFit } from "../calibrate/rolling-fit.ts";

@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import type { PredictionError } from "../figure/figures.ts";
 

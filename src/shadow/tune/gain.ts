@@ -1,4 +1,4 @@
-import { nameHash, type Random, randomFor } from "#core/random.ts";
+import { nameHash, type Random, randomFor } from "#core/base/random.ts";
 import type { Interval } from "../figure/interval.ts";
 import { gainBetween, isTail, type Losses, type Objective } from "../job/objective.ts";
 

@@ -1,8 +1,8 @@
-import { CATALOG } from "#core/catalog.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
 import { checkProfile } from "#core/profile/check.ts";
 import type { ParameterDescription, ParameterTable } from "#core/plugin/parameter.ts";
 import type { ParameterValue, PluginSpec, ProfileSpec, ScorerSpec } from "#core/plugin/spec.ts";
-import type { Random } from "#core/random.ts";
+import type { Random } from "#core/base/random.ts";
 
 /** What a search may put together. */
 export interface PolicySpace {

@@ -1,4 +1,4 @@
-import { nameHash, randomFor } from "#core/random.ts";
+import { nameHash, randomFor } from "#core/base/random.ts";
 import type { Candidate } from "../candidate/candidate.ts";
 import type { JobPool } from "../job/job-pool.ts";
 import { lossOf, type Objective, unansweredFactor } from "../job/objective.ts";

@@ -1,15 +1,15 @@
 import { afterAnswer } from "#core/cascade/after-answer.ts";
 import { CascadeDesk } from "#core/cascade/cascade-desk.ts";
-import type { Placed } from "#core/decision.ts";
-import type { Input, RequestAgain } from "#core/input.ts";
-import { nameHash, randomFor } from "#core/random.ts";
-import type { Micros } from "#core/units.ts";
+import type { Placed } from "#core/input/decision.ts";
+import type { Input, RequestAgain } from "#core/input/input.ts";
+import { nameHash, randomFor } from "#core/base/random.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { FinishReason } from "#engine/request.ts";
 import type { Flight } from "../path/flight.ts";
 import type { FlightPaths } from "../path/flight-paths.ts";
-import type { Outcomes } from "../outcomes.ts";
-import type { SimulationEvent } from "../simulation-event.ts";
-import type { CascadeFigures, SimulatedCascade } from "./cascade-options.ts";
+import type { Outcomes } from "../result/outcomes.ts";
+import type { SimulationEvent } from "../path/simulation-event.ts";
+import type { CascadeFigures, SimulatedCascade } from "../setting/cascade-options.ts";
 import { confidenceDraw } from "./confidence-draw.ts";
 
 /** The simulation as a cascade sees it. */

@@ -1,5 +1,5 @@
-import type { Random } from "#core/random.ts";
-import type { Confidence } from "./cascade-options.ts";
+import type { Random } from "#core/base/random.ts";
+import type { Confidence } from "../setting/cascade-options.ts";
 
 /** What an answer's first so many tokens are worth on average: a draw of the model's distribution. */
 export function confidenceDraw(

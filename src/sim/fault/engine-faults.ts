@@ -1,11 +1,11 @@
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { SlotList } from "#core/slot-list.ts";
-import type { Micros } from "#core/units.ts";
-import type { EngineFleet } from "../engine-fleet.ts";
+import type { SlotList } from "#core/base/slot-list.ts";
+import type { Micros } from "#core/base/units.ts";
+import type { EngineFleet } from "../fleet/engine-fleet.ts";
 import type { Flight } from "../path/flight.ts";
 import type { SignalFeed } from "../signal/signal-feed.ts";
-import type { SimulationEvent } from "../simulation-event.ts";
-import type { EngineEvent } from "./engine-event.ts";
+import type { SimulationEvent } from "../path/simulation-event.ts";
+import type { EngineEvent } from "../fleet/engine-event.ts";
 
 /** The simulation as engines that fail see it. */
 export interface EngineFaultHost {

@@ -3,13 +3,13 @@ import { look } from "#core/path/look.ts";
 import { attemptFailed, TIMED_OUT } from "#core/path/path-event.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
 import { FAULT_OF_TROUBLE, faultOfLeaving, troubleSince } from "#core/path/wait-verdict.ts";
-import { SlotList } from "#core/slot-list.ts";
-import type { Micros } from "#core/units.ts";
+import { SlotList } from "#core/base/slot-list.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { Flight } from "../path/flight.ts";
 import type { FlightPaths } from "../path/flight-paths.ts";
-import type { RouterGroup } from "../router-group.ts";
+import type { RouterGroup } from "../routers/router-group.ts";
 import { SecondFlight, type SecondFlightHost } from "../path/second-flight.ts";
-import type { SimulationEvent } from "../simulation-event.ts";
+import type { SimulationEvent } from "../path/simulation-event.ts";
 import { type EngineFaultHost, EngineFaults } from "./engine-faults.ts";
 import { FleetProbes, type ProbeHost } from "./fleet-probes.ts";
 

@@ -2,13 +2,13 @@ import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { CheckJudge } from "#core/endpoint/check-judge.ts";
 import { HangWatch } from "#core/path/hang-watch.ts";
 import { LostJudge, returnPause } from "#core/endpoint/lost-judge.ts";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
-import type { Micros } from "#core/units.ts";
-import type { EngineFleet } from "../engine-fleet.ts";
+import type { Micros } from "#core/base/units.ts";
+import type { EngineFleet } from "../fleet/engine-fleet.ts";
 import type { EngineTrouble } from "../result/path-counts.ts";
 import type { Reach, SignalFeed } from "../signal/signal-feed.ts";
-import type { SimulationEvent } from "../simulation-event.ts";
+import type { SimulationEvent } from "../path/simulation-event.ts";
 
 /** The simulation as probes see it. */
 export interface ProbeHost {

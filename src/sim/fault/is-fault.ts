@@ -1,4 +1,4 @@
-import type { ScriptEvent, SimulationOptions } from "../simulation-options.ts";
+import type { ScriptEvent, SimulationOptions } from "../setting/simulation-options.ts";
 
 /** Whether requests may have to leave an endpoint, or are to be watched all the same. */
 export function mayFail({ rules, scaling, fleetEvents = [] }: SimulationOptions): boolean {

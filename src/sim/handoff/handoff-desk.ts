@@ -1,16 +1,16 @@
-import { assert } from "#core/assert.ts";
-import type { Decision, Routed } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
-import type { Micros } from "#core/units.ts";
+import { assert } from "#core/base/assert.ts";
+import type { Decision, Routed } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { Hold } from "#engine/block-fetch.ts";
-import type { EngineFleet } from "../engine-fleet.ts";
+import type { EngineFleet } from "../fleet/engine-fleet.ts";
 import type { Flight } from "../path/flight.ts";
-import type { Outcomes } from "../outcomes.ts";
-import type { SimulationEvent } from "../simulation-event.ts";
-import { Handoff, type HandoffHost } from "./handoff.ts";
+import type { Outcomes } from "../result/outcomes.ts";
+import type { SimulationEvent } from "../path/simulation-event.ts";
+import { Handoff, type HandoffHost } from "../path/handoff.ts";
 import { HandoffCounts } from "./handoff-figures.ts";
-import { PrefillLeg } from "./prefill-leg.ts";
-import { transferMicros, type TransferOptions } from "./transfer-options.ts";
+import { PrefillLeg } from "../path/prefill-leg.ts";
+import { transferMicros, type TransferOptions } from "../setting/transfer-options.ts";
 
 /** The simulation as the desk sees it. */
 export interface HandoffDeskHost {

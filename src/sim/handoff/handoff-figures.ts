@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 
 /** What became of prompts that were computed at one endpoint and answered at another. */
 export interface HandoffFigures {

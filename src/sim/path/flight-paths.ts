@@ -1,7 +1,7 @@
-import type { Decision, Placed, Routed } from "#core/decision.ts";
+import type { Decision, Placed, Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import { type Input, isAsking, type RequestAgain } from "#core/input.ts";
+import { type Input, isAsking, type RequestAgain } from "#core/input/input.ts";
 import type { Finish } from "#core/path/path-effect.ts";
 import {
   type AnswerBegan,
@@ -19,12 +19,11 @@ import {
 import { PathRouter } from "#core/path/path-router.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
 import type { PerformedEffect } from "#core/path/request-path.ts";
-import type { Micros } from "#core/units.ts";
-import type { EngineFleet } from "../engine-fleet.ts";
-import type { HandoffDesk } from "../handoff/handoff-desk.ts";
-import type { Ending, Outcomes } from "../outcomes.ts";
+import type { Micros } from "#core/base/units.ts";
+import type { EngineFleet } from "../fleet/engine-fleet.ts";
+import type { Ending, Outcomes } from "../result/outcomes.ts";
 import { newPathCounts, type PathCounts } from "../result/path-counts.ts";
-import type { RouterGroup } from "../router-group.ts";
+import type { RouterGroup } from "../routers/router-group.ts";
 import type { Flight } from "./flight.ts";
 
 /** The simulation as requests on their way see it. */
@@ -33,7 +32,7 @@ export interface FlightHost {
   readonly fleet: EngineFleet;
   readonly router: RouterGroup;
   readonly outcomes: Outcomes;
-  readonly handoffs: Pick<HandoffDesk, "dropped" | "goesOn">;
+  readonly handoffs: { dropped(flight: Flight): void; goesOn(flight: Flight): void };
   accept(input: Input): Decision | undefined;
   /** A request is decided on again, which whoever counterfactually forces decisions may force as well. */
   decide(input: RequestAgain): Placed;

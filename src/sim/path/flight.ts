@@ -1,20 +1,20 @@
-import type { Routed } from "#core/decision.ts";
+import type { Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Hedging } from "#core/path/hedging/hedging.ts";
 import type { PathEvent } from "#core/path/path-event.ts";
 import type { FailedStage, PathRouter } from "#core/path/path-router.ts";
 import { DECIDING } from "#core/path/path-state.ts";
 import { type PathHost, type PerformedEffect, RequestPath } from "#core/path/request-path.ts";
-import type { RouteRequest } from "#core/request.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 import type { Trouble } from "#core/path/wait-verdict.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { EngineRequest } from "#engine/request.ts";
 import type { FlightPaths } from "./flight-paths.ts";
 import type { SecondFlight } from "./second-flight.ts";
-import type { Handoff } from "../handoff/handoff.ts";
-import type { PrefillLeg } from "../handoff/prefill-leg.ts";
-import type { Ending } from "../outcomes.ts";
-import type { SimulatedRequest } from "../source/arrival-source.ts";
+import type { Handoff } from "./handoff.ts";
+import type { PrefillLeg } from "./prefill-leg.ts";
+import type { Ending } from "../result/outcomes.ts";
+import type { SimulatedRequest } from "../setting/arrival-source.ts";
 
 /** One request from its arrival until the client has its answer; also what an engine is given. */
 export class Flight implements EngineRequest, PathHost {

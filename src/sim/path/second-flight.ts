@@ -1,11 +1,11 @@
-import type { Routed } from "#core/decision.ts";
+import type { Routed } from "#core/input/decision.ts";
 import { type HedgeEnd, type HedgeHost, Hedging } from "#core/path/hedging/hedging.ts";
 import { OVERTAKEN } from "#core/path/path-event.ts";
 import type { GiveUpReason, PathRouter } from "#core/path/path-router.ts";
-import type { Micros } from "#core/units.ts";
-import type { EngineFleet } from "../engine-fleet.ts";
-import type { EngineObserver } from "../engine-observer.ts";
-import type { Outcomes } from "../outcomes.ts";
+import type { Micros } from "#core/base/units.ts";
+import type { EngineFleet } from "../fleet/engine-fleet.ts";
+import type { EngineObserver } from "./engine-observer.ts";
+import type { Outcomes } from "../result/outcomes.ts";
 import { Flight } from "./flight.ts";
 import type { FlightPaths } from "./flight-paths.ts";
 

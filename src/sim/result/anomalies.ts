@@ -1,4 +1,4 @@
-import type { Outcomes } from "../outcomes.ts";
+import type { Outcomes } from "./outcomes.ts";
 
 /** Failures of scheduling that policies should prevent. */
 export interface Anomalies {

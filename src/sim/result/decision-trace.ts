@@ -1,6 +1,6 @@
-import type { Breakdown, Decision } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
-import type { Micros } from "#core/units.ts";
+import type { Breakdown, Decision } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
+import type { Micros } from "#core/base/units.ts";
 
 export interface TracedCandidate {
   readonly endpoint: string;

@@ -1,6 +1,6 @@
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 
 type StageFailed = Extract<Input, { readonly kind: "attempt-failed" | "prefill-failed" | "transfer-failed" }>;
 

@@ -1,7 +1,7 @@
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import type { EngineGauges } from "#engine/sink.ts";
-import type { EngineFleet } from "../engine-fleet.ts";
-import type { Outcomes } from "../outcomes.ts";
+import type { EngineFleet } from "../fleet/engine-fleet.ts";
+import type { Outcomes } from "./outcomes.ts";
 import { type Anomalies, findAnomalies } from "./anomalies.ts";
 import type { Column } from "./column.ts";
 import { type Distribution, distribution } from "./distribution.ts";

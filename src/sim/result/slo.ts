@@ -1,5 +1,5 @@
-import type { Slo } from "#core/slo.ts";
-import type { Outcomes } from "../outcomes.ts";
+import type { Slo } from "#core/request/slo.ts";
+import type { Outcomes } from "./outcomes.ts";
 
 /** What a class of requests is promised; a target that is left out always holds. */
 export interface SloTarget {

@@ -1,13 +1,13 @@
-import { assert } from "#core/assert.ts";
+import { assert } from "#core/base/assert.ts";
 import { Autoscaler } from "#core/autoscale/autoscaler.ts";
 import type { ScaleSignals } from "#core/autoscale/scale-signals.ts";
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
-import type { EngineFleet, EngineSpec } from "../engine-fleet.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
+import type { EngineFleet, EngineSpec } from "../fleet/engine-fleet.ts";
 import type { FaultDesk } from "../fault/fault-desk.ts";
-import type { FleetChanges } from "../fleet-changes.ts";
-import type { Outcomes } from "../outcomes.ts";
-import type { SimulationEvent } from "../simulation-event.ts";
-import type { ScaleAction, ScalingFigures, ScalingOptions } from "./scaling-options.ts";
+import type { FleetChanges } from "./fleet-changes.ts";
+import type { Outcomes } from "../result/outcomes.ts";
+import type { SimulationEvent } from "../path/simulation-event.ts";
+import type { ScaleAction, ScalingFigures, ScalingOptions } from "../setting/scaling-options.ts";
 
 /** The simulation as an autoscaler and its actuators see it. */
 export interface ScalingHost {

@@ -1,10 +1,10 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Insertion, PrefixIndex } from "#core/prefix/prefix-index.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { EngineSink } from "#engine/sink.ts";
-import type { EngineFleet } from "../engine-fleet.ts";
+import type { EngineFleet } from "../fleet/engine-fleet.ts";
 
 /**
  * What engines' caches hold, as an index: the upper bound of what any index can know. With a delay it is a copy of all

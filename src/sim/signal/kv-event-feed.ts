@@ -1,12 +1,12 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { Input } from "#core/input.ts";
-import type { Micros } from "#core/units.ts";
+import type { Input } from "#core/input/input.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { EngineRequest } from "#engine/request.ts";
 import type { EngineSink } from "#engine/sink.ts";
-import type { EngineClock } from "../fault/engine-clock.ts";
+import type { EngineClock } from "../fleet/engine-clock.ts";
 
-import type { PrefixSignal } from "../simulation-options.ts";
+import type { PrefixSignal } from "../setting/simulation-options.ts";
 
 interface Host {
   clock(): Micros;

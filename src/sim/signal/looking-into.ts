@@ -1,5 +1,5 @@
-import type { EngineFleet } from "../engine-fleet.ts";
-import type { SimulationOptions } from "../simulation-options.ts";
+import type { EngineFleet } from "../fleet/engine-fleet.ts";
+import type { SimulationOptions } from "../setting/simulation-options.ts";
 import type { CacheCopies } from "./cache-copies.ts";
 
 /** The same options, whose routers can look into the engines' caches, beside what they believe of them. */

@@ -1,5 +1,5 @@
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
-import type { SignalOptions } from "./signal-options.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
+import type { SignalOptions } from "../setting/signal-options.ts";
 
 /** From reading an engine's page until the router has it. */
 const SCRAPE_DELAY_MICROS = 5 * MICROS_PER_MILLI;

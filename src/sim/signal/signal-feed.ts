@@ -1,9 +1,9 @@
 import type { Load } from "#core/endpoint/endpoint.ts";
-import { type Random, nameHash, randomFor } from "#core/random.ts";
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
-import type { EngineObserver } from "../engine-observer.ts";
-import type { EngineFleet } from "../engine-fleet.ts";
-import type { SignalOptions } from "./signal-options.ts";
+import { type Random, nameHash, randomFor } from "#core/base/random.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
+import type { EngineObserver } from "../path/engine-observer.ts";
+import type { EngineFleet } from "../fleet/engine-fleet.ts";
+import type { SignalOptions } from "../setting/signal-options.ts";
 
 type ScrapeOptions = Extract<SignalOptions, { mode: "scrape" }>;
 

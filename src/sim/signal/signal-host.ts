@@ -1,14 +1,23 @@
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
-import type { Micros } from "#core/units.ts";
-import type { EngineFleet } from "../engine-fleet.ts";
-import type { FaultDesk } from "../fault/fault-desk.ts";
-import type { SimulationEvent } from "../simulation-event.ts";
-import type { SignalHost } from "./signal-feed.ts";
+import type { Micros } from "#core/base/units.ts";
+import type { EngineFleet } from "../fleet/engine-fleet.ts";
+import type { SimulationEvent } from "../path/simulation-event.ts";
+import type { Reach, SignalHost } from "./signal-feed.ts";
+
+/** Who judges engines by what looking at them shows. */
+interface EngineProbes {
+  /** A page was read; before the router gets to know it, and after. */
+  reading(engine: number): void;
+  read(engine: number, moved: boolean): void;
+  reach(engine: number): Reach;
+  failed(engine: number, found: "unreachable" | "none" | "health"): void;
+}
 
 interface Signalled {
   readonly fleet: EngineFleet;
-  readonly desk: Pick<FaultDesk, "probes"> | undefined;
+  /** Undefined where nothing can fail. */
+  readonly desk: { readonly probes: EngineProbes } | undefined;
   later(at: Micros, event: SimulationEvent): void;
   accept(input: Input): void;
 }

@@ -1,6 +1,6 @@
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { fastHasher } from "#core/prompt/block-hash.ts";
-import { mix32 } from "#core/random.ts";
+import { mix32 } from "#core/base/random.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 
 /**

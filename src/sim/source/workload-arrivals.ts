@@ -1,12 +1,12 @@
-import { assert } from "#core/assert.ts";
-import type { RouteRequest } from "#core/request.ts";
-import { type Slo, sloWith } from "#core/slo.ts";
-import type { Micros } from "#core/units.ts";
+import { assert } from "#core/base/assert.ts";
+import type { RouteRequest } from "#core/request/request.ts";
+import { type Slo, sloWith } from "#core/request/slo.ts";
+import type { Micros } from "#core/base/units.ts";
 import { conversations, startOf } from "#trace/conversations.ts";
 import { Schedule, type ScheduleOptions } from "#trace/schedule.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { type SloTarget, type SloTargets, targetOf } from "../result/slo.ts";
-import type { ArrivalSource, SimulatedRequest } from "./arrival-source.ts";
+import type { ArrivalSource, SimulatedRequest } from "../setting/arrival-source.ts";
 import { PromptChains } from "./prompt-chains.ts";
 
 export interface WorkloadArrivalsOptions extends ScheduleOptions {

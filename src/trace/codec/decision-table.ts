@@ -1,5 +1,5 @@
 import { REFUSAL_REASONS, WAIT_REASONS } from "#core/admission/held.ts";
-import { ColumnBreakdown } from "#core/breakdown.ts";
+import { ColumnBreakdown } from "#core/input/breakdown.ts";
 import type {
   Breakdown,
   CandidateRow,
@@ -9,13 +9,13 @@ import type {
   Rejected,
   RejectReason,
   Routed,
-} from "#core/decision.ts";
+} from "#core/input/decision.ts";
 import { COLOCATE_REASONS } from "#core/disaggregation/colocate.ts";
 import type { PrefixSource } from "#core/endpoint/knowledge.ts";
 import type { Freshness } from "#core/endpoint/snapshot.ts";
 import type { Forecast } from "#core/latency/forecast.ts";
 import { HANDOFFS } from "#core/plugin/spec.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import { expected } from "./format-error.ts";
 import { breakdownDigest, NO_POLICY_VERSION, type RecordedBreakdown, type RecordedDecision } from "./record.ts";
 import {

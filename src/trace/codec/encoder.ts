@@ -1,7 +1,7 @@
-import type { Decision } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
+import type { Decision } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import { BlockTable, TABLE_BLOCKS_MAX } from "./block-table.ts";
 import { chainRow, type ChainRow } from "./chain-table.ts";
 import { encodeDecision } from "./decision-table.ts";

@@ -1,7 +1,7 @@
 import type { BreakerState } from "#core/endpoint/breaker.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import type { Noted, NotedLoad } from "#core/noted.ts";
-import type { PeerCharged, PeerHeld, PeerNews, PeerUsed, PeerWindow } from "#core/peer-news.ts";
+import type { Noted, NotedLoad } from "#core/request/noted.ts";
+import type { PeerCharged, PeerHeld, PeerNews, PeerUsed, PeerWindow } from "#core/request/peer-news.ts";
 import { type BlockChain, EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 import {
   bool,

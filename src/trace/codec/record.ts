@@ -1,12 +1,12 @@
 import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
-import type { Breakdown, Queued, Rejected, Routed } from "#core/decision.ts";
+import type { Breakdown, Queued, Rejected, Routed } from "#core/input/decision.ts";
 import type { BreakerOptions } from "#core/endpoint/breaker.ts";
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { EndpointRules } from "#core/endpoint/endpoint-rules.ts";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import type { HostMemoryPrice } from "#core/prefix/host-memory-price.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 
 /** The only version that exists. A reader refuses every other. */
 export const TRACE_VERSION = 1;

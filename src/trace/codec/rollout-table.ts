@@ -1,7 +1,7 @@
-import type { ArmAlternative, DecisionRollout } from "#core/decision.ts";
+import type { ArmAlternative, DecisionRollout } from "#core/input/decision.ts";
 import type { JudgeRules } from "#core/rollout/judge/judge-rules.ts";
 import type { RequestPrediction, RolloutInput } from "#core/rollout/rollout-input.ts";
-import type { Arm, Design, RolloutPlan } from "#core/rollout/rollout-plan.ts";
+import type { Arm, Design, RolloutPlan } from "#core/rollout/plan/rollout-plan.ts";
 import type { Phase, RolloutState, StepKind } from "#core/rollout/rollout-state.ts";
 import { expected } from "./format-error.ts";
 import {

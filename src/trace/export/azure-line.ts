@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND, MILLIS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND, MILLIS_PER_SECOND } from "#core/base/units.ts";
 import type { WorkloadRequest } from "../workload-request.ts";
 
 const MICROS_DIGITS = 6;

@@ -1,5 +1,5 @@
-import { mix32 } from "#core/random.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { mix32 } from "#core/base/random.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { WorkloadRequest } from "../workload-request.ts";
 
 /** Tokens that one hash id of the format stands for. */

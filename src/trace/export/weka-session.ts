@@ -1,4 +1,4 @@
-import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { TrafficRequest } from "../transform/traffic.ts";
 import type { WorkloadRequest } from "../workload-request.ts";
 

@@ -1,4 +1,4 @@
-import type { Random } from "#core/random.ts";
+import type { Random } from "#core/base/random.ts";
 import { gamma } from "./distribution.ts";
 import { exponential } from "./exponential.ts";
 import { exp, ln, power } from "./portable-math.ts";

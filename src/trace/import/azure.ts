@@ -1,8 +1,8 @@
-import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import type { ImportReport } from "./import-report.ts";
 import { inOrder } from "./in-order.ts";
-import { REQUEST_TOKENS_MAX } from "#core/units.ts";
+import { REQUEST_TOKENS_MAX } from "#core/base/units.ts";
 
 import { readLines } from "./line-reader.ts";
 

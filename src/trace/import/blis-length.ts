@@ -1,4 +1,4 @@
-import type { Random } from "#core/random.ts";
+import type { Random } from "#core/base/random.ts";
 import type { BlisDistribution } from "./blis-spec-schema.ts";
 import { draw } from "./distribution.ts";
 import { ImportError } from "./import-report.ts";

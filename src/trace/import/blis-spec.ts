@@ -1,5 +1,5 @@
-import { type Random, nameHash, randomFor } from "#core/random.ts";
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { type Random, nameHash, randomFor } from "#core/base/random.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { gapDraw, type GapProcess } from "./arrival-gap.ts";
 import { namespacedBlockId } from "./block-id.ts";

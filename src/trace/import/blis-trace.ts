@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import { nameHash } from "#core/random.ts";
+import { nameHash } from "#core/base/random.ts";
 import { parse } from "yaml";
 import type { Observation, TrafficRequest } from "../transform/traffic.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
@@ -7,7 +7,7 @@ import { BLIS_COLUMNS, BLIS_TRACE_VERSION } from "./blis-columns.ts";
 import { namespacedBlockId } from "./block-id.ts";
 import { ImportError, type ImportReport } from "./import-report.ts";
 import { inOrder } from "./in-order.ts";
-import { REQUEST_TOKENS_MAX } from "#core/units.ts";
+import { REQUEST_TOKENS_MAX } from "#core/base/units.ts";
 import { isRecord } from "./json-record.ts";
 import { readLines } from "./line-reader.ts";
 

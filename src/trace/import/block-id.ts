@@ -1,5 +1,5 @@
-import { assert } from "#core/assert.ts";
-import { mix32 } from "#core/random.ts";
+import { assert } from "#core/base/assert.ts";
+import { mix32 } from "#core/base/random.ts";
 
 /** Ids that one namespace can hold; 2^53 / 2^26 namespaces fit. */
 export const LOCAL_IDS_MAX = 67_108_864;

@@ -1,4 +1,4 @@
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import type { ImportReport } from "./import-report.ts";
 import { inOrder } from "./in-order.ts";

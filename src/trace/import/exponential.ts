@@ -1,4 +1,4 @@
-import type { Random } from "#core/random.ts";
+import type { Random } from "#core/base/random.ts";
 
 /**
  * A draw of mean 1 from the exponential distribution by comparisons alone (J. von Neumann, 1951: Various techniques

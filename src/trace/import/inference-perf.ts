@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { strict } from "./strict-object.ts";
 
 const CLIENTS_MAX = 100_000;

@@ -1,4 +1,4 @@
-import { REQUEST_TOKENS_MAX } from "#core/units.ts";
+import { REQUEST_TOKENS_MAX } from "#core/base/units.ts";
 
 export type JsonRecord = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { contentBlockIds } from "./block-id.ts";
 import type { ImportOptions } from "./import-options.ts";

@@ -1,5 +1,5 @@
-import { nameHash, randomFor } from "#core/random.ts";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { nameHash, randomFor } from "#core/base/random.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { inOrder } from "./in-order.ts";
 import type { ImportOptions } from "./import-options.ts";

@@ -1,7 +1,7 @@
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import type { ImportReport } from "./import-report.ts";
 import { inOrder } from "./in-order.ts";
-import { REQUEST_TOKENS_MAX } from "#core/units.ts";
+import { REQUEST_TOKENS_MAX } from "#core/base/units.ts";
 import { isRecord, type JsonRecord, parseRecord } from "./json-record.ts";
 import { readLines } from "./line-reader.ts";
 

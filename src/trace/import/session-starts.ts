@@ -1,5 +1,5 @@
-import { nameHash, randomFor } from "#core/random.ts";
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { nameHash, randomFor } from "#core/base/random.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import { exponential } from "./exponential.ts";
 
 /** Start times for sessions without a common clock: Poisson at `sessionsPerSecond`, the first at 0; all at 0 when 0. */

@@ -1,6 +1,6 @@
-import { DoubleSlab } from "#core/breakdown.ts";
-import { nameHash, randomFor, type Random } from "#core/random.ts";
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { DoubleSlab } from "#core/input/breakdown.ts";
+import { nameHash, randomFor, type Random } from "#core/base/random.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { namespacedBlockId } from "./block-id.ts";
 import { gapDraw } from "./arrival-gap.ts";

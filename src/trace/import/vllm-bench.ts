@@ -1,8 +1,8 @@
 import { readFile, stat } from "node:fs/promises";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { ImportError, type ImportReport } from "./import-report.ts";
-import { REQUEST_TOKENS_MAX } from "#core/units.ts";
+import { REQUEST_TOKENS_MAX } from "#core/base/units.ts";
 import { parseRecord } from "./json-record.ts";
 import { unreadable } from "./unreadable.ts";
 

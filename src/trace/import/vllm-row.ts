@@ -1,5 +1,5 @@
-import { mix32 } from "#core/random.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { mix32 } from "#core/base/random.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { Timed } from "./in-order.ts";
 import { amount, type JsonRecord, parseRecord, tokenCount, wholeNumbers } from "./json-record.ts";
 

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { TraceEngine } from "../codec/record.ts";
 import type { TrafficRequest } from "../transform/traffic.ts";
 import { LENGTHS_ONLY } from "../workload-request.ts";

@@ -1,5 +1,5 @@
-import { nameHash } from "#core/random.ts";
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { nameHash } from "#core/base/random.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { namespacedBlockId } from "./block-id.ts";
 import type { ImportReport } from "./import-report.ts";

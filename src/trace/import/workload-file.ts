@@ -1,4 +1,4 @@
-import { RecentMap } from "#core/recent-map.ts";
+import { RecentMap } from "#core/base/recent-map.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { ImportError, type ImportReport } from "./import-report.ts";
 import { amount, isRecord, type JsonRecord, parseRecord, textField, tokenCount, wholeNumbers } from "./json-record.ts";

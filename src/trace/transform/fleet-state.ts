@@ -1,7 +1,7 @@
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
-import type { Input } from "#core/input.ts";
-import type { Micros } from "#core/units.ts";
+import type { Input } from "#core/input/input.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { TraceHeader, TraceRouter } from "../codec/record.ts";
 import { routerAfter } from "./router-after.ts";
 

@@ -1,6 +1,6 @@
-import type { Input } from "#core/input.ts";
-import { RecentMap } from "#core/recent-map.ts";
-import type { RouteRequest } from "#core/request.ts";
+import type { Input } from "#core/input/input.ts";
+import { RecentMap } from "#core/base/recent-map.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 
 /** Answers follow within moments, or never. */
 const AWAITED_MAX = 65_536;

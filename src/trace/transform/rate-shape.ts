@@ -1,5 +1,5 @@
-import type { Micros } from "#core/units.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 
 /** A stretch of time with its own rate, relative to the mean. */
 export interface RateWindow {

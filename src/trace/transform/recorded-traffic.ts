@@ -1,9 +1,9 @@
-import type { HedgeSettled, RequestHedged } from "#core/hedge-input.ts";
-import type { Input, RequestFinished } from "#core/input.ts";
-import { RecentMap } from "#core/recent-map.ts";
-import type { RouteRequest } from "#core/request.ts";
+import type { HedgeSettled, RequestHedged } from "#core/request/hedge-input.ts";
+import type { Input, RequestFinished } from "#core/input/input.ts";
+import { RecentMap } from "#core/base/recent-map.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 import { SessionInference } from "#core/session/session-inference.ts";
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { TraceItem } from "../codec/record.ts";
 import type { Tally } from "./tally.ts";
 import type { TrafficRequest } from "./traffic.ts";

@@ -1,4 +1,4 @@
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import type { TraceRouter } from "../codec/record.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { RateShape } from "./rate-shape.ts";
 import type { WorkloadRequest } from "../workload-request.ts";
 import type { RateCurve } from "./rate-curve.ts";

@@ -1,4 +1,4 @@
-import type { Micros } from "#core/units.ts";
+import type { Micros } from "#core/base/units.ts";
 import type { TraceGap, TraceHeader, TraceItem, TraceRecord } from "../codec/record.ts";
 import { derivedHeader } from "./derived-header.ts";
 import { FleetState } from "./fleet-state.ts";

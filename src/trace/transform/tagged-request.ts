@@ -1,4 +1,4 @@
-import { mix32 } from "#core/random.ts";
+import { mix32 } from "#core/base/random.ts";
 import type { WorkloadRequest } from "../workload-request.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import { BlockSharing } from "./block-sharing.ts";
 import { Quantiles, type QuantileFigures } from "./quantiles.ts";
 import { Tally } from "./tally.ts";

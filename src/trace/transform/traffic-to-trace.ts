@@ -1,8 +1,8 @@
-import type { RequestFinished } from "#core/input.ts";
+import type { RequestFinished } from "#core/input/input.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
-import { mix32 } from "#core/random.ts";
-import type { RouteRequest } from "#core/request.ts";
-import type { Micros } from "#core/units.ts";
+import { mix32 } from "#core/base/random.ts";
+import type { RouteRequest } from "#core/request/request.ts";
+import type { Micros } from "#core/base/units.ts";
 import { DueQueue } from "../due-queue.ts";
 import {
   NO_POLICY_VERSION,

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { Evidence, Served } from "#shadow/calibrate/evidence.ts";
 import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";

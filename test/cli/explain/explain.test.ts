@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Routed } from "#core/decision.ts";
+import type { Routed } from "#core/input/decision.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
 import { decisionView } from "#live/status/status-view.ts";

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { doLongWork } from "#cli/long-work/long-work.ts";
 import { engineWith } from "#shadow/calibrate/parameters.ts";
 import { engineDefaults } from "#engine/config.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { gnomon } from "../command-line.ts";
 import { writeVllmRun } from "../calibrate/vllm-run-files.ts";
 

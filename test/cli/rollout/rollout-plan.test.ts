@@ -6,7 +6,7 @@ import { after, type TestContext, test } from "node:test";
 import { parse } from "yaml";
 import { ROLLOUT_SCHEMA } from "#config/rollout-section.ts";
 import { rolloutCommand } from "#cli/rollout/rollout.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import type { RolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { inProcess } from "../in-process.ts";
 

@@ -8,7 +8,7 @@ import { rolloutCommand } from "#cli/rollout/rollout.ts";
 import { tuneCommand } from "#cli/tune/tune.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { ROLLOUT_SCHEMA } from "#config/rollout-section.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import type { TuneAnswer } from "#shadow/tune/tune.ts";
 import { inProcess } from "../in-process.ts";
 

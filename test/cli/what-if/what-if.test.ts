@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import type { WhatIfAnswer } from "#shadow/question/what-if.ts";
 import { simulateCommand } from "#cli/simulate/simulate.ts";
 import { whatIfCommand } from "#cli/what-if/what-if.ts";

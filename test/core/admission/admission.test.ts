@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { AdmissionPolicy } from "#core/admission/admission.ts";
 import { createAdmission, type LimitSpec } from "#core/admission/create.ts";
 import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
-import type { RouteRequest } from "#core/request.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 
 function request(id: number, tenant: string, promptTokens: number): RouteRequest {
   return {

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { QueueSpec } from "#core/admission/admission-spec.ts";
 import { DrainRate } from "#core/admission/drain-rate.ts";
-import type { Decision } from "#core/decision.ts";
-import { Heap } from "#core/heap.ts";
+import type { Decision } from "#core/input/decision.ts";
+import { Heap } from "#core/base/heap.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { Router } from "#core/router.ts";
 import { request } from "../state.ts";
 

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { Autoscaler, type AutoscalerOptions } from "#core/autoscale/autoscaler.ts";
 import { desiredReplicas, SCALE_POLICIES, SCALE_POLICY_DEFAULTS } from "#core/autoscale/scale-policy.ts";
 import type { ScaleSignals } from "#core/autoscale/scale-signals.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 
 const SECOND = MICROS_PER_SECOND;
 const CALM: ScaleSignals = {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
 import { afterAnswer } from "#core/cascade/after-answer.ts";
-import type { AnswerJudged, RequestEscalated } from "#core/cascade/cascade-input.ts";
+import type { AnswerJudged, RequestEscalated } from "#core/request/cascade-input.ts";
 import { CascadeDesk } from "#core/cascade/cascade-desk.ts";
 import { OwnNews } from "#core/peer/own-news.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";

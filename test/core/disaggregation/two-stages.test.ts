@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
-import type { Decision, Routed } from "#core/decision.ts";
+import type { Decision, Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { DisaggregationSpec, ProfileSpec } from "#core/plugin/spec.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BREAKER_DEFAULTS, Breaker, type BreakerChange } from "#core/endpoint/breaker.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { drawnSeeds } from "../../drawn-seeds.ts";
 
 /** Each pause is as long as stated. */

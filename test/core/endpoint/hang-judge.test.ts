@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { HANG_DEFAULTS, HangJudge, type HangVerdict, type ProbeResult } from "#core/endpoint/hang-judge.ts";
-import { randomFor } from "#core/random.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { randomFor } from "#core/base/random.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { drawnSeeds } from "../../drawn-seeds.ts";
 
 const SECOND = MICROS_PER_SECOND;

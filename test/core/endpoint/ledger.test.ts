@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Account, Ledger } from "#core/endpoint/ledger.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { drawnSeeds } from "../../drawn-seeds.ts";
 
 const account = (): Account => ({

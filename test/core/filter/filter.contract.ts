@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Filter } from "#core/filter/filter.ts";
 import type { Plugin } from "#core/plugin/plugin.ts";
 import type { ParameterValue } from "#core/plugin/spec.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { guardedRequest, guardedSnapshot } from "../declared-signals.ts";
 import { observeTraffic } from "../observed-traffic.ts";
 import { parameterChoices } from "../parameter-choices.ts";

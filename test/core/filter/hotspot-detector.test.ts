@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import type { Filter } from "#core/filter/filter.ts";
 import { hotspotDetector } from "#core/filter/hotspot-detector.ts";
-import { randomFor } from "#core/random.ts";
-import type { RouteRequest } from "#core/request.ts";
+import { randomFor } from "#core/base/random.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 import { chain, request, snapshot } from "../state.ts";
 
 const WINDOW = 8;

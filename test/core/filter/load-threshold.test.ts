@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import { loadThreshold } from "#core/filter/load-threshold.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { load, request, snapshot } from "../state.ts";
 
 const FULL = { waitingMax: 3, runningMax: 5, inFlightMax: 7, kvUtilizationMax: 0.5 };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { prefixAffinityGate } from "#core/filter/prefix-affinity-gate.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { chain, request, snapshot } from "../state.ts";
 
 const OPTIONS = {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { attentionPairs } from "#core/latency/attention-pairs.ts";
 import { LatencyModel, type Situation } from "#core/latency/latency-model.ts";
-import { type Random, randomFor } from "#core/random.ts";
+import { type Random, randomFor } from "#core/base/random.ts";
 
 const PRIORS = {
   stepMicros: 8_000,

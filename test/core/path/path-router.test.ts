@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import { PathRouter } from "#core/path/path-router.ts";
 
 const COMMON = {

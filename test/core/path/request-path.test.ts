@@ -7,7 +7,7 @@ import fc from "fast-check";
 import type { PathEffect } from "#core/path/path-effect.ts";
 import type { PathEvent } from "#core/path/path-event.ts";
 import type { PathState } from "#core/path/path-state.ts";
-import type { Routed } from "#core/decision.ts";
+import type { Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { NextPlace, PathRouter } from "#core/path/path-router.ts";
 import { type PathHost, type PerformedEffect, RequestPath } from "#core/path/request-path.ts";

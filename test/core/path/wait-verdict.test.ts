@@ -12,7 +12,7 @@ import {
   type Waiting,
   waitVerdict,
 } from "#core/path/wait-verdict.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 
 const SECOND = MICROS_PER_SECOND;
 const LIMITS = PATH_RULES.waits;

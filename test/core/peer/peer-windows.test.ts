@@ -5,7 +5,7 @@ import { loadProfile } from "#config/profile-file.ts";
 import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import { windowsOf } from "#core/admission/windows-elsewhere.ts";
 import { OwnNews } from "#core/peer/own-news.ts";
-import type { PeerNews } from "#core/peer-news.ts";
+import type { PeerNews } from "#core/request/peer-news.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
 import { request } from "../state.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import type { ParameterValue } from "#core/plugin/spec.ts";
 import { maxScore } from "#core/picker/max-score.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { request, snapshot } from "../state.ts";
 
 const EQUAL = [snapshot({ id: "a" }), snapshot({ id: "b" }), snapshot({ id: "c" })];

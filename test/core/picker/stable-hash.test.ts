@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { maxScore } from "#core/picker/max-score.ts";
-import type { RouteRequest } from "#core/request.ts";
-import { randomFor } from "#core/random.ts";
+import type { RouteRequest } from "#core/request/request.ts";
+import { randomFor } from "#core/base/random.ts";
 import { chain, request, snapshot } from "../state.ts";
 
 const IDS = ["a", "b", "c", "d", "e"];

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import type { Insertion } from "#core/prefix/prefix-index.ts";
-import { randomFor, type Random } from "#core/random.ts";
+import { randomFor, type Random } from "#core/base/random.ts";
 import { NaiveLru } from "./naive-lru.ts";
 import { prefixIndexContract } from "./prefix-index.contract.ts";
 import { chainOf, RandomChains } from "./random-chains.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { DualIndex } from "#core/prefix/dual-index.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { PRECISE_TIMES } from "#core/prefix/precise.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { chain, prefixIndexContract } from "./prefix-index.contract.ts";

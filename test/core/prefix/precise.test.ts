@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { PRECISE_TIMES, SPECULATIONS_MAX } from "#core/prefix/precise.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
-import { randomFor, type Random } from "#core/random.ts";
+import { randomFor, type Random } from "#core/base/random.ts";
 import { keyOf, NaiveLru } from "./naive-lru.ts";
 import { ReportedEndpoints } from "./reported-endpoints.ts";
 import { chain, hitsOf, prefixIndexContract } from "./prefix-index.contract.ts";

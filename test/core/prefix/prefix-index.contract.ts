@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Insertion, PrefixIndex } from "#core/prefix/prefix-index.ts";
 import { EMPTY_CHAIN, type BlockChain } from "#core/prompt/block-chain.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { chainOf } from "./random-chains.ts";
 
 const COLLISIONS_SEED = 66;

@@ -1,6 +1,6 @@
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { fastHasher } from "#core/prompt/block-hash.ts";
-import type { Random } from "#core/random.ts";
+import type { Random } from "#core/base/random.ts";
 
 /** The chain of a text of one word per block. */
 export function chainOf(text: Int32Array): BlockChain {

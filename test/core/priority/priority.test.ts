@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createPriority } from "#core/priority/create.ts";
 import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
-import type { RouteRequest } from "#core/request.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 
 function request(sloClass: string, tenant: string): RouteRequest {
   return {

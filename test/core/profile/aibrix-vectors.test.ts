@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
-import { CATALOG } from "#core/catalog.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
 import { buildProfile } from "#core/profile/build-profile.ts";
 import type { ParameterValue, ProfileSpec } from "#core/plugin/spec.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { Router } from "#core/router.ts";
 import { request, snapshot } from "../state.ts";
 import { readVectors, vectorRequest, vectorSnapshots } from "../vector-state.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CATALOG } from "#core/catalog.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
 import { checkParameters } from "#core/plugin/parameter.ts";
 import type { Plugin } from "#core/plugin/plugin.ts";
 import { filterContract } from "../filter/filter.contract.ts";

@@ -4,7 +4,7 @@ import { loadProfile, profileNames } from "#config/profile-file.ts";
 import { type Load, REPORTED_MAX } from "#core/endpoint/endpoint.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
-import { REQUEST_TOKENS_MAX } from "#core/units.ts";
+import { REQUEST_TOKENS_MAX } from "#core/base/units.ts";
 import { load, request } from "../state.ts";
 
 const NAMES = ["running", "waiting", "ttftMicros", "tpotMicros", "tokensPerSecond", "adaptersMax", "watts"] as const;

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
-import { CATALOG } from "#core/catalog.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
 import { buildProfile } from "#core/profile/build-profile.ts";
 import type { Profile } from "#core/profile/profile.ts";
 import type { ParameterValue } from "#core/plugin/spec.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { snapshot } from "../state.ts";
 import {
   type VectorEndpoint,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
-import { type Random, randomFor } from "#core/random.ts";
+import { type Random, randomFor } from "#core/base/random.ts";
 import { Router } from "#core/router.ts";
 import { chain, request } from "../state.ts";
 import { type Instance, type Unified, pick_lmetric, pick_load_only, pick_sticky, pick_unified } from "./b3-oracle.ts";

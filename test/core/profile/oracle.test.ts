@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import { buildProfile } from "#core/profile/build-profile.ts";
 import type { Profile } from "#core/profile/profile.ts";
-import { type Random, randomFor } from "#core/random.ts";
-import type { RouteRequest } from "#core/request.ts";
+import { type Random, randomFor } from "#core/base/random.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 import { chain, request, snapshot } from "../state.ts";
 import {
   type Instance,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
 import { buildProfile } from "#core/profile/build-profile.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { vectorRequest, vectorSnapshots } from "../vector-state.ts";
 
 function picked(blocks: number, endpoints: Parameters<typeof vectorSnapshots>[0]): number {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ABSTAINED } from "#core/breakdown.ts";
+import { ABSTAINED } from "#core/input/breakdown.ts";
 import { imbalance } from "#core/filter/imbalance.ts";
 import { maxScore } from "#core/picker/max-score.ts";
 import { Profile } from "#core/profile/profile.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { queueDepth } from "#core/scorer/load-gauges.ts";
 import { ABSTAIN, type Scorer } from "#core/scorer/scorer.ts";
 import { request, snapshot } from "../state.ts";

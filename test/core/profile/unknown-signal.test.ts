@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
-import { ABSTAINED } from "#core/breakdown.ts";
+import { ABSTAINED } from "#core/input/breakdown.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { buildProfile } from "#core/profile/build-profile.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { Router } from "#core/router.ts";
 import { chain, load, request, snapshot } from "../state.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { hash } from "blake3-wasm";
 import { blake3Hasher, fastHasher } from "#core/prompt/block-hash.ts";
-import { randomFor, type Random } from "#core/random.ts";
+import { randomFor, type Random } from "#core/base/random.ts";
 
 const SEED = 20260;
 const VALUE_WORDS = 8;

@@ -9,7 +9,7 @@ import {
   rolloutOf,
   ROLLOUTS_MAX,
 } from "#core/rollout/rollout-book.ts";
-import { planProblems, type RolloutPlan } from "#core/rollout/rollout-plan.ts";
+import { planProblems, type RolloutPlan } from "#core/rollout/plan/rollout-plan.ts";
 import { type StepKind, windowAt } from "#core/rollout/rollout-state.ts";
 import { after, DESIGNS, plannedOf, planOf, RULES, stepOf, WINDOW_MICROS } from "./rollout-case.ts";
 

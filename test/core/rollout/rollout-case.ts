@@ -1,5 +1,5 @@
-import type { RouteRequest } from "#core/request.ts";
-import type { Design, RolloutPlan } from "#core/rollout/rollout-plan.ts";
+import type { RouteRequest } from "#core/request/request.ts";
+import type { Design, RolloutPlan } from "#core/rollout/plan/rollout-plan.ts";
 import { plannedRollout, type RolloutState, type RolloutStep, steppedRollout } from "#core/rollout/rollout-state.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { JudgeRules } from "#core/rollout/judge/judge-rules.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { switchbackArm } from "#core/rollout/assignment.ts";
 import { Judge } from "#core/rollout/judge/judge.ts";
 import type { RolloutOutcome } from "#core/rollout/judge/outcome.ts";
-import type { Design, RolloutPlan } from "#core/rollout/rollout-plan.ts";
+import type { Design, RolloutPlan } from "#core/rollout/plan/rollout-plan.ts";
 import { verdictLine } from "#core/rollout/verdict-line.ts";
 import { after, DESIGNS, planOf, RULES, stepOf, WINDOW_MICROS } from "./rollout-case.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Decision } from "#core/decision.ts";
-import { CATALOG } from "#core/catalog.ts";
+import type { Decision } from "#core/input/decision.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { request, snapshot } from "../state.ts";

@@ -4,7 +4,7 @@ import { loadProfile } from "#config/profile-file.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import { buildProfile } from "#core/profile/build-profile.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { load } from "../state.ts";
 import { vectorRequest, vectorSnapshots } from "../vector-state.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RouteRequest } from "#core/request.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 import { consistentHash } from "#core/scorer/consistent-hash.ts";
 import { ABSTAIN } from "#core/scorer/scorer.ts";
 import { chain, request, snapshot } from "../state.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CATALOG } from "#core/catalog.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import { ABSTAIN } from "#core/scorer/scorer.ts";
 import { request, snapshot } from "../state.ts";

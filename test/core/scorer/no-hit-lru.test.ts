@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CATALOG } from "#core/catalog.ts";
-import { EMPTY_BREAKDOWN } from "#core/breakdown.ts";
-import type { Decision } from "#core/decision.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
+import { EMPTY_BREAKDOWN } from "#core/input/breakdown.ts";
+import type { Decision } from "#core/input/decision.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import { request, snapshot } from "../state.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CATALOG } from "#core/catalog.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { request, snapshot } from "../state.ts";
 import { type Known, routedBy, stepTimesOf } from "./slow-endpoints.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Plugin } from "#core/plugin/plugin.ts";
 import type { ParameterValue } from "#core/plugin/spec.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { ABSTAIN, type Scorer } from "#core/scorer/scorer.ts";
 import { guardedRequest, guardedSnapshot } from "../declared-signals.ts";
 import { observeTraffic } from "../observed-traffic.ts";

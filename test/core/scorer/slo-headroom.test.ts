@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CATALOG } from "#core/catalog.ts";
-import { randomFor } from "#core/random.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
+import { randomFor } from "#core/base/random.ts";
 import { ABSTAIN } from "#core/scorer/scorer.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import type { Routed } from "#core/decision.ts";
+import type { Routed } from "#core/input/decision.ts";
 import type { StepTimes } from "#core/endpoint/step-times.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { request, snapshot } from "../state.ts";
 
 /** Step times that are known of endpoints. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CATALOG } from "#core/catalog.ts";
-import type { Decision } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
+import { CATALOG } from "#core/profile/catalog.ts";
+import type { Decision } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
 import { snapshot, request } from "../state.ts";
 
 const SECOND = 1_000_000;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { SessionInference } from "#core/session/session-inference.ts";
 import { chain, request } from "../state.ts";
 

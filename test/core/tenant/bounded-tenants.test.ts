@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { BoundedTenants } from "#core/tenant/bounded-tenants.ts";
 
 const TENANTS_MAX = 10_000;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { TokenTracker } from "#core/tenant/token-tracker.ts";
 
 const MINUTES_5 = { windowMicros: 300_000_000, bucketMicros: 1_000_000 };

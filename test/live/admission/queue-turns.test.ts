@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Decision, Placed } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
+import type { Decision, Placed } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
 import { QueueTurns } from "#live/admission/queue-turns.ts";
 import type { RouterTap, TapListener } from "#live/router-tap.ts";
 

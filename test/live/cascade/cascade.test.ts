@@ -5,8 +5,8 @@ import { setTimeout } from "node:timers/promises";
 
 import OpenAI from "openai";
 
-import type { Decision } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
+import type { Decision } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
 import type { Emulator } from "#emulator/server.ts";

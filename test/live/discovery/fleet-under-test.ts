@@ -1,5 +1,5 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { Router } from "#core/router.ts";

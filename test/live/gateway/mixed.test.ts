@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type Socket, connect } from "node:net";
 import { test } from "node:test";
 
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 
 import { CHAT, NEVER_OPEN, assertConserved, startRig } from "./rig.ts";
 import {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { describe, test } from "node:test";
 
-import type { RouteRequest } from "#core/request.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 
 import {
   type Ask,

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { type Agent, type IncomingHttpHeaders, request as httpRequest } from "node:http";
 
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import { BREAKER_DEFAULTS, type BreakerOptions } from "#core/endpoint/breaker.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { Router } from "#core/router.ts";

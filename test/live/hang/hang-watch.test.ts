@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HANG_DEFAULTS } from "#core/endpoint/hang-judge.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
 import { RouterTap } from "#live/router-tap.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { encode } from "@msgpack/msgpack";
 import fc from "fast-check";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import { blake3Hasher } from "#core/prompt/block-hash.ts";
 import { BlockTranslator } from "#live/kv-events/block-translator.ts";
 import { EndpointFeed } from "#live/kv-events/endpoint-feed.ts";

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import { blake3Hasher } from "#core/prompt/block-hash.ts";
 import { KvEvents } from "#live/kv-events/kv-events.ts";
 import { ScopeRoots } from "#live/tokenizer/scope-roots.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { EndpointRow } from "#core/endpoint-row.ts";
+import type { EndpointRow } from "#core/fleet/endpoint-row.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 import { StateWatch } from "#live/log/state-watch.ts";

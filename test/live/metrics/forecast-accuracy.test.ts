@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Decision } from "#core/decision.ts";
-import { EMPTY_BREAKDOWN } from "#core/breakdown.ts";
+import type { Decision } from "#core/input/decision.ts";
+import { EMPTY_BREAKDOWN } from "#core/input/breakdown.ts";
 import type { Forecast } from "#core/latency/forecast.ts";
 import { ForecastAccuracy } from "#live/metrics/forecast-accuracy.ts";
 

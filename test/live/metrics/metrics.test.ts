@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import { nowMicros } from "#live/clock.ts";
 import type { ScrapeRow } from "#live/discovery/fleet-keeper.ts";
 import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";

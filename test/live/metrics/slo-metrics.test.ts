@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Registry } from "prom-client";
-import type { Decision } from "#core/decision.ts";
+import type { Decision } from "#core/input/decision.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import type { Slo } from "#core/slo.ts";
+import type { Slo } from "#core/request/slo.ts";
 import { SloMetrics } from "#live/metrics/slo-metrics.ts";
 import { requestOf } from "../../core/rollout/rollout-case.ts";
 

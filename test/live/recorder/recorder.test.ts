@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import fc from "fast-check";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import { Recorder, type RecorderOptions } from "#live/recorder/recorder.ts";
 import { segmentName } from "#trace/segment-name.ts";
 import type { SegmentFile } from "#trace/segment-writer.ts";

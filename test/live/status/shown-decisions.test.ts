@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Decision, Queued, Rejected, Routed } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
+import type { Decision, Queued, Rejected, Routed } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
 import { ShownDecisions } from "#live/status/shown-decisions.ts";
 
 const BREAKDOWN = { candidates: [], scorers: [], values: new Float64Array(0), totals: new Float64Array(0), clamped: 0 };

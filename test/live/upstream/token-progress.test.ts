@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import type { GatewayCounters } from "#live/metrics/gateway-counters.ts";
 import type { GatewayLimits } from "#live/request/limits.ts";
 import { TokenProgress } from "#live/upstream/token-progress.ts";

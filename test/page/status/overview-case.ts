@@ -9,7 +9,7 @@ import type {
   TrafficFigures,
   TrafficSlot,
 } from "#page/status/overview.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 
 const AT = Date.parse("2026-03-04T14:03:20Z");
 const SLOT_MILLIS = 5_000;

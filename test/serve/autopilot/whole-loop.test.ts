@@ -7,7 +7,7 @@ import { Autopilot } from "#serve/autopilot/autopilot.ts";
 import { ShadowHost } from "#shadow/thread/host.ts";
 import type { TuneAnswer } from "#shadow/tune/tune.ts";
 import { simulate } from "#sim/simulate.ts";
-import { NO_LATENCY } from "#sim/simulation-options.ts";
+import { NO_LATENCY } from "#sim/setting/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import { TraceEncoder } from "#trace/codec/encoder.ts";
 import { CASE_ENGINE, CASE_SIGNALS, caseEndpoints, namedProfile } from "../../shadow/question/what-if-case.ts";

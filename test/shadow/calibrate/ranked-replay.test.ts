@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { engineDefaults } from "#engine/config.ts";
 import { calibrate } from "#shadow/calibrate/calibrate.ts";
 import type { Evidence } from "#shadow/calibrate/evidence.ts";

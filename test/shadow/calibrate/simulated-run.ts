@@ -1,4 +1,4 @@
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import { evidenceOf } from "#shadow/calibrate/evidence.ts";
 import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";

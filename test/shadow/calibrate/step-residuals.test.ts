@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { loadCalibratedEngine } from "#config/engine-file.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import { calibrate } from "#shadow/calibrate/calibrate.ts";
 import { engineText } from "#shadow/calibrate/engine-text.ts";

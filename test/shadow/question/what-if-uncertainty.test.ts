@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StepResiduals } from "#engine/step-drift.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { type Candidate, runCandidate, type Setting } from "#shadow/candidate/candidate.ts";
 import { causesOf } from "#shadow/candidate/cause.ts";
 import { predictionInterval } from "#shadow/figure/interval.ts";

@@ -6,7 +6,7 @@ import { pairedDifference } from "#shadow/figure/paired.ts";
 import { readRecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { whatIf } from "#shadow/question/what-if.ts";
 import { simulate } from "#sim/simulate.ts";
-import { NO_LATENCY } from "#sim/simulation-options.ts";
+import { NO_LATENCY } from "#sim/setting/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import type { TraceHeader, TraceItem } from "#trace/codec/record.ts";
 import { CASE_ENGINE, CASE_SIGNALS, caseSetting, caseWorkload, namedProfile } from "./what-if-case.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RequestFinished } from "#core/input.ts";
-import type { RouteRequest } from "#core/request.ts";
+import type { RequestFinished } from "#core/input/input.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 import { BlockSizes } from "#shadow/recorded/block-sizes.ts";
 
 /** A prompt of so many blocks, each recorded as `blockTokens`, that an engine counted as `counted`. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RouteRequest } from "#core/request.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 import { conversationsOf } from "#shadow/recorded/conversations.ts";
 
 /** A request whose prompt has these blocks. */

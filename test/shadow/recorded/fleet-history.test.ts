@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
-import type { FleetEvent } from "#sim/simulation-options.ts";
+import type { FleetEvent } from "#sim/setting/simulation-options.ts";
 import { runCandidate } from "#shadow/candidate/candidate.ts";
 import { windowAt } from "#core/rollout/rollout-state.ts";
 import { FleetHistory } from "#shadow/recorded/fleet-history.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
-import type { PolicyChanged } from "#core/input.ts";
+import type { PolicyChanged } from "#core/input/input.ts";
 import { runCandidate } from "#shadow/candidate/candidate.ts";
 import { decisionRegret, regretQuestions } from "#shadow/job/regret.ts";
 import { whatIf } from "#shadow/question/what-if.ts";

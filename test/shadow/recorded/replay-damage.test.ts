@@ -6,7 +6,7 @@ import { type TestContext, test } from "node:test";
 import { zstdDecompressSync } from "node:zlib";
 import fc from "fast-check";
 import { loadProfile } from "#config/profile-file.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { RecordQueue } from "#live/recorder/record-queue.ts";
 import { type Run, RunLines } from "#live/recorder/run-lines.ts";
 import { Replay, type ReplayResult, routerOf } from "#shadow/recorded/replay.ts";

@@ -7,7 +7,7 @@ import { before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { loadEngine } from "#config/engine-file.ts";
 import { loadProfile } from "#config/profile-file.ts";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import type { Candidate, CandidateOutcome, Setting } from "#shadow/candidate/candidate.ts";
 import { divergences } from "#shadow/report/divergence.ts";
 import { loadCharts, loadLegend } from "#shadow/report/load-chart.ts";

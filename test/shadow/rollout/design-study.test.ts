@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { addBlock, adjustedEstimate, noBlocks, plainEstimate } from "#core/rollout/judge/block-differences.ts";
-import type { Design } from "#core/rollout/rollout-plan.ts";
+import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import { designStudy } from "#shadow/rollout/design-study.ts";
 import type { FigureSample, RolloutSample } from "#shadow/job/rollout-sample.ts";
 

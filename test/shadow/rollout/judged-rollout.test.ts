@@ -8,7 +8,7 @@ import { requestPredictions } from "#shadow/rollout/request-predictions.ts";
 import { judgeOptions, twoArmPlan } from "#shadow/job/two-arm-plan.ts";
 import { readRecordedRun, RunBook } from "#shadow/recorded/recorded-run.ts";
 import { Simulation } from "#sim/simulation.ts";
-import { NO_LATENCY } from "#sim/simulation-options.ts";
+import { NO_LATENCY } from "#sim/setting/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import type { TraceItem } from "#trace/codec/record.ts";
 import { HEADER } from "../../trace/trace-samples.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { gainOf, signChance } from "#shadow/tune/gain.ts";
 import { timeUnits } from "#shadow/tune/time-units.ts";
 import { MEAN_E2E } from "./tune-case.ts";

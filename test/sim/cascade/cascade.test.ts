@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Decision } from "#core/decision.ts";
-import type { Input } from "#core/input.ts";
+import type { Decision } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
-import type { SimulatedCascade } from "#sim/cascade/cascade-options.ts";
+import type { SimulatedCascade } from "#sim/setting/cascade-options.ts";
 import { simulate } from "#sim/simulate.ts";
-import type { SimulationOptions } from "#sim/simulation-options.ts";
+import type { SimulationOptions } from "#sim/setting/simulation-options.ts";
 import { ListedArrivals } from "../../../bench/simulate/listed-arrivals.ts";
 import { cluster, engines, listed, WEIGHTED } from "../cluster.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { confidenceDraw } from "#sim/cascade/confidence-draw.ts";
 
 const DRAWS = 4_000;

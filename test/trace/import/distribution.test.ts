@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { DISTRIBUTION, draw, gamma } from "#trace/import/distribution.ts";
 import { exponential } from "#trace/import/exponential.ts";
 import { exp, ln, power } from "#trace/import/portable-math.ts";

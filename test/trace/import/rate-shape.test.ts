@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { gammaFunction, gapDraw, type GapProcess } from "#trace/import/arrival-gap.ts";
 import { ImportReport } from "#trace/import/import-report.ts";
 import { RateShape } from "#trace/transform/rate-shape.ts";

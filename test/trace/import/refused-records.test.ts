@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { REQUEST_TOKENS_MAX as TOKENS_MAX } from "#core/units.ts";
+import { REQUEST_TOKENS_MAX as TOKENS_MAX } from "#core/base/units.ts";
 import { readAll } from "./read-all.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
-import type { Input } from "#core/input.ts";
+import type { Input } from "#core/input/input.ts";
 import { Replay, routerOf } from "#shadow/recorded/replay.ts";
 import { TraceDecoder } from "#trace/codec/decoder.ts";
 import { TraceEncoder } from "#trace/codec/encoder.ts";

@@ -1,6 +1,6 @@
-import type { Routed } from "../../decision.ts";
+import type { Routed } from "../../input/decision.ts";
 import type { Fault } from "../../endpoint/fault.ts";
-import type { Micros } from "../../units.ts";
+import type { Micros } from "../../base/units.ts";
 import type { GiveUpReason, PathRouter } from "../path-router.ts";
 import type { PathState } from "../path-state.ts";
 

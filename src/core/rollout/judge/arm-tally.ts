@@ -1,4 +1,4 @@
-import type { Micros } from "../../units.ts";
+import type { Micros } from "../../base/units.ts";
 import { type RolloutOutcome, TIME_METRICS, type TimeFigure, type TimeMetric } from "./outcome.ts";
 import { type SavedHistogram, TimeHistogram } from "./time-histogram.ts";
 

@@ -1,4 +1,4 @@
-import type { Micros } from "../../units.ts";
+import type { Micros } from "../../base/units.ts";
 import { type RolloutOutcome, TIME_METRICS, type Times } from "./outcome.ts";
 
 /** Outcomes that wait; beyond them the oldest goes on without a prediction. */

@@ -1,4 +1,4 @@
-import { RecentMap } from "../../recent-map.ts";
+import { RecentMap } from "../../base/recent-map.ts";
 import type { MeanEstimate } from "./confidence-sequence.ts";
 
 /** Clusters that may still grow; those that were silent longest are final when there are more. */

@@ -1,4 +1,4 @@
-import type { Design } from "../rollout-plan.ts";
+import type { Design } from "../plan/rollout-plan.ts";
 import type { TimeFigure } from "./outcome.ts";
 
 const CLUSTERS_MIN = 40;

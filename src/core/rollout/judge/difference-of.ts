@@ -1,6 +1,6 @@
 import { evidence, type MeanEstimate, priorFor, reach } from "./confidence-sequence.ts";
 import { clustersNeeded } from "./clusters-needed.ts";
-import type { Design } from "../rollout-plan.ts";
+import type { Design } from "../plan/rollout-plan.ts";
 import type { Difference } from "./verdict.ts";
 
 /** The interval of a figure from its estimate as measured, and from what is left of it without what predictions explain. */

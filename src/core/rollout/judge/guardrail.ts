@@ -1,4 +1,4 @@
-import type { Micros } from "../../units.ts";
+import type { Micros } from "../../base/units.ts";
 import type { ArmTally } from "./arm-tally.ts";
 import { TIME_FIGURES, TIME_METRICS, type TimeFigure, type TimeMetric } from "./outcome.ts";
 import { shareAtLeast } from "./share-bound.ts";

@@ -1,5 +1,5 @@
-import type { Micros } from "../../units.ts";
-import type { RolloutPlan } from "../rollout-plan.ts";
+import type { Micros } from "../../base/units.ts";
+import type { RolloutPlan } from "../plan/rollout-plan.ts";
 import { GUARDED_FIGURES, type Guardrail } from "./guardrail.ts";
 import { TIME_FIGURES, TIME_METRICS } from "./outcome.ts";
 import type { Prediction } from "./verdict.ts";

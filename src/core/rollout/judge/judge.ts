@@ -1,6 +1,6 @@
-import { assert } from "../../assert.ts";
-import type { Micros } from "../../units.ts";
-import type { RolloutPlan } from "../rollout-plan.ts";
+import { assert } from "../../base/assert.ts";
+import type { Micros } from "../../base/units.ts";
+import type { RolloutPlan } from "../plan/rollout-plan.ts";
 import { armFigures, type WindowFigures } from "./arm-figures.ts";
 import { ArmTally, type SavedTally } from "./arm-tally.ts";
 import { AwaitedOutcomes, type SavedAwaited } from "./awaited-outcomes.ts";

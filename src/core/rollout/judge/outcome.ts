@@ -1,4 +1,4 @@
-import type { Micros } from "../../units.ts";
+import type { Micros } from "../../base/units.ts";
 
 /** Times that arms are compared by, from the request's arrival at the router; TPOT is a request's own mean. */
 export const TIME_METRICS = ["ttft", "tpot", "e2e"] as const;

@@ -1,4 +1,4 @@
-import type { Micros } from "../../units.ts";
+import type { Micros } from "../../base/units.ts";
 
 /**
  * Requests that came within so short a time share a queue and whatever else went wrong then: they count as one. Of a

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Random, randomFor } from "#core/random.ts";
+import { type Random, randomFor } from "#core/base/random.ts";
 import { addBlock, adjustedEstimate, noBlocks, plainEstimate } from "#core/rollout/judge/block-differences.ts";
 import { ClusterMeans } from "#core/rollout/judge/cluster-means.ts";
 import { effectFound, evidence, priorFor, reach, valuesToFind } from "#core/rollout/judge/confidence-sequence.ts";

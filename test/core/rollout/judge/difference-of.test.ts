@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { ClusterMeans } from "#core/rollout/judge/cluster-means.ts";
 import { differenceOf } from "#core/rollout/judge/difference-of.ts";
-import type { SplitKey } from "#core/rollout/rollout-plan.ts";
+import type { SplitKey } from "#core/rollout/plan/rollout-plan.ts";
 
 const LEVEL = 0.05;
 const ABOUT = { arm: 1, metric: "ttft", figure: "mean" } as const;

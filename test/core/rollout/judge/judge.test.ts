@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { switchbackArm } from "#core/rollout/assignment.ts";
 import { Judge, type JudgeOptions, type SavedJudge } from "#core/rollout/judge/judge.ts";
 import { movedJudge } from "#core/rollout/judge/moved-judge.ts";
 import type { RolloutOutcome } from "#core/rollout/judge/outcome.ts";
 import { proposedStep } from "#core/rollout/proposed-step.ts";
-import type { Design } from "#core/rollout/rollout-plan.ts";
+import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import { after, DESIGNS, planOf, stepOf, WINDOW_MICROS } from "../rollout-case.ts";
 
 const [SWITCHBACK, POOLS, SPLIT] = DESIGNS as [Design, Design, Design];

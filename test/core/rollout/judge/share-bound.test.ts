@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { Guard } from "#core/rollout/judge/guard.ts";
 import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
 import type { RolloutOutcome } from "#core/rollout/judge/outcome.ts";

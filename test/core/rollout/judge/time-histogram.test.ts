@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/random.ts";
+import { randomFor } from "#core/base/random.ts";
 import { TimeHistogram } from "#core/rollout/judge/time-histogram.ts";
 
 function filled(values: number): TimeHistogram {

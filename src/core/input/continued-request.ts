@@ -1,0 +1,17 @@
+import type { RequestContinued } from "./input.ts";
+import { continued } from "../prompt/block-chain.ts";
+import type { RouteRequest } from "../request/request.ts";
+
+/** A request as the endpoint sees it that goes on behind a part of the answer: that part is prompt there. */
+export function continuedRequest(
+  asked: RouteRequest,
+  { outputTokens, answerHashes }: Pick<RequestContinued, "outputTokens" | "answerHashes">,
+): RouteRequest {
+  const { promptTokens, outputTokensMax, blocks } = asked;
+  return {
+    ...asked,
+    promptTokens: promptTokens + outputTokens,
+    outputTokensMax: outputTokensMax === undefined ? undefined : Math.max(1, outputTokensMax - outputTokens),
+    blocks: answerHashes === undefined ? blocks : continued(blocks, answerHashes),
+  };
+}
