@@ -6,7 +6,7 @@ import { stopEarly } from "#serve/process/early-stop.ts";
 import { gnomonVersion } from "#serve/process/gnomon-version.ts";
 
 const VERSION: ReadonlySet<string> = new Set(["-V", "--version"]);
-const HELP: ReadonlySet<string> = new Set(["-h", "--help"]);
+const HELP: ReadonlySet<string> = new Set(["-h", "--help", "--help-all"]);
 
 /** The one that is named, or serve where options alone are given; all for the help and for a word that is no command. */
 function namesToLoad(argv: readonly string[]): readonly string[] {
@@ -23,7 +23,7 @@ tolerateClosedPipe(process.stderr);
 
 const argv = process.argv.slice(2);
 stopEarly(argv);
-const commands = await Promise.all(namesToLoad(argv).map((name) => COMMANDS[name]!()));
+const commands = await Promise.all(namesToLoad(argv).map((name) => COMMANDS[name]!.load()));
 process.exitCode = await run(createProgram(gnomonVersion(), commands), argv, (line) =>
   process.stderr.write(`gnomon: ${line}\n`),
 );

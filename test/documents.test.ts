@@ -95,7 +95,9 @@ function problemsOf({ program, words }: Shown, { commands, benches, scripts }: R
       const options = commands.get(name);
       if (options === undefined) return ["no such command"];
       const given = words.filter((word) => word.startsWith("--")).map((word) => word.replace(/=.*/, ""));
-      return given.filter((option) => !options.has(option) && option !== "--help").map((option) => `no ${option}`);
+      return given
+        .filter((option) => !options.has(option) && option !== "--help" && option !== "--help-all")
+        .map((option) => `no ${option}`);
     }
   }
 }
@@ -138,7 +140,7 @@ const PROGRAMS: Readonly<Record<string, Shown["program"]>> = {
 function whatRuns() {
   const node = (...argv: readonly string[]): string =>
     execFileSync(process.execPath, argv, { cwd: ROOT, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
-  const help = node("src/main.ts", "--help");
+  const help = node("src/main.ts", "--help-all");
   const commands = new Map<string, Set<string>>();
   let options = new Set<string>();
   for (const line of help.split("\n")) {

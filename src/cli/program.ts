@@ -1,26 +1,35 @@
-import { Command, CommanderError, type Help } from "commander";
+import { Command, CommanderError } from "commander";
 import { ConfigError } from "#config/config-error.ts";
 import { unknownWord } from "#config/problem.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
 import { Interrupted } from "#serve/process/interrupted.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "./output/exit-code.ts";
+import { addHelp, programHelp, wholeHelp } from "./command-help.ts";
 
-/** The root command, which describes every command in its help. */
+/** The root command; its help is one screen, and --help-all describes every command with every option. */
 export function createProgram(version: string, commands: readonly Command[]): Command {
   const program = new Command("gnomon");
-  program.description("A request router for vLLM, with a shadow simulator beside it. Without a command: serve.");
   program.version(version, "-V, --version", "print the version");
   program.exitOverride();
+  // What follows a command's name is that command's.
+  program.enablePositionalOptions();
   program.configureOutput({ outputError: () => {} });
   for (const command of commands) {
     command.copyInheritedSettings(program);
-    for (const nested of command.commands) nested.copyInheritedSettings(command);
+    command.enablePositionalOptions();
+    for (const nested of command.commands) {
+      nested.copyInheritedSettings(command);
+      addHelp(nested, `${command.name()} ${nested.name()}`);
+    }
+    addHelp(command, command.name());
     program.addCommand(command, { isDefault: command.name() === "serve" });
   }
-  program.addHelpText("after", () => {
-    const all = commands.flatMap((command) => [command, ...command.commands]);
-    const helps = all.map((command) => commandHelp(command, program.createHelp()));
-    return [...helps, "\nEvery command with its options; gnomon COMMAND --help shows one alone."].join("\n");
+  let isAll = false;
+  program.configureHelp({ formatHelp: (_, help) => (isAll ? wholeHelp(commands, help) : programHelp()) });
+  program.option("--help-all", "print every option of every command");
+  program.on("option:help-all", () => {
+    isAll = true;
+    program.help();
   });
   return program;
 }
@@ -84,11 +93,4 @@ function usageMessage(error: CommanderError, program: Command, argv: readonly st
     if (given !== undefined && below.length > 0) return unknownWord("command", given, below);
   }
   return error.message.replace(/^error: /, "");
-}
-
-function commandHelp(command: Command, help: Help): string {
-  const options = help.visibleOptions(command).filter((option) => option.long !== "--help");
-  const width = Math.max(0, ...options.map((option) => option.flags.length)) + 2;
-  const rows = options.map((option) => `  ${option.flags.padEnd(width)}${help.optionDescription(option)}`);
-  return [`\n${help.commandUsage(command)}`, `  ${command.description()}`, ...rows].join("\n");
 }

@@ -3,6 +3,7 @@ import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { ImportError } from "#trace/import/import-report.ts";
 import { workloadFile } from "#trace/import/named-workload.ts";
 import { headerList, numberIn, positive, urlList, wholeIn } from "./flag-values.ts";
+import { COMMON, RARE, rareOption } from "./rare-option.ts";
 import { DRIVE_DEFAULTS, type DriveOptions } from "./options.ts";
 
 /** Flags as commander hands them over. */
@@ -58,72 +59,85 @@ function shownOf(value: unknown): string | undefined {
 
 /** Adds every flag of `drive`, with its default and meaning. */
 export function addDriveFlags(command: Command): Command {
-  const add = (
-    flags: string,
-    text: string,
-    parse: (text: string) => unknown,
-    value?: unknown,
-    shown = shownOf(value),
-  ) => command.addOption(new Option(flags, text).argParser(parse).default(value, shown));
-  const addChoice = (flags: string, text: string, choices: string[]) =>
-    command.addOption(new Option(flags, text).choices(choices).default(choices[0]));
+  const adding =
+    (group: string) =>
+    (flags: string, text: string, parse: (text: string) => unknown, value?: unknown, shown = shownOf(value)) =>
+      command.addOption(new Option(flags, text).argParser(parse).default(value, shown).helpGroup(group));
+  const [add, addRare] = [adding(COMMON), adding(RARE)];
+  const addChoice = (flags: string, text: string, choices: string[], group = COMMON) =>
+    command.addOption(new Option(flags, text).choices(choices).default(choices[0]).helpGroup(group));
 
   command.option("--url <url>", "gateway or engine; repeat to send to several in turn (required)", urlList);
   command.option("--trace <file>", "recorded workload: Mooncake, Azure, LMCache, token ids (.jsonl, .csv, .gz, .zst)");
   command.option("--sessions <dir>", "folder of recorded sessions: WEKA or LMCache");
   command.option("--spec <file>", "synthetic workload: a YAML specification, or the name of a bundled one");
-  command.option("--strict", "refuse a workload with an unusable record", false);
+  command.addOption(rareOption("--strict", "refuse a workload with an unusable record", false));
   add("--limit <n>", "requests at most", wholeIn(1), D.requestsMax);
-  add("--seed <n>", "of arrivals, prompts and aborts", wholeIn(0), D.seed);
+  addRare("--seed <n>", "of arrivals, prompts and aborts", wholeIn(0), D.seed);
   add("--model <name>", "model to request", String, D.model, "the first of /v1/models");
-  command.option("--trace-models", "request the model that the trace names, if it names one", D.traceModels);
+  command.addOption(
+    rareOption("--trace-models", "request the model that the trace names, if it names one", D.traceModels),
+  );
   addChoice("--api <name>", "endpoint to call", ["completions", "chat"]);
-  addChoice("--prompt-form <form>", "prompts as words or as token ids (completions only)", ["text", "tokens"]);
-  add("--chars-per-token <x>", "characters per token of synthetic text", positive, D.charsPerToken);
-  add("--vocabulary-size <n>", "upper bound of synthetic token ids", wholeIn(2_000, 10_000_000), D.vocabularyTokens);
+  addChoice("--prompt-form <form>", "prompts as words or as token ids (completions only)", ["text", "tokens"], RARE);
+  addRare("--chars-per-token <x>", "characters per token of synthetic text", positive, D.charsPerToken);
+  addRare(
+    "--vocabulary-size <n>",
+    "upper bound of synthetic token ids",
+    wholeIn(2_000, 10_000_000),
+    D.vocabularyTokens,
+  );
   command.option("--no-stream", "request complete answers instead of streams");
-  command.option("--no-force-output", "do not send vLLM's ignore_eos and min_tokens");
+  command.addOption(rareOption("--no-force-output", "do not send vLLM's ignore_eos and min_tokens"));
   add("--rate-scale <x>", "factor on the arrival rate", positive, D.rateScale);
-  add("--time-scale <x>", "factor on all recorded times, think times included", positive, D.timeScale);
+  addRare("--time-scale <x>", "factor on all recorded times, think times included", positive, D.timeScale);
   add("--concurrency <n>", "requests in flight at most", wholeIn(1, 65_536), D.concurrency);
-  add("--active-sessions <n>", "conversations under way at most", wholeIn(1), D.activeSessionsMax);
-  add(
+  addRare("--active-sessions <n>", "conversations under way at most", wholeIn(1), D.activeSessionsMax);
+  addRare(
     "--session-rate <x>",
     "session starts per second for a trace without times",
     numberIn(0),
     D.import.sessionsPerSecond,
   );
-  add(
+  addRare(
     "--shared-prefix <x>",
     "share of WEKA's tool and system prompts that all sessions have in common",
     numberIn(0, 1),
     0,
   );
-  add(
+  addRare(
     "--grid-millis <n>",
     "spread Mooncake arrivals over cells of this length; 0 to leave them as they are (default: detected)",
     numberIn(0),
   );
-  add("--think-seconds-max <x>", "cap on think times, before --time-scale", numberIn(0), Number.POSITIVE_INFINITY);
+  addRare("--think-seconds-max <x>", "cap on think times, before --time-scale", numberIn(0), Number.POSITIVE_INFINITY);
   add("--duration <seconds>", "stop sending after this", positive, D.durationSeconds);
-  add("--drain-seconds <x>", "time that requests in flight have at the end", numberIn(0), D.drainSeconds);
-  add("--timeout-seconds <x>", "limit of one request, 0 for none", numberIn(0), D.timeoutSeconds);
-  add("--token-scale <x>", "factor on prompt lengths and shared blocks", positive, D.fit.tokenScale);
-  add("--max-input-tokens <n>", "longest prompt", wholeIn(1), D.fit.inputTokensMax);
-  addChoice("--oversize <what>", "what to do with longer prompts", ["truncate", "skip"]);
+  addRare("--drain-seconds <x>", "time that requests in flight have at the end", numberIn(0), D.drainSeconds);
+  addRare("--timeout-seconds <x>", "limit of one request, 0 for none", numberIn(0), D.timeoutSeconds);
+  addRare("--token-scale <x>", "factor on prompt lengths and shared blocks", positive, D.fit.tokenScale);
+  addRare("--max-input-tokens <n>", "longest prompt", wholeIn(1), D.fit.inputTokensMax);
+  addChoice("--oversize <what>", "what to do with longer prompts", ["truncate", "skip"], RARE);
   add("--output-scale <x>", "factor on answer lengths", positive, D.fit.outputScale);
   add("--max-output-tokens <n>", "longest answer", wholeIn(1), D.fit.outputTokensMax);
-  add("--abort-fraction <x>", "share of requests that the driver aborts on purpose", numberIn(0, 1), D.abortFraction);
-  command.option("--session-header <name>", 'header that carries the session, "" for none', D.sessionHeader);
+  addRare(
+    "--abort-fraction <x>",
+    "share of requests that the driver aborts on purpose",
+    numberIn(0, 1),
+    D.abortFraction,
+  );
+  command.addOption(
+    rareOption("--session-header <name>", 'header that carries the session, "" for none', D.sessionHeader),
+  );
   command.addOption(
     new Option('--header <"name: value">', "sent with every request; repeatable")
       .argParser(headerList)
-      .default({}, NONE),
+      .default({}, NONE)
+      .helpGroup(RARE),
   );
   command.option("--api-key-env <variable>", "environment variable with the API key");
-  add("--expect <outcome>", "outcomes that do not fail the run, such as http-429; comma-separated", csv, []);
+  addRare("--expect <outcome>", "outcomes that do not fail the run, such as http-429; comma-separated", csv, []);
   command.option("--json <file>", "write the report as JSON; - for stdout, the table then goes to stderr");
-  command.option("--requests-out <file>", "write a JSON line for each request");
+  command.addOption(rareOption("--requests-out <file>", "write a JSON line for each request"));
   return command;
 }
 

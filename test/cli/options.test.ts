@@ -34,7 +34,7 @@ interface Parsed {
 
 /** The program anew with nothing behind its commands, since what is parsed stays in them. */
 async function parsed(words: readonly string[], argv: readonly string[]): Promise<Parsed> {
-  const program = createProgram("0", [await COMMANDS[words[0]!]!()]);
+  const program = createProgram("0", [await COMMANDS[words[0]!]!.load()]);
   let result: Parsed | undefined;
   const leaf = below(program, words);
   leaf.action(() => {
@@ -57,7 +57,7 @@ async function leaves(): Promise<{ readonly words: readonly string[]; readonly c
     command.commands.length === 0
       ? [{ words, command }]
       : command.commands.flatMap((one) => walk(one, [...words, one.name()]));
-  const all = await Promise.all(Object.values(COMMANDS).map((load) => load()));
+  const all = await Promise.all(Object.values(COMMANDS).map(({ load }) => load()));
   return all.flatMap((command) => walk(command, [command.name()]));
 }
 

@@ -31,20 +31,6 @@ async function refused(...argv: string[]): Promise<{ code: number; lines: string
   return { code, lines };
 }
 
-test("the help names every command and every option of every command", () => {
-  const commands = COMMANDS.map((create) => create());
-  const program = createProgram("1.2.3", commands);
-  let help = "";
-  program.configureOutput({ writeOut: (text) => (help += text) });
-  program.outputHelp();
-  for (const command of commands) {
-    assert.match(help, new RegExp(`gnomon ${command.name()} `));
-    for (const option of command.options) {
-      assert.equal(help.includes(option.flags), !option.hidden, `${command.name()} ${option.flags}`);
-    }
-  }
-});
-
 test("what is given wrongly is reported in one line each and ends with 2", async () => {
   const cases: readonly (readonly [string[], RegExp])[] = [
     [["--nope"], /^unknown option '--nope'$/],

@@ -1,3 +1,4 @@
+import { rareOption } from "#drive/rare-option.ts";
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
@@ -52,23 +53,29 @@ export function calibrateCommand(): Command {
       "engine, by name or path, whose sizes and scheduling apply where nothing else states them",
     )
     .option("--endpoint <id>", "fit only this endpoint, for fleets of different machines; repeat for more", names)
-    .option(
-      "--fix <parameter=micros>",
-      `a parameter known from elsewhere: ${PARAMETERS.join(", ")}; repeat for more`,
-      each(fix),
-      {},
+    .addOption(
+      rareOption(
+        "--fix <parameter=micros>",
+        `a parameter known from elsewhere: ${PARAMETERS.join(", ")}; repeat for more`,
+        each(fix),
+        {},
+      ),
     )
-    .option(
-      "--train <part>",
-      "share of the requests, by arrival, that is fitted; the fit is tested on the rest",
-      part,
-      0.7,
+    .addOption(
+      rareOption(
+        "--train <part>",
+        "share of the requests, by arrival, that is fitted; the fit is tested on the rest",
+        part,
+        0.7,
+      ),
     )
-    .option(
-      "--between-runs <part=share>",
-      `how far another run is assumed to differ, as a share, where one trace cannot show it: ${statedWords()}; repeat for more`,
-      each(spread),
-      {},
+    .addOption(
+      rareOption(
+        "--between-runs <part=share>",
+        `how far another run is assumed to differ, as a share, where one trace cannot show it: ${statedWords()}; repeat for more`,
+        each(spread),
+        {},
+      ),
     )
     .option("--evaluate", "fit nothing; report how far --engine is from what happened in this trace", false)
     .option("--json <file>", "write parameters and errors as JSON; - for stdout, without the engine and the table")

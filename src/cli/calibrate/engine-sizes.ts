@@ -1,3 +1,4 @@
+import { RARE, rareOption } from "#drive/rare-option.ts";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { ConfigError } from "#config/config-error.ts";
 import { BLOCK_TOKENS_MAX, DATA_PARALLEL_MAX, KV_BLOCKS_MAX } from "#config/schema-value.ts";
@@ -37,37 +38,52 @@ export function addSizeFlags(command: Command): Command {
   const whole = wholeIn(1, Number.MAX_SAFE_INTEGER);
   // One of the KV blocks is reserved.
   return command
-    .option(
-      "--block-tokens <n>",
-      "tokens per KV block (default: the trace's, else what cached tokens show)",
-      wholeIn(1, BLOCK_TOKENS_MAX),
+    .addOption(
+      rareOption(
+        "--block-tokens <n>",
+        "tokens per KV block (default: the trace's, else what cached tokens show)",
+        wholeIn(1, BLOCK_TOKENS_MAX),
+      ),
     )
-    .option(
-      "--kv-blocks <n>",
-      "num_gpu_blocks (default: the trace's, else what the endpoints reported)",
-      wholeIn(2, KV_BLOCKS_MAX),
+    .addOption(
+      rareOption(
+        "--kv-blocks <n>",
+        "num_gpu_blocks (default: the trace's, else what the endpoints reported)",
+        wholeIn(2, KV_BLOCKS_MAX),
+      ),
     )
-    .option("--sequences-max <n>", "max_num_seqs (default: the trace's, else what the endpoints reported)", whole)
-    .option("--batch-tokens-max <n>", "max_num_batched_tokens (default: the trace's, else the engine's)", whole)
-    .option(
-      "--model-tokens-max <n>",
-      "max_model_len (default: the trace's, else the engine's or what is needed)",
-      whole,
+    .addOption(
+      rareOption("--sequences-max <n>", "max_num_seqs (default: the trace's, else what the endpoints reported)", whole),
     )
-    .option(
-      "--data-parallel <n>",
-      "data_parallel_size behind each endpoint; the sizes above are per rank (default: the trace's, else the engine's)",
-      wholeIn(1, DATA_PARALLEL_MAX),
+    .addOption(
+      rareOption("--batch-tokens-max <n>", "max_num_batched_tokens (default: the trace's, else the engine's)", whole),
     )
-    .option(
-      "--async-scheduling",
-      "the engine schedules a step while the previous one runs, as on GPUs (default: the trace's, else what calibrate finds)",
+    .addOption(
+      rareOption(
+        "--model-tokens-max <n>",
+        "max_model_len (default: the trace's, else the engine's or what is needed)",
+        whole,
+      ),
+    )
+    .addOption(
+      rareOption(
+        "--data-parallel <n>",
+        "data_parallel_size behind each endpoint; the sizes above are per rank (default: the trace's, else the engine's)",
+        wholeIn(1, DATA_PARALLEL_MAX),
+      ),
+    )
+    .addOption(
+      rareOption(
+        "--async-scheduling",
+        "the engine schedules a step while the previous one runs, as on GPUs (default: the trace's, else what calibrate finds)",
+      ),
     )
     .option("--no-async-scheduling", "the engine does not do that")
     .addOption(
       new Option("--sizes <from>", "whose settings apply if both state them: those of the trace or of --engine")
         .choices(["trace", "engine"])
-        .default("trace"),
+        .default("trace")
+        .helpGroup(RARE),
     );
 }
 

@@ -1,3 +1,4 @@
+import { rareOption } from "#drive/rare-option.ts";
 import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { basename, resolve } from "node:path";
@@ -86,7 +87,9 @@ function withCandidates(command: Command): Command {
       "folder that --record wrote, a recorded workload (Mooncake, Bailian, Azure, WEKA, LMCache, token ids) or a specification of one",
     )
     .option("--workload <file>", "the trace or workload, in place of the argument")
-    .option("--config <file>", "YAML file with any of these options by name, for example objective: goodput")
+    .addOption(
+      rareOption("--config <file>", "YAML file with any of these options by name, for example objective: goodput"),
+    )
     .option(
       "--candidate <file>",
       "JSON or YAML with policy_id, profile, policies (sections of a policies file) and dotted parameters, or candidates " +
@@ -104,9 +107,15 @@ function withCandidates(command: Command): Command {
     .addOption(
       new Option("--objective <name>", "what the score measures").choices(OBJECTIVES).default("e2e-mean" as const),
     )
-    .option("--timeout <seconds>", "maximum time of one evaluation", whole(1, 86_400), TIMEOUT_SECONDS_DEFAULT)
-    .option("--heap <megabytes>", "maximum memory of one evaluation", whole(64, 65_536), HEAP_MEGABYTES_DEFAULT)
-    .option("--threads <n>", "concurrent evaluations (default: as many as there are cores)", whole(1, 256));
+    .addOption(
+      rareOption("--timeout <seconds>", "maximum time of one evaluation", whole(1, 86_400), TIMEOUT_SECONDS_DEFAULT),
+    )
+    .addOption(
+      rareOption("--heap <megabytes>", "maximum memory of one evaluation", whole(64, 65_536), HEAP_MEGABYTES_DEFAULT),
+    )
+    .addOption(
+      rareOption("--threads <n>", "concurrent evaluations (default: as many as there are cores)", whole(1, 256)),
+    );
   for (const option of sloOptions()) command.addOption(option);
   return addTrafficFlags(command);
 }

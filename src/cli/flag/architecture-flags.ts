@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from "commander";
+import { RARE } from "#drive/rare-option.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { COLOCATE_BELOW_TOKENS } from "#core/disaggregation/colocate.ts";
 import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
@@ -27,9 +28,9 @@ export interface ArchitectureFlags {
 const REPLICAS_MAX = 10_000;
 
 export function architectureOptions(meaning: string): readonly Option[] {
-  const option = (flags: string, text: string) => new Option(flags, text);
+  const option = (flags: string, text: string) => new Option(flags, text).helpGroup(RARE);
   return [
-    option("--architecture <kind>", meaning).choices([...ARCHITECTURES]),
+    new Option("--architecture <kind>", meaning).choices([...ARCHITECTURES]),
     option("--prefill-replicas <count>", "with --architecture pd: engines that compute prompts").argParser(
       whole(1, REPLICAS_MAX),
     ),

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from "commander";
+import { RARE } from "#drive/rare-option.ts";
 import { autoscaleByName, type AutoscaleSection } from "#config/autoscale-policy.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { SCALE_POLICIES } from "#core/autoscale/scale-policy.ts";
@@ -27,7 +28,7 @@ const REPLICAS_MAX = 10_000;
 
 /** What goes with an autoscaler. Defaults are Kubernetes' where it has one. */
 export function autoscaleOptions(): readonly Option[] {
-  return [
+  const all = [
     new Option("--autoscaler-min <count>", "minimum number of replicas (default: the policy file's, else 1)").argParser(
       replicas,
     ),
@@ -66,6 +67,7 @@ export function autoscaleOptions(): readonly Option[] {
         `(default: the policy file's, else ${STABILIZATION_SECONDS}s)`,
     ).argParser(span),
   ];
+  return all.map((option) => option.helpGroup(RARE));
 }
 
 /** Throws ConfigError for bounds that hold no number, or not the `initial` one. */

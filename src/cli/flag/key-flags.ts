@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { COMMON, RARE } from "#drive/rare-option.ts";
 import { type Override, overrideFromText, valueOf } from "#config/override.ts";
 import { problemLine } from "#config/problem.ts";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
@@ -13,6 +14,8 @@ export interface KeyFlag {
   readonly meaning: string;
   /** It takes several values, repeated or after commas. */
   readonly isList?: true;
+  /** Shown by --help-all alone. */
+  readonly isRare?: true;
 }
 
 /** Values of a command's options, as commander hands them over. */
@@ -21,9 +24,9 @@ export type Given = Readonly<Record<string, unknown>>;
 /** Adds the flags, and --config and --set, which every command with a configuration has. */
 export function addKeyFlags(command: Command, keyFlags: readonly KeyFlag[]): Command {
   command.option("-c, --config <file>", "configuration file (YAML); config/default.yaml shows every key");
-  for (const { flags, meaning, isList } of keyFlags) {
-    if (isList === true) command.option(flags, meaning, names);
-    else command.option(flags, meaning);
+  for (const { flags, meaning, isList, isRare } of keyFlags) {
+    const option = new Option(flags, meaning).helpGroup(isRare === true ? RARE : COMMON);
+    command.addOption(isList === true ? option.argParser(names) : option);
   }
   const meaning = "set any key of the configuration, for example limits.attemptsMax=2; repeat for more";
   return command.option("--set <key=value>", meaning, repeated);

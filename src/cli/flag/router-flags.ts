@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from "commander";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { ROUTER_SPREADS, type RouterSpread, type RoutersOptions } from "#sim/setting/routers-options.ts";
+import { RARE } from "#drive/rare-option.ts";
 
 export interface RouterFlags {
   /** Milliseconds, or none. */
@@ -22,13 +23,15 @@ export function routerOptions(): readonly Option[] {
       "delay until one of several routers knows what another one did, or none if it never does",
     )
       .argParser(shareLag)
-      .default(LAG_MILLIS_DEFAULT),
+      .default(LAG_MILLIS_DEFAULT)
+      .helpGroup(RARE),
     new Option(
       "--router-spread <kind>",
       "which router gets a request: each in turn, or always the same one for a conversation, as over one connection",
     )
       .choices([...ROUTER_SPREADS])
-      .default(ROUTER_SPREADS[0]),
+      .default(ROUTER_SPREADS[0])
+      .helpGroup(RARE),
   ];
 }
 

@@ -1,3 +1,4 @@
+import { RARE } from "#drive/rare-option.ts";
 import { constants } from "node:os";
 import { setImmediate } from "node:timers/promises";
 import { Option, type Command } from "commander";
@@ -35,8 +36,8 @@ export function addCacheFlags(command: Command): Command {
     "folder in which finished simulations of long work are kept, so that the same command goes on where it was " +
     "interrupted; at most 512 MiB (default: gnomon/results in XDG_CACHE_HOME or ~/.cache)";
   return command
-    .addOption(new Option("--cache <folder>", meaning))
-    .addOption(new Option("--no-cache", "keep none, and use none that was kept"));
+    .addOption(new Option("--cache <folder>", meaning).helpGroup(RARE))
+    .addOption(new Option("--no-cache", "keep none, and use none that was kept").helpGroup(RARE));
 }
 
 /**

@@ -1,3 +1,4 @@
+import { RARE, rareOption } from "#drive/rare-option.ts";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
@@ -63,26 +64,38 @@ export function rolloutPlanOptions(): Command {
     .addOption(
       new Option("--steps <percents>", "steps of a canary, after commas")
         .argParser(percents)
-        .default(STEPS_DEFAULT, STEPS_DEFAULT.join(",")),
+        .default(STEPS_DEFAULT, STEPS_DEFAULT.join(","))
+        .helpGroup(RARE),
     )
     .addOption(
       new Option("--metric <figure>", "figure in which the rollout must find a difference")
         .choices(FIGURES)
         .default("e2e.mean" as const),
     )
-    .option("--power <share>", "probability of finding a difference that is there", share, 0.8)
-    .option("--level <share>", "probability of reporting one, at any time of looking, where there is none", share, 0.05)
+    .addOption(rareOption("--power <share>", "probability of finding a difference that is there", share, 0.8))
+    .addOption(
+      rareOption(
+        "--level <share>",
+        "probability of reporting one, at any time of looking, where there is none",
+        share,
+        0.05,
+      ),
+    )
     .addOption(
       new Option("--hours <n>", `durations for which detectable differences are stated; ${SEVERAL}`)
         .argParser(hours)
         .default(HOURS_DEFAULT, HOURS_DEFAULT.join(",")),
     )
-    .option(
-      "--runs <n>",
-      "simulated rollouts of each design (default: as many as take about a minute)",
-      whole(1, RUNS_MAX),
+    .addOption(
+      rareOption(
+        "--runs <n>",
+        "simulated rollouts of each design (default: as many as take about a minute)",
+        whole(1, RUNS_MAX),
+      ),
     )
-    .option("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256))
+    .addOption(
+      rareOption("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256)),
+    )
     .option("--write <file>", "write the recommended rollout as YAML, for rollout start; - for stdout")
     .option("--json <file>", "write the plan as JSON; - for stdout, without the tables");
   return addCacheFlags(addTrafficFlags(command));

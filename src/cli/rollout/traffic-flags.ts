@@ -1,3 +1,4 @@
+import { RARE, rareOption } from "#drive/rare-option.ts";
 import { type Command, Option } from "commander";
 import { CONVERSATIONS } from "#shadow/recorded/conversations.ts";
 import { addSizeFlags } from "../calibrate/engine-sizes.ts";
@@ -15,7 +16,9 @@ import {
 export function addTrafficFlags(command: Command): Command {
   addSizeFlags(command);
   return command
-    .option("--in-force <name>", "profile that the traffic was routed by (default: the trace's own, else gnomon)")
+    .addOption(
+      rareOption("--in-force <name>", "profile that the traffic was routed by (default: the trace's own, else gnomon)"),
+    )
     .addOption(
       new Option("--engine <file>", "engine by name or path, ideally one written by calibrate")
         .argParser((name: string) => [name])
@@ -29,20 +32,42 @@ export function addTrafficFlags(command: Command): Command {
     .addOption(
       new Option("--rate-scale <x>", "for a foreign workload: factor on the arrival rate")
         .argParser(one(amount(RATE_SCALE_MIN, RATE_SCALE_MAX)))
-        .default([], "1"),
+        .default([], "1")
+        .helpGroup(RARE),
     )
-    .option("--capped <turns>", "keep only the first turns of each conversation", whole(1, Infinity))
+    .addOption(rareOption("--capped <turns>", "keep only the first turns of each conversation", whole(1, Infinity)))
     .addOption(
       new Option("--conversations <kind>", "which turns wait for the previous one, as for what-if")
         .choices(CONVERSATIONS)
-        .default(CONVERSATIONS[0]),
+        .default(CONVERSATIONS[0])
+        .helpGroup(RARE),
     )
-    .option("--limit <n>", "maximum number of requests, the first to arrive", whole(1, Infinity), LIMIT_DEFAULT)
-    .option("--step-error <share>", "standard error of all step times, for an engine without residuals", share)
-    .option("--scrape-interval <millis>", SCRAPE_MEANING, amount(1, SCRAPE_MILLIS_MAX))
-    .option("--request-delay <micros>", "time from the decision until the engine has the request", whole(0, 1e9), 0)
-    .option("--answer-delay <micros>", "time from the engine until the client has a token", whole(0, 1e9), 0)
-    .option("--seed <n>", "seed of the router's draws if the trace has none, and of the arms", whole(0, Infinity), 0);
+    .addOption(
+      rareOption("--limit <n>", "maximum number of requests, the first to arrive", whole(1, Infinity), LIMIT_DEFAULT),
+    )
+    .addOption(
+      rareOption("--step-error <share>", "standard error of all step times, for an engine without residuals", share),
+    )
+    .addOption(rareOption("--scrape-interval <millis>", SCRAPE_MEANING, amount(1, SCRAPE_MILLIS_MAX)))
+    .addOption(
+      rareOption(
+        "--request-delay <micros>",
+        "time from the decision until the engine has the request",
+        whole(0, 1e9),
+        0,
+      ),
+    )
+    .addOption(
+      rareOption("--answer-delay <micros>", "time from the engine until the client has a token", whole(0, 1e9), 0),
+    )
+    .addOption(
+      rareOption(
+        "--seed <n>",
+        "seed of the router's draws if the trace has none, and of the arms",
+        whole(0, Infinity),
+        0,
+      ),
+    );
 }
 
 function one(parse: (text: string) => number): (text: string) => readonly number[] {

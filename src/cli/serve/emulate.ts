@@ -14,8 +14,9 @@ const KEY_FLAGS: readonly KeyFlag[] = [
     flags: "--prefill <engines>",
     path: ["emulate", "prefill"],
     meaning: "how many of them compute prompts for the others; all then have a KV connector",
+    isRare: true,
   },
-  { flags: "--host <address>", path: ["emulate", "host"], meaning: "address to listen on" },
+  { flags: "--host <address>", path: ["emulate", "host"], meaning: "address to listen on", isRare: true },
   {
     flags: "--port-base <port>",
     path: ["emulate", "portBase"],
@@ -32,14 +33,16 @@ const KEY_FLAGS: readonly KeyFlag[] = [
     flags: "--output-tokens-mean <tokens>",
     path: ["emulate", "outputTokensMean"],
     meaning: "mean length of an answer that ends on its own",
+    isRare: true,
   },
   { flags: "--tokenizer-file <file>", path: ["emulate", "tokenizerFile"], meaning: "tokenizer.json to count with" },
   {
     flags: "--chat-template <file>",
     path: ["emulate", "chatTemplate"],
     meaning: "tokenizer_config.json or template, beside --tokenizer-file",
+    isRare: true,
   },
-  { flags: "--seed <integer>", path: ["emulate", "seed"], meaning: "seed of ids and of fault draws" },
+  { flags: "--seed <integer>", path: ["emulate", "seed"], meaning: "seed of ids and of fault draws", isRare: true },
 ];
 
 const PORT_BASE = 9000;

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { rareOption } from "#drive/rare-option.ts";
 import { aibrixOverrides } from "#config/aibrix-environment.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { type Policy, parseScorers, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
@@ -17,7 +18,7 @@ const KEY_FLAGS: readonly KeyFlag[] = [
     isList: true,
     meaning: "engine to route to; repeat for more (without any, an emulated fleet is started)",
   },
-  { flags: "--host <address>", path: ["listen", "host"], meaning: "address to listen on" },
+  { flags: "--host <address>", path: ["listen", "host"], meaning: "address to listen on", isRare: true },
   { flags: "-p, --port <port>", path: ["listen", "port"], meaning: "port to listen on; 0 takes a free one" },
   {
     flags: "--admin-port <port>",
@@ -28,13 +29,14 @@ const KEY_FLAGS: readonly KeyFlag[] = [
     flags: "--picker-port <port>",
     path: ["picker", "port"],
     meaning: "port on which Envoy asks for endpoints (external processing); off by default",
+    isRare: true,
   },
   {
     flags: "--profile <name>",
     path: ["routing", "profile"],
     meaning: `routing profile by name, or the path of ${PROFILE_FILES}`,
   },
-  { flags: "--seed <integer>", path: ["routing", "seed"], meaning: "seed of the router's random draws" },
+  { flags: "--seed <integer>", path: ["routing", "seed"], meaning: "seed of the router's random draws", isRare: true },
   {
     flags: "--tokenizer <kind>",
     path: ["tokenizer", "kind"],
@@ -45,6 +47,7 @@ const KEY_FLAGS: readonly KeyFlag[] = [
     flags: "--scrape-interval <millis>",
     path: ["scrape", "intervalMillis"],
     meaning: "time between two scrapes of an endpoint",
+    isRare: true,
   },
   { flags: "--record <directory>", path: ["record", "directory"], meaning: "record a trace there" },
   { flags: "--log-level <level>", path: ["log", "level"], meaning: "trace, debug, info, warn, error or silent" },
@@ -54,9 +57,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 export function addServeOptions(command: Command): Command {
   addKeyFlags(command, KEY_FLAGS);
-  command.option("--routing-policy <name>", "weighted, or the name of a profile");
+  command.addOption(rareOption("--routing-policy <name>", "weighted, or the name of a profile"));
   command.option("--routing-scorers <list>", "name:weight pairs of the weighted policy, comma-separated");
-  command.option("--policy-config <file>", "YAML file with routing-policy and routing-scorers");
+  command.addOption(rareOption("--policy-config <file>", "YAML file with routing-policy and routing-scorers"));
   for (const option of removedWeights()) command.addOption(option);
   return command;
 }

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { COMMON, RARE } from "#drive/rare-option.ts";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { ADMISSION_POLICIES } from "#core/admission/create.ts";
 import { PRIORITY_POLICIES } from "#core/priority/create.ts";
@@ -106,7 +107,7 @@ function addArchitectureFlags(to: FlagAdder): void {
 
 function addScalingFlags(to: FlagAdder): void {
   to.flag("--autoscaler-enabled", "scale the number of engines with the load, starting from --num-instances");
-  to.add(
+  to.rare.add(
     "--autoscaler-policy <name>",
     `${SCALE_POLICIES.join(", ")}, optionally with parameters as in a policies file: ` +
       "target-utilization:target_utilization=0.5 (default: the file's, else threshold)",
@@ -116,42 +117,46 @@ function addScalingFlags(to: FlagAdder): void {
 
 function addClusterFlags(to: FlagAdder): void {
   to.number("--num-instances <count>", `engines (default: ${INSTANCES_DEFAULT})`, whole(1, 10_000));
-  to.number("--routers <count>", ROUTERS_MEANING, whole(1, ROUTERS_MAX), 1);
+  to.rare.number("--routers <count>", ROUTERS_MEANING, whole(1, ROUTERS_MAX), 1);
   for (const option of routerOptions()) to.option(option);
   to.add("--engine <name>", "engine that comes with gnomon, or the path of an engine file (vLLM's defaults without)");
-  to.add(
+  to.rare.add(
     "--cascade <file>",
     "YAML file of the models that are asked one after another, with their engines and the confidence of their answers",
   );
-  to.add(
+  to.rare.add(
     "--model-config <file>",
     "a Hugging Face config.json: step time by roofline, KV blocks by memory, in place of --engine",
   );
-  to.add(
+  to.rare.add(
     "--model <name>",
     "model of an engine that comes with gnomon, in place of --engine; with --hardware if it runs on several boards",
   );
-  to.add(
+  to.rare.add(
     "--hardware <board>",
     `of --model-config: ${Object.keys(HARDWARE).join(", ")} (H100 without); of --model: as engines are named`,
   );
-  to.number("--tp <count>", "boards that an engine uses (tensor parallelism)", whole(1, 1024), 1);
-  to.number("--gpu-memory-utilization <share>", "share of a board's memory that an engine uses", positive(1), 0.9);
-  to.number("--kv-gpu-blocks <count>", "KV blocks of each engine, in place of the engine file's", whole(2, 16_777_216));
-  to.number("--kv-cpu-blocks <count>", "KV blocks of each engine in the host's memory", whole(1, 16_777_216));
-  to.number(
+  to.rare.number("--tp <count>", "boards that an engine uses (tensor parallelism)", whole(1, 1024), 1);
+  to.rare.number("--gpu-memory-utilization <share>", "share of a board's memory that an engine uses", positive(1), 0.9);
+  to.rare.number(
+    "--kv-gpu-blocks <count>",
+    "KV blocks of each engine, in place of the engine file's",
+    whole(2, 16_777_216),
+  );
+  to.rare.number("--kv-cpu-blocks <count>", "KV blocks of each engine in the host's memory", whole(1, 16_777_216));
+  to.rare.number(
     "--kv-offload-threshold <share>",
     "utilization of the GPU's blocks above which released ones are copied to the host",
     atLeastZero(1),
     0,
   );
-  to.number("--kv-block-bytes <bytes>", "size of a block, for the time of a transfer", whole(1, 1e9), 2_097_152);
-  to.number("--kv-transfer-bandwidth <bytes>", "per second, between GPU and host", positive(1e15), 2.5e10);
-  to.number("--kv-transfer-base <micros>", "of every transfer", atLeastZero(1e9), 10);
+  to.rare.number("--kv-block-bytes <bytes>", "size of a block, for the time of a transfer", whole(1, 1e9), 2_097_152);
+  to.rare.number("--kv-transfer-bandwidth <bytes>", "per second, between GPU and host", positive(1e15), 2.5e10);
+  to.rare.number("--kv-transfer-base <micros>", "of every transfer", atLeastZero(1e9), 10);
   to.list(LOSE_FLAG, LOSE_MEANING, lostEndpoints);
   for (const option of [...hedgeOptions(), ...removedWeights(), setOption()]) to.option(option);
   const order = "order of an engine's queue (default: the engine's; with priorities priority-fcfs)";
-  to.choice("--scheduler <policy>", order, SCHEDULER_POLICIES);
+  to.rare.choice("--scheduler <policy>", order, SCHEDULER_POLICIES);
 }
 
 function addWorkloadFlags(to: FlagAdder): void {
@@ -163,32 +168,32 @@ function addWorkloadFlags(to: FlagAdder): void {
   to.number("--rate <per second>", "arrivals per second, instead of the workload's own", positive(1e6));
   to.number("--rate-scale <factor>", "factor on the arrival rate", within(0.001, 1e6), 1);
   to.number("--num-requests <count>", "stop reading the workload after so many requests", whole(1, 1e9));
-  to.number("--horizon <seconds>", "stop the simulated clock there", positive(1e9));
-  to.number("--timeout <seconds>", "time after which a client gives up (default: never)", positive(1e9));
+  to.rare.number("--horizon <seconds>", "stop the simulated clock there", positive(1e9));
+  to.rare.number("--timeout <seconds>", "time after which a client gives up (default: never)", positive(1e9));
   to.number("--seed <integer>", "seed of everything that is drawn", whole(0, Number.MAX_SAFE_INTEGER), 42);
 }
 
 function addPolicyFlags(to: FlagAdder): void {
   to.add("--profile <name>", `routing profile by name, or the path of ${PROFILE_FILES}`);
   to.add("--policy-config <file>", "YAML file with admission, priority, routing and scheduler policies");
-  to.add("--routing-policy <name>", "weighted, or the name of a profile");
+  to.rare.add("--routing-policy <name>", "weighted, or the name of a profile");
   to.add("--routing-scorers <list>", "name:weight pairs of the weighted policy, comma-separated");
-  to.add("--admission-policy <name>", `${ADMISSION_POLICIES.join(", ")}: with its default parameters`);
-  to.number(
+  to.rare.add("--admission-policy <name>", `${ADMISSION_POLICIES.join(", ")}: with its default parameters`);
+  to.rare.number(
     "--admission-bucket-size <tokens>",
     "of --admission-policy token-bucket: size of a full bucket",
     positive(1e12),
   );
-  to.add("--priority-policy <name>", `${PRIORITY_POLICIES.join(", ")}: with its default parameters`);
+  to.rare.add("--priority-policy <name>", `${PRIORITY_POLICIES.join(", ")}: with its default parameters`);
 }
 
 function addSignalFlags(to: FlagAdder): void {
-  to.choice("--signals <mode>", "how gauges reach the router", ["scrape", "at-decision", "oracle"], "scrape");
+  to.rare.choice("--signals <mode>", "how gauges reach the router", ["scrape", "at-decision", "oracle"], "scrape");
   const own = "(default: what the profile is made for, as gnomon profiles NAME shows)";
-  to.number("--scrape-interval <millis>", `time between two scrapes of an engine ${own}`, within(0.1, 1e7));
-  to.number("--scrape-delay <millis>", `time from a scrape until the router has it ${own}`, atLeastZero(1e7));
-  to.number("--scrape-loss <share>", "share of scrapes that never arrive", atLeastZero(0.999), 0);
-  to.choice(
+  to.rare.number("--scrape-interval <millis>", `time between two scrapes of an engine ${own}`, within(0.1, 1e7));
+  to.rare.number("--scrape-delay <millis>", `time from a scrape until the router has it ${own}`, atLeastZero(1e7));
+  to.rare.number("--scrape-loss <share>", "share of scrapes that never arrive", atLeastZero(0.999), 0);
+  to.rare.choice(
     "--scrape-phase <phase>",
     "whether engines are scraped at the same time or spread out",
     ["spread", "together"],
@@ -196,68 +201,77 @@ function addSignalFlags(to: FlagAdder): void {
   );
   const stale =
     "age above which the router's ledger replaces a scrape (default: 3000, or three intervals if those are longer)";
-  to.number("--stale-after <millis>", stale, positive(1e9));
+  to.rare.number("--stale-after <millis>", stale, positive(1e9));
   const indexes = ["approximate", "oracle", "copies", "events"];
-  to.choice(
+  to.rare.choice(
     "--prefix-index <kind>",
     "what the router knows of caches: approximate (its own decisions), oracle (everything), copies (delayed), or events (KV events)",
     indexes,
     "approximate",
   );
   const meaning = "which answers' blocks the router learns, as from token ids (return_token_ids): as recorded, or all";
-  to.choice("--answers <kind>", meaning, ["recorded", "known"], "recorded");
-  to.number("--cache-signal-delay <millis>", "delay of --prefix-index copies and events", positive(1e7), 50);
-  to.number("--admission-latency <micros>", "time from arrival to admission", whole(0, 1e9), 0);
-  to.number("--routing-latency <micros>", "time from admission to the decision", whole(0, 1e9), 0);
-  to.number("--request-latency <micros>", "time from the decision to the engine", whole(0, 1e9), 0);
-  to.number("--answer-latency <micros>", "time from the engine to the client", whole(0, 1e9), 0);
+  to.rare.choice("--answers <kind>", meaning, ["recorded", "known"], "recorded");
+  to.rare.number("--cache-signal-delay <millis>", "delay of --prefix-index copies and events", positive(1e7), 50);
+  to.rare.number("--admission-latency <micros>", "time from arrival to admission", whole(0, 1e9), 0);
+  to.rare.number("--routing-latency <micros>", "time from admission to the decision", whole(0, 1e9), 0);
+  to.rare.number("--request-latency <micros>", "time from the decision to the engine", whole(0, 1e9), 0);
+  to.rare.number("--answer-latency <micros>", "time from the engine to the client", whole(0, 1e9), 0);
 }
 
 function addResultFlags(to: FlagAdder): void {
-  to.flag("--token-gaps", "record every gap between tokens (slower)");
-  to.flag("--check", "verify the invariants after every step (slower)");
+  to.rare.flag("--token-gaps", "record every gap between tokens (slower)");
+  to.rare.flag("--check", "verify the invariants after every step (slower)");
   to.add(
     "--slo <targets>",
     "class:ttft:tpot:e2e in milliseconds, comma-separated; an empty part is no target, * is any class",
   );
-  to.add("--fitness-weights <list>", `key:weight pairs, comma-separated; keys ${FITNESS_KEYS.join(", ")}`);
-  to.choice("--trace-level <level>", "write every decision into the results", ["none", "decisions"], "none");
-  to.number(
+  to.rare.add("--fitness-weights <list>", `key:weight pairs, comma-separated; keys ${FITNESS_KEYS.join(", ")}`);
+  to.rare.choice("--trace-level <level>", "write every decision into the results", ["none", "decisions"], "none");
+  to.rare.number(
     "--counterfactual-k <count>",
     "how many of a decision's other candidates to write and to try",
     whole(0, 100),
     0,
   );
   const retried = "decisions whose other candidates are tried, the rest simulated again (default: up to 50, by size)";
-  to.number("--counterfactual-decisions <count>", retried, whole(0, 10_000));
-  to.flag("--summarize-trace", "print where requests went and why");
+  to.rare.number("--counterfactual-decisions <count>", retried, whole(0, 10_000));
+  to.rare.flag("--summarize-trace", "print where requests went and why");
   to.add("--results-path <file>", "write the results there as JSON");
-  to.add("--requests-path <file>", "write every request's outcome there, a JSON line each");
+  to.rare.add("--requests-path <file>", "write every request's outcome there, a JSON line each");
   to.flag("--json", "results as JSON on standard output, in place of the table");
 }
 
 /** Adds options of a few kinds to a command. */
 class FlagAdder {
   readonly #command: Command;
+  readonly #group: string;
 
-  constructor(command: Command) {
+  constructor(command: Command, group = COMMON) {
     this.#command = command;
+    this.#group = group;
+  }
+
+  /** Adds options that --help-all alone shows. */
+  get rare(): FlagAdder {
+    return new FlagAdder(this.#command, RARE);
   }
 
   add(flags: string, meaning: string): void {
-    this.#command.option(flags, meaning);
+    this.option(new Option(flags, meaning));
   }
 
+  /** One that has no group of its own gets this adder's. */
   option(option: Option): void {
+    option.helpGroupHeading ??= this.#group;
     this.#command.addOption(option);
   }
 
   list<T>(flags: string, meaning: string, add: (text: string, before: readonly T[]) => readonly T[]): void {
-    this.#command.addOption(new Option(flags, meaning).argParser(add).default([], ""));
+    this.option(new Option(flags, meaning).argParser(add).default([], ""));
   }
 
   flag(flags: string, meaning: string): void {
-    this.#command.option(flags, meaning, false);
+    this.option(new Option(flags, meaning).default(false));
   }
 
   number(flags: string, meaning: string, accept: Accept, otherwise?: number): void {
@@ -269,7 +283,7 @@ class FlagAdder {
   }
 
   #add(option: Option, otherwise: number | string | undefined): void {
-    this.#command.addOption(otherwise === undefined ? option : option.default(otherwise));
+    this.option(otherwise === undefined ? option : option.default(otherwise));
   }
 }
 

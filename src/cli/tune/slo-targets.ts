@@ -1,4 +1,5 @@
 import { Option } from "commander";
+import { RARE } from "#drive/rare-option.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { SloTargets } from "#sim/result/slo.ts";
@@ -18,7 +19,9 @@ const LATENCY_MILLIS_MAX = 1e9;
 
 export function sloOptions(): readonly Option[] {
   const millis = (flag: string, meaning: string) =>
-    new Option(`--slo-${flag}-millis <n>`, `target for the ${meaning}`).argParser(amount(0.001, LATENCY_MILLIS_MAX));
+    new Option(`--slo-${flag}-millis <n>`, `target for the ${meaning}`)
+      .argParser(amount(0.001, LATENCY_MILLIS_MAX))
+      .helpGroup(RARE);
   return [
     millis("ttft", "time to first token"),
     millis("tpot", "time per output token"),

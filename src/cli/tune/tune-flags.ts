@@ -1,3 +1,4 @@
+import { rareOption } from "#drive/rare-option.ts";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { OBJECTIVES, type ObjectiveName } from "#core/objective-names.ts";
@@ -64,35 +65,45 @@ export function tuneOptions(): Command {
         .default("gnomon" as const),
     )
     .option("--budget <seconds>", "maximum time of the search", amount(0.1, 86_400), 60)
-    .option(
-      "--trials <n>",
-      "maximum number of simulations; one of a sixth of the traffic counts as a sixth",
-      whole(1, 1_000_000),
-      100_000,
+    .addOption(
+      rareOption(
+        "--trials <n>",
+        "maximum number of simulations; one of a sixth of the traffic counts as a sixth",
+        whole(1, 1_000_000),
+        100_000,
+      ),
     )
-    .option("--split <share>", "part of the conversations that the search sees", share, 0.5)
-    .option(
-      "--replicas <n>",
-      "engines drawn from the calibration's residuals on which the result is judged",
-      whole(2, 100),
-      8,
+    .addOption(rareOption("--split <share>", "part of the conversations that the search sees", share, 0.5))
+    .addOption(
+      rareOption(
+        "--replicas <n>",
+        "engines drawn from the calibration's residuals on which the result is judged",
+        whole(2, 100),
+        8,
+      ),
     )
-    .option("--gain-min <share>", "smallest gain that counts as one", share, 0.01)
-    .option("--state <file>", "keep the search's results in this file, and continue from those already there")
+    .addOption(rareOption("--gain-min <share>", "smallest gain that counts as one", share, 0.01))
+    .addOption(
+      rareOption("--state <file>", "keep the search's results in this file, and continue from those already there"),
+    )
     .option("--engines <n..m>", "also ask how many engines the traffic needs", range, [])
-    .option("--pd", "with --engines: also ask about engines that only compute prompts for others", false)
-    .option(
-      "--kind <engine>",
-      "with --engines: also ask about this kind of engine, by name or path; repeat for more",
-      repeated,
-      [],
+    .addOption(rareOption("--pd", "with --engines: also ask about engines that only compute prompts for others", false))
+    .addOption(
+      rareOption(
+        "--kind <engine>",
+        "with --engines: also ask about this kind of engine, by name or path; repeat for more",
+        repeated,
+        [],
+      ),
     )
-    .option("--goodput-min <share>", "with --engines: the goodput that must be reached", share, 0.99)
-    .option("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256))
+    .addOption(rareOption("--goodput-min <share>", "with --engines: the goodput that must be reached", share, 0.99))
+    .addOption(
+      rareOption("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256)),
+    )
     .option("--write-profile <file>", "write the profile found, if it is better")
     .option("--write-rollout <file>", "write a rollout of it, planned by simulation, for rollout start")
     .option("--write-llm-d <file>", "write it as an EndpointPickerConfig for llm-d")
-    .option("--write-aibrix <file>", "write it as environment variables for AIBrix")
+    .addOption(rareOption("--write-aibrix <file>", "write it as environment variables for AIBrix"))
     .option("--json <file>", "write the answer as JSON; - for stdout, without the tables");
   return addCacheFlags(addTrafficFlags(command));
 }

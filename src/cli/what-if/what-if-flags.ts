@@ -1,3 +1,4 @@
+import { RARE, rareOption } from "#drive/rare-option.ts";
 import { Command, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { CONVERSATIONS, type Conversations } from "#shadow/recorded/conversations.ts";
@@ -106,7 +107,9 @@ export function whatIfOptions(): Command {
       names,
       [],
     )
-    .option("--in-force <name>", "profile that the traffic was routed by (default: the trace's own, else gnomon)")
+    .addOption(
+      rareOption("--in-force <name>", "profile that the traffic was routed by (default: the trace's own, else gnomon)"),
+    )
     .option(
       "--engine <file>",
       "engine by name or path, ideally one written by calibrate (default: what the trace states about its engines, else calibrated from it); repeat to ask about several",
@@ -119,16 +122,21 @@ export function whatIfOptions(): Command {
       listOf(whole(1, ENDPOINTS_MAX)),
       [],
     )
-    .option(
-      "--rate-scale <x>",
-      `ask about the arrival rate multiplied by this; for a foreign workload the first value is its own rate (default: 1); ${AGAIN}`,
-      listOf(amount(RATE_SCALE_MIN, RATE_SCALE_MAX)),
-      [],
+    .addOption(
+      rareOption(
+        "--rate-scale <x>",
+        `ask about the arrival rate multiplied by this; for a foreign workload the first value is its own rate (default: 1); ${AGAIN}`,
+        listOf(amount(RATE_SCALE_MIN, RATE_SCALE_MAX)),
+        [],
+      ),
     )
     .option(LOSE_FLAG, `ask about a lost engine: ${LOSE_MEANING}, all in one scenario`, lostEndpoints, [])
-    .option("--capped <turns>", "keep only the first turns of each conversation", whole(1, Infinity))
+    .addOption(rareOption("--capped <turns>", "keep only the first turns of each conversation", whole(1, Infinity)))
     .addOption(
-      new Option("--conversations <kind>", CONVERSATIONS_MEANING).choices(CONVERSATIONS).default(CONVERSATIONS[0]),
+      new Option("--conversations <kind>", CONVERSATIONS_MEANING)
+        .choices(CONVERSATIONS)
+        .default(CONVERSATIONS[0])
+        .helpGroup(RARE),
     )
     .option("--limit <n>", "maximum number of requests, the first to arrive", whole(1, Infinity), LIMIT_DEFAULT)
     .option(
@@ -137,20 +145,35 @@ export function whatIfOptions(): Command {
         "(default: 20, fewer or none for many requests and candidates)",
       whole(0, REPLICAS_MAX),
     )
-    .option("--step-error <share>", "standard error of all step times, for an engine without residuals", share)
-    .option("--regret <n>", "counterfactual decisions of each candidate", whole(0, DECISIONS_MAX), 0)
-    .option("--counterfactual-k <count>", "other endpoints to try for each of them", whole(1, 100), 2)
-    .option("--scrape-interval <millis>", SCRAPE_MEANING, amount(1, SCRAPE_MILLIS_MAX))
-    .addOption(new Option("--signals <kind>", SIGNALS_MEANING).choices(["own", "same"]).default("own"))
-    .option("--request-delay <micros>", "time from the decision until the engine has the request", whole(0, 1e9), 0)
-    .option("--answer-delay <micros>", "time from the engine until the client has a token", whole(0, 1e9), 0)
-    .option(
-      "--seed <n>",
-      "seed of the router's draws if the trace has none, and of the intervals",
-      whole(0, Infinity),
-      0,
+    .addOption(
+      rareOption("--step-error <share>", "standard error of all step times, for an engine without residuals", share),
     )
-    .option("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256))
+    .addOption(rareOption("--regret <n>", "counterfactual decisions of each candidate", whole(0, DECISIONS_MAX), 0))
+    .addOption(rareOption("--counterfactual-k <count>", "other endpoints to try for each of them", whole(1, 100), 2))
+    .addOption(rareOption("--scrape-interval <millis>", SCRAPE_MEANING, amount(1, SCRAPE_MILLIS_MAX)))
+    .addOption(new Option("--signals <kind>", SIGNALS_MEANING).choices(["own", "same"]).default("own").helpGroup(RARE))
+    .addOption(
+      rareOption(
+        "--request-delay <micros>",
+        "time from the decision until the engine has the request",
+        whole(0, 1e9),
+        0,
+      ),
+    )
+    .addOption(
+      rareOption("--answer-delay <micros>", "time from the engine until the client has a token", whole(0, 1e9), 0),
+    )
+    .addOption(
+      rareOption(
+        "--seed <n>",
+        "seed of the router's draws if the trace has none, and of the intervals",
+        whole(0, Infinity),
+        0,
+      ),
+    )
+    .addOption(
+      rareOption("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256)),
+    )
     .option("--json <file>", "write the answer as JSON; - for stdout, without the table")
     .option("--html <file>", "write the answer as a self-contained HTML page");
   return addCacheFlags(addSizeFlags(withArchitecture(withAutoscaler(withRouters(command)))));
@@ -167,11 +190,13 @@ function withAutoscaler(command: Command): Command {
       "--slo <targets>",
       "class:ttft:tpot:e2e in milliseconds, comma-separated, for goodput; an empty part is no target, * is any class",
     )
-    .option(
-      "--hpa <file>",
-      "write a HorizontalPodAutoscaler for the cheapest --autoscale queue-depth that is within a point of the best goodput",
+    .addOption(
+      rareOption(
+        "--hpa <file>",
+        "write a HorizontalPodAutoscaler for the cheapest --autoscale queue-depth that is within a point of the best goodput",
+      ),
     )
-    .option("--hpa-deployment <name>", "name of the engines' Deployment in it", "vllm");
+    .addOption(rareOption("--hpa-deployment <name>", "name of the engines' Deployment in it", "vllm"));
 }
 
 function withArchitecture(command: Command): Command {
@@ -184,7 +209,7 @@ function withArchitecture(command: Command): Command {
 
 function withRouters(command: Command): Command {
   const meaning = `ask about this many ${ROUTERS_MEANING}; ${AGAIN}`;
-  command.option("--routers <n>", meaning, listOf(whole(1, ROUTERS_MAX)), []);
+  command.addOption(rareOption("--routers <n>", meaning, listOf(whole(1, ROUTERS_MAX)), []));
   for (const option of [...routerOptions(), ...askedHedgeOptions(AGAIN)]) command.addOption(option);
   return command;
 }
