@@ -59,6 +59,12 @@ function shownOf(value: unknown): string | undefined {
 
 /** Adds every flag of `drive`, with its default and meaning. */
 export function addDriveFlags(command: Command): Command {
+  addWorkloadFlags(command);
+  return addSendingFlags(command);
+}
+
+/** What makes an option with a parser, or with choices, of the command. */
+function adders(command: Command) {
   const adding =
     (group: string) =>
     (flags: string, text: string, parse: (text: string) => unknown, value?: unknown, shown = shownOf(value)) =>
@@ -66,7 +72,12 @@ export function addDriveFlags(command: Command): Command {
   const [add, addRare] = [adding(COMMON), adding(RARE)];
   const addChoice = (flags: string, text: string, choices: string[], group = COMMON) =>
     command.addOption(new Option(flags, text).choices(choices).default(choices[0]).helpGroup(group));
+  return { add, addRare, addChoice };
+}
 
+/** What is sent. */
+function addWorkloadFlags(command: Command): void {
+  const { add, addRare, addChoice } = adders(command);
   command.option("--url <url>", "gateway or engine; repeat to send to several in turn (required)", urlList);
   command.option("--trace <file>", "recorded workload: Mooncake, Azure, LMCache, token ids (.jsonl, .csv, .gz, .zst)");
   command.option("--sessions <dir>", "folder of recorded sessions: WEKA or LMCache");
@@ -87,6 +98,11 @@ export function addDriveFlags(command: Command): Command {
     wholeIn(2_000, 10_000_000),
     D.vocabularyTokens,
   );
+}
+
+/** How and when it is sent, and what becomes of the answers. */
+function addSendingFlags(command: Command): Command {
+  const { add, addRare, addChoice } = adders(command);
   command.option("--no-stream", "request complete answers instead of streams");
   command.addOption(rareOption("--no-force-output", "do not send vLLM's ignore_eos and min_tokens"));
   add("--rate-scale <x>", "factor on the arrival rate", positive, D.rateScale);

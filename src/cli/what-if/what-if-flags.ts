@@ -144,7 +144,13 @@ export function whatIfOptions(): Command {
       "simulations on engines drawn from the calibration's residuals, which give prediction intervals; 0 for none " +
         "(default: 20, fewer or none for many requests and candidates)",
       whole(0, REPLICAS_MAX),
-    )
+    );
+  return addCacheFlags(addSizeFlags(withArchitecture(withAutoscaler(withRouters(withSimulation(command))))));
+}
+
+/** How the answer is computed, and where it goes. */
+function withSimulation(command: Command): Command {
+  return command
     .addOption(
       rareOption("--step-error <share>", "standard error of all step times, for an engine without residuals", share),
     )
@@ -176,7 +182,6 @@ export function whatIfOptions(): Command {
     )
     .option("--json <file>", "write the answer as JSON; - for stdout, without the table")
     .option("--html <file>", "write the answer as a self-contained HTML page");
-  return addCacheFlags(addSizeFlags(withArchitecture(withAutoscaler(withRouters(command)))));
 }
 
 function withAutoscaler(command: Command): Command {
