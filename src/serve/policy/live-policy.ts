@@ -13,6 +13,7 @@ import type { ServePlan } from "../plan/serve-plan.ts";
 import { documentDesk } from "./document-desk.ts";
 import { FileSource } from "./file-source.ts";
 import type { StateFolder } from "../state/state-folder.ts";
+import { ORDER_ANSWER_MILLIS, unkeptOf } from "../state/unkept.ts";
 import { policyOf } from "./policy.ts";
 import { type PolicyChange, PolicyKeeper, type PolicyKeeperOptions, type PolicyPast } from "./policy-keeper.ts";
 import { policiesText } from "./saved-policies.ts";
@@ -88,20 +89,20 @@ export function livePolicy(options: LivePolicyOptions): LivePolicy {
     past,
     objections,
     giveWay,
-    changed: () => void keep(),
+    changed: () => keep(),
     historyMax: running.policy.historyMax,
     apply,
     report: (proposal, outcome) => report(eventOf(proposal, outcome)),
   });
-  const keep = () => keepPolicies(keeper, folder, report);
-  void keep();
+  const keep = () => folder?.orders.write(folder.policy, policiesText(keeper.past));
+  keep();
   workloads.changed = () => {
     const { policy, version } = keeper.latest;
     apply({ policy, version, source: "inference-objectives" });
   };
   const sources = sourcesOf(plan, reread);
   return {
-    desk: documentDesk(keeper, running, environment),
+    desk: documentDesk(keeper, running, environment, () => unkeptOf(folder, [])),
     keeper,
     workloads,
     models: { profileOf: (model, asked) => chooser(model, asked), rewrites: workloads.rewrites },
@@ -117,22 +118,10 @@ export function livePolicy(options: LivePolicyOptions): LivePolicy {
     },
     stop: async () => {
       for (const source of sources) await source.stop();
-      await keep();
+      keep();
+      await folder?.orders.settled(ORDER_ANSWER_MILLIS);
     },
   };
-}
-
-async function keepPolicies(
-  keeper: PolicyKeeper,
-  folder: StateFolder | undefined,
-  report: FaultLog["report"],
-): Promise<void> {
-  try {
-    await folder?.policy.write(policiesText(keeper.past));
-  } catch (error) {
-    const detail = `${folder?.path}: ${error instanceof Error ? error.message : String(error)}`;
-    report({ kind: "state-failed", detail, done: "it decides all the same; a restart would not know of it" });
-  }
 }
 
 /** Everything that is watched. The admin API is not: its calls come by themselves. */

@@ -27,9 +27,9 @@ const TRIES_MAX = 8;
  */
 export class RolloutShare {
   readonly #options: RolloutShareOptions;
-  #running: Promise<void> | undefined;
-  #again = false;
-  #failed = false;
+  #running: Promise<string> | undefined;
+  #next: Promise<string> | undefined;
+  #problem = "";
   #asked = false;
 
   constructor(options: RolloutShareOptions) {
@@ -41,30 +41,31 @@ export class RolloutShare {
     return this.#asked;
   }
 
-  /** Takes what is there and brings what is here. Never rejects. Resolves when all that was here at the call is there. */
-  async sync(): Promise<void> {
-    if (this.#running !== undefined) {
-      this.#again = true;
-      return this.#running;
-    }
-    this.#running = this.#synced();
-    await this.#running;
+  /**
+   * Takes what is there and brings what is here. Never rejects. Resolves with "" when all that was here at the call is
+   * there, else with what is wrong.
+   */
+  sync(): Promise<string> {
+    if (this.#running === undefined) return (this.#running = this.#round());
+    return (this.#next ??= this.#running.then(() => {
+      this.#next = undefined;
+      return (this.#running = this.#round());
+    }));
   }
 
-  async #synced(): Promise<void> {
-    do {
-      this.#again = false;
-      try {
-        await this.#once();
-        if (this.#failed) this.#options.recovered();
-        this.#failed = false;
-      } catch (error) {
-        if (!this.#failed) this.#options.failed(error instanceof Error ? error.message : String(error));
-        this.#failed = true;
-      }
-      this.#asked = true;
-    } while (this.#again);
-    this.#running = undefined;
+  async #round(): Promise<string> {
+    try {
+      await this.#once();
+      if (this.#problem !== "") this.#options.recovered();
+      this.#problem = "";
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : String(error);
+      if (this.#problem === "") this.#options.failed(problem);
+      this.#problem = problem;
+    }
+    this.#asked = true;
+    if (this.#next === undefined) this.#running = undefined;
+    return this.#problem;
   }
 
   async #once(): Promise<void> {
