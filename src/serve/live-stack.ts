@@ -154,6 +154,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const warmUp = async (): Promise<void> => {
     log.debug(await warmUpAll(plan, settings, path), "warmed up");
     await share?.start(policy.keeper.offer);
+    await Promise.all([policy.caughtUp(), rollouts.caughtUp()]);
     readiness.warm = true;
   };
   return { tap, gateway, policy, rollouts, keeper, directory, readiness, sources, report, warmUp, close };

@@ -613,7 +613,7 @@ test("what a rollout stood in the way of may be asked for again once it was roll
   assert.equal(one.takenBack(), 1);
 });
 
-test("a rollback that the disk refuses acts and answers at once, says so, and is there after a restart once it could be written", async (t) => {
+test("a rollback that the disk refuses acts, answers at once that it is not kept, and is there after a restart once it could be written", async (t) => {
   const path = folderOf(t);
   const made = host(new StateFolder(path));
   await started(made);

@@ -1,5 +1,6 @@
 import { isUnderWay, ROLLOUTS_MAX } from "#core/rollout/rollout-book.ts";
 import type { RolloutState } from "#core/rollout/rollout-state.ts";
+import { Rounds } from "../state/rounds.ts";
 import type { SharedStore } from "../state/shared-store.ts";
 import { rolloutsText, type SavedRollout, savedRollouts } from "./saved-rollout.ts";
 
@@ -27,18 +28,17 @@ const TRIES_MAX = 8;
  */
 export class RolloutShare {
   readonly #options: RolloutShareOptions;
-  #running: Promise<string> | undefined;
-  #next: Promise<string> | undefined;
-  #problem = "";
-  #asked = false;
+  readonly #rounds: Rounds;
 
   constructor(options: RolloutShareOptions) {
     this.#options = options;
+    const { failed, recovered } = options;
+    this.#rounds = new Rounds({ round: () => this.#once(), failed, recovered });
   }
 
   /** What others run is known here, or the store could not be asked. */
   get asked(): boolean {
-    return this.#asked;
+    return this.#rounds.asked;
   }
 
   /**
@@ -46,26 +46,7 @@ export class RolloutShare {
    * there, else with what is wrong.
    */
   sync(): Promise<string> {
-    if (this.#running === undefined) return (this.#running = this.#round());
-    return (this.#next ??= this.#running.then(() => {
-      this.#next = undefined;
-      return (this.#running = this.#round());
-    }));
-  }
-
-  async #round(): Promise<string> {
-    try {
-      await this.#once();
-      if (this.#problem !== "") this.#options.recovered();
-      this.#problem = "";
-    } catch (error) {
-      const problem = error instanceof Error ? error.message : String(error);
-      if (this.#problem === "") this.#options.failed(problem);
-      this.#problem = problem;
-    }
-    this.#asked = true;
-    if (this.#next === undefined) this.#running = undefined;
-    return this.#problem;
+    return this.#rounds.sync();
   }
 
   async #once(): Promise<void> {
