@@ -21,6 +21,8 @@ import { detection } from "./rollout/detection.ts";
 import { falseAlarms } from "./rollout/false-alarms.ts";
 import { harm } from "./rollout/harm.ts";
 import { live } from "./rollout/live.ts";
+import { trustHarm } from "./rollout/trust-harm.ts";
+import { trustFalseAlarms } from "./rollout/trust.ts";
 import { madeSetting, traceSetting } from "./rollout/study-setting.ts";
 
 const { values } = parseArgs({
@@ -63,6 +65,8 @@ const PARTS: Readonly<Record<string, () => void | Promise<void>>> = {
     const windowSeconds = TRACE_WINDOW_SECONDS;
     falseAlarms({ about, settingOf: () => setting, spanSeconds, windowSeconds, runs: runs ?? 200, design });
   },
+  "aa-outcomes": () => trustFalseAlarms({ runs: runs ?? 200, seconds: seconds ?? 1800, design }),
+  "harm-outcomes": () => trustHarm({ runs: runs ?? 100, seconds: seconds ?? 3600, design, only: values.case }),
   ab: () => detection(values.control, values.other, runs ?? 40, design),
   bias: () => bias(traces, values.case),
   live: () => live(traces, values.out, values.case, Number(values.port)),

@@ -1,4 +1,6 @@
 import * as z from "zod";
+import { MARGIN_DEFAULT, STEP_SAMPLES_DEFAULT } from "#core/rollout/judge/canary-reading.ts";
+import { FIGURE_KEYS, PRIMARY_DEFAULT } from "#core/rollout/judge/figure-level.ts";
 import { GUARDED_FIGURES } from "#core/rollout/judge/guardrail.ts";
 import { TIME_FIGURES, TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import { MILLIS_PER_DAY, millis } from "./schema-value.ts";
@@ -49,6 +51,10 @@ const guardrail = z
     absoluteMaxMillis: z.number().gt(0).optional().describe("Of a time: it may be at most so long."),
     absoluteMaxShare: z.number().gt(0).max(1).optional().describe("Of a rate: it may be at most that share."),
     relativeMax: z.number().gt(0).optional().describe("At most this multiple of the control's."),
+    each: z
+      .enum(["tenant", "class"])
+      .optional()
+      .describe("Of a relative limit: it is judged for each tenant or class with samples enough."),
     samplesMin: z.int().min(1).max(1e9).default(30).describe("Fewer requests decide nothing."),
     holdMillis: millis(0, MILLIS_PER_DAY)
       .optional()
@@ -104,7 +110,11 @@ export const ROLLOUT_SCHEMA = z.strictObject({
     .gt(0)
     .lt(1)
     .default(0.05)
-    .describe("Share of rollouts whose intervals leave out the truth at some look."),
+    .describe("Share of rollouts of which anything that is shown is a false alarm at some look, limits included."),
+  primary: z
+    .enum(FIGURE_KEYS as [string, ...string[]])
+    .default(PRIMARY_DEFAULT)
+    .describe("What it is to find: four tenths of the level are for this figure, as many for the other eleven."),
   plannedCount: z
     .number()
     .min(1)
@@ -123,12 +133,26 @@ export const ROLLOUT_SCHEMA = z.strictObject({
       "Take away what the shadow predicts of each request if the control had routed all: narrower intervals. As shadow.enabled where it is left out.",
     ),
   windowSamplesMin: z.int().min(1).max(1e9).default(10).describe("A window with fewer has no figures."),
+  margin: z
+    .number()
+    .gt(0)
+    .max(10)
+    .default(MARGIN_DEFAULT)
+    .describe(
+      "Of a canary: share that all traffic may lose by its next step in p50 and p90 of TTFT and E2E; it steps once more is ruled out.",
+    ),
+  stepSamplesMin: z
+    .int()
+    .min(1)
+    .max(1e9)
+    .default(STEP_SAMPLES_DEFAULT)
+    .describe("Of a canary: least requests of each arm and step."),
   guardrails: z
     .array(guardrail)
     .max(64)
     .optional()
     .describe(
-      "Limits that take the rollout back as soon as an arm is surely beyond one: the lower end of its figure, which is valid at any time of looking, with the level shared by all of them; requests of a quarter of a second count as one. Left out: ttft.p90 and e2e.p90 at most twice the control's for 1 s, error-rate and overdue-rate at most 5 %.",
+      "Limits that take the rollout back as soon as an arm is surely beyond one: the lower end of its figure, which is valid at any time of looking, with a fifth of the level shared by all of them. Left out: p50, p90 and p99 of each time at most 1.25 times the control's, errors, refusals and overdue first tokens twice, prompt tokens that no cache had 1.5 times; of each tenant and class p50 of TTFT and E2E twice, errors three times; error-rate at most 5 %, overdue-rate 50 % in a window.",
     ),
   predictions: z
     .array(prediction)

@@ -59,6 +59,7 @@ export class RolloutWatch {
   readonly #open = new Map<string, Watched>();
   /** When each guardrail that is crossed was first. */
   #crossedSince = new Map<string, Micros>();
+  #lastVerdict: Verdict | undefined;
   /** Sees what the judge is given, for a host that keeps it. */
   noted: ((entry: JudgeEntry) => void) | undefined;
   /** By arm; the control's is empty. */
@@ -133,11 +134,20 @@ export class RolloutWatch {
   look(at: Micros): RolloutStep | undefined {
     this.#give({ kind: "advanced", at });
     const verdict = this.verdict(at);
+    this.#lastVerdict = verdict;
     return proposedStep(this.#state, at, { ...verdict, crossings: this.#held(verdict.crossings, at) });
   }
 
+  /** What the last look saw; undefined before the first. */
+  get lastVerdict(): Verdict | undefined {
+    return this.#lastVerdict;
+  }
+
   verdict(at: Micros): Verdict {
-    return this.judge.verdict(this.#openRequests(at));
+    const verdict = this.judge.verdict(this.#openRequests(at));
+    const { plan, canaryStep } = this.#state;
+    const next = plan.design.kind === "canary" ? plan.design.stepPercents[canaryStep + 1] : undefined;
+    return next === undefined ? verdict : { ...verdict, canary: this.judge.canary(next, verdict.differences) };
   }
 
   /** How far each arm is from each guardrail. */
@@ -169,8 +179,8 @@ export class RolloutWatch {
   #held(crossings: readonly GuardrailReading[], at: Micros): GuardrailReading[] {
     const before = this.#crossedSince;
     this.#crossedSince = new Map();
-    return crossings.filter(({ arm, guardrail }) => {
-      const key = `${arm} ${guardrail.figure} ${guardrail.relativeMax} ${guardrail.absoluteMax}`;
+    return crossings.filter(({ arm, guardrail, of = "" }) => {
+      const key = `${arm} ${guardrail.figure} ${guardrail.relativeMax} ${guardrail.absoluteMax} ${of}`;
       const since = before.get(key) ?? at;
       this.#crossedSince.set(key, since);
       return at - since >= (guardrail.holdMicros ?? 0);
@@ -204,6 +214,8 @@ export class RolloutWatch {
       stretch,
       slice,
       cluster,
+      ...(request.tenant !== "" && { tenant: request.tenant }),
+      ...(request.sloClass !== "" && { sloClass: request.sloClass }),
       status: STATUS[outcome],
       times: {
         ttft: firstTokenAt === undefined ? undefined : firstTokenAt - arrivedAt,

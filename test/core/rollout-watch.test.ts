@@ -5,6 +5,7 @@ import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { Input } from "#core/input/input.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import { Judge, type SavedJudge } from "#core/rollout/judge/judge.ts";
+import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import { plannedRollout, type RolloutStep, steppedRollout } from "#core/rollout/rollout-state.ts";
 import { RolloutWatch } from "#core/rollout-watch.ts";
 import { DESIGNS, planOf, requestOf, RULES, stepOf, WINDOW_MICROS } from "./rollout/rollout-case.ts";
@@ -90,27 +91,30 @@ test("answers that break take the rollout back, and the control routes from then
   // Requests of a quarter of a second are alike, and six of them may fail by chance where half may.
   for (let number = 0; number < 60; number++) pass(watch, number, number * TENTH, "failed");
   assert.equal(watch.look(60 * TENTH), undefined);
-  for (let number = 60; number < 120; number++) pass(watch, number, number * TENTH, "failed");
-  const step = watch.look(120 * TENTH);
+  for (let number = 60; number < 200; number++) pass(watch, number, number * TENTH, "failed");
+  const step = watch.look(200 * TENTH);
   assert.equal(step?.step, "rollback");
   assert.equal(step.by, "judge");
   take(step);
   assert.equal(watch.state.phase, "rolled-back");
   const profiles = Array.from(
     { length: 50 },
-    (_, number) => watch.assign(requestOf(1000 + number), 130 * TENTH).profile,
+    (_, number) => watch.assign(requestOf(1000 + number), 210 * TENTH).profile,
   );
   assert.deepEqual(new Set(profiles), new Set(["profile-0"]));
-  assert.equal(watch.look(140 * TENTH), undefined);
-  const refused = steppedRollout(watch.state, stepOf("resume", 140 * TENTH));
+  assert.equal(watch.look(220 * TENTH), undefined);
+  const refused = steppedRollout(watch.state, stepOf("resume", 220 * TENTH));
   assert.match(typeof refused === "string" ? refused : "", /resume expects it paused/);
 });
 
-test("a canary's next step begins a comparison of its own", () => {
-  const { watch, judge, take } = watchOf(planOf(DESIGNS.find(({ kind }) => kind === "canary")!));
+test("a canary steps on what was shown alone, and its next step begins a comparison of its own", () => {
+  const canary = DESIGNS.find(({ kind }) => kind === "canary")!;
+  const { watch, judge, take } = watchOf(planOf({ ...canary, stepPercents: [25, 50, 100] } as Design));
   take(stepOf("start", 0));
-  for (let number = 0; number < 500; number++) pass(watch, number, number, "ok");
-  assert.ok(judge.difference(1, "ttft", "mean").count > 400);
+  assert.equal(watch.look(WINDOW_MICROS), undefined, "nothing has been shown");
+  for (let number = 0; number < 4_000; number++) pass(watch, number, number, "ok");
+  assert.ok(judge.difference(1, "ttft", "mean").count > 3_900);
+  assert.equal(watch.look(WINDOW_MICROS - 1), undefined, "a step has its least time");
   const step = watch.look(WINDOW_MICROS);
   assert.equal(step?.step, "advance");
   take(step);

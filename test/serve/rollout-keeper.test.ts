@@ -181,7 +181,7 @@ test("a guardrail that is surely crossed takes it back at the next look, not one
   const made = host();
   await started(made);
   const worse = (arm: string) => (arm === "other" ? 900 : 100);
-  last(made, 1, 60, worse);
+  last(made, 1, 12, worse);
   last(made, 1, 60, () => 100);
   assert.equal(phaseOf(made), "running");
   assert.equal(made.keeper.view().rollouts[0]?.guardrails[0]?.crossed, false);
@@ -198,7 +198,7 @@ test("a guardrail that is surely crossed takes it back at the next look, not one
 test("an arm whose requests never come back is taken back by what waits there", async () => {
   const made = host();
   await started(made);
-  last(made, 4, 30, (arm) => (arm === "other" ? "never" : 100));
+  last(made, 1, 12, (arm) => (arm === "other" ? "never" : 100));
   assert.equal(phaseOf(made), "running");
   last(made, 5, 30, (arm) => (arm === "other" ? "never" : 100));
   assert.equal(phaseOf(made), "rolled-back");
@@ -306,12 +306,13 @@ test("never two on one model: entries of the configuration wait for their turn, 
   assert.equal(made.router.rollouts.book.length, 2);
 });
 
-test("the policy is watched before the first window; no policy changes what is compared", async () => {
+test("an absolute limit is judged in the first window; no policy changes what is compared", async () => {
   const made = host();
   const design = { kind: "switchback", windowMillis: 10_000, washoutMillis: 0 };
   const isOtherFirst = (seed: number) => switchbackArm({ ...planOf(DESIGNS[0]!, 2, seed), name: "try" }, 0) === 1;
   const seed = Array.from({ length: 100 }, (_, one) => one).find(isOtherFirst);
-  await started(made, { baselineMillis: 8000, design, seed });
+  const guardrails = [{ figure: "ttft.p90", absoluteMaxMillis: 500, samplesMin: 10 }];
+  await started(made, { baselineMillis: 8000, design, seed, guardrails });
   for (let i = 0; i < 7; i++) {
     made.ask(20, () => 100, "ok", SECOND);
     made.pass(SECOND);
@@ -323,7 +324,6 @@ test("the policy is watched before the first window; no policy changes what is c
   const scorers = [{ plugin: "queue-depth", weight: 1 }];
   const problems = offerMerge(made.policies, { profiles: { "llm-d": { extends: "gnomon", scorers } } });
   assert.match(problems.join(), /profiles\.llm-d: expected it as it is while rollout try compares it/);
-  // The other arm is first: what it is compared with was measured before.
   last(made, 5, 20, (arm) => (arm === "other" ? 900 : assert.fail(arm)));
   assert.equal(phaseOf(made), "rolled-back");
 });

@@ -1,12 +1,13 @@
 import { MICROS_PER_SECOND, type Micros } from "../base/units.ts";
+import type { CanaryReading } from "./judge/canary-reading.ts";
 import type { GuardrailReading } from "./judge/guardrail.ts";
 import type { Verdict } from "./judge/verdict.ts";
 import { JUDGE, type RolloutState, type RolloutStep } from "./rollout-state.ts";
 
 /**
  * The step that a verdict calls for, undefined for none: a crossed guardrail takes the rollout back at once, a result
- * that contradicts the prediction pauses it, and a canary goes on when its step has dwelt without either. Promotion is
- * left to whoever started it.
+ * that contradicts the prediction pauses it, and a canary goes on when its step has shown that it does no harm beyond the
+ * margin; it goes back when it is surely worse, and holds while neither is known. Promotion is left to whoever started it.
  */
 export function proposedStep(state: RolloutState, at: Micros, verdict: Verdict): RolloutStep | undefined {
   const { plan, phase } = state;
@@ -33,18 +34,38 @@ export function proposedStep(state: RolloutState, at: Micros, verdict: Verdict):
       `${name}: ${difference.metric}.${difference.figure} contradicts the prediction: ${measured}, ${expected}`,
     );
   }
-  const { design } = plan;
-  if (design.kind !== "canary" || at < state.startedAt + design.windowMicros) return undefined;
-  const share = design.stepPercents[state.canaryStep + 1];
-  return share === undefined ? undefined : step("advance", `${share} % after a step without objection`);
+  const { canary } = verdict;
+  if (canary === undefined || at < state.startedAt + plan.design.windowMicros) return undefined;
+  if (canary.outcome === "advance") {
+    return step("advance", `${canary.nextPercent} %: ${canaryText(canary)}`);
+  }
+  if (canary.outcome === "hold") return undefined;
+  const worst = verdict.differences.find(({ low }) => low > 0)!;
+  const by = `by at least ${seconds(worst.low)} s`;
+  return step("rollback", `${plan.arms[worst.arm]!.name}: ${worst.metric}.${worst.figure} is surely higher ${by}`);
 }
 
-function crossingText(arm: string, { guardrail, value, low, control, limit }: GuardrailReading): string {
+/** How much worse each figure may be at most, by what was measured. */
+function canaryText({ figures }: CanaryReading): string {
+  return figures
+    .map(({ figure, high, allowed }) => {
+      const most = Number.isFinite(high) ? `at most ${percent(high)} worse` : "not known yet";
+      return `${figure} ${most} of ${percent(allowed)} allowed`;
+    })
+    .join(", ");
+}
+
+function percent(share: number): string {
+  return `${(100 * Math.max(0, share)).toFixed(1)} %`;
+}
+
+function crossingText(arm: string, { guardrail, of, value, low, control, limit }: GuardrailReading): string {
   const { figure, relativeMax } = guardrail;
   const text = (one: number) => (figure.endsWith("-rate") ? `${(100 * one).toFixed(1)} %` : `${seconds(one)} s`);
-  const isRelative = relativeMax !== undefined && limit === relativeMax * control;
-  const of = isRelative ? `, ${relativeMax} times the control's ${text(control)}` : "";
-  return `${arm}: ${figure} is ${text(value)}, at least ${text(low)}: above ${text(limit)}${of}`;
+  const isRelative = relativeMax !== undefined && !Number.isNaN(control);
+  const times = isRelative ? `, ${relativeMax} times the control's ${text(control)}` : "";
+  const whose = of === undefined ? "" : ` of ${of}`;
+  return `${arm}: ${figure}${whose} is ${text(value)}, at least ${text(low)}: above ${text(limit)}${times}`;
 }
 
 function seconds(micros: number): string {

@@ -1,13 +1,31 @@
 import type { RolloutDocument } from "#config/rollout-section.ts";
 import type { GuardedFigure, Guardrail } from "#core/rollout/judge/guardrail.ts";
+import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 
-/** Answers that do not stream have no first token, so the end is watched beside it. */
+/** How many times the control's any time may be. */
+const RELATIVE_MAX = 1.25;
+
+/** Every time as all see it, then what each tenant and class sees. */
 const GUARDRAILS: NonNullable<RolloutDocument["guardrails"]> = [
-  { figure: "ttft.p90", relativeMax: 2, samplesMin: 30, holdMillis: 1_000 },
-  { figure: "e2e.p90", relativeMax: 2, samplesMin: 30, holdMillis: 1_000 },
+  ...TIME_METRICS.flatMap((metric) =>
+    (["p50", "p90", "p99"] as const).map((figure) => ({
+      figure: `${metric}.${figure}`,
+      relativeMax: RELATIVE_MAX,
+      samplesMin: 100,
+    })),
+  ),
+  { figure: "error-rate", relativeMax: 2, samplesMin: 100 },
+  { figure: "refused-rate", relativeMax: 2, samplesMin: 100 },
+  { figure: "miss-rate", relativeMax: 1.5, samplesMin: 100 },
   { figure: "error-rate", absoluteMaxShare: 0.05, samplesMin: 30 },
-  { figure: "overdue-rate", absoluteMaxShare: 0.05, samplesMin: 10 },
+  { figure: "overdue-rate", relativeMax: 2, samplesMin: 100 },
+  { figure: "overdue-rate", absoluteMaxShare: 0.5, samplesMin: 10 },
+  ...(["tenant", "class"] as const).flatMap((each) => [
+    { figure: "ttft.p50", relativeMax: 2, each, samplesMin: 30 },
+    { figure: "e2e.p50", relativeMax: 2, each, samplesMin: 30 },
+    { figure: "error-rate", relativeMax: 3, each, samplesMin: 30 },
+  ]),
 ];
 
 /** Those of a rollout whose document names none. */
@@ -22,6 +40,7 @@ export function guardrailOf(one: NonNullable<RolloutDocument["guardrails"]>[numb
     figure: one.figure as GuardedFigure,
     ...(absoluteMax !== undefined && { absoluteMax }),
     ...(one.relativeMax !== undefined && { relativeMax: one.relativeMax }),
+    ...(one.each !== undefined && { each: one.each }),
     samplesMin: one.samplesMin,
     ...(one.holdMillis !== undefined && { holdMicros: micros(one.holdMillis) }),
     ...(one.overdueMillis !== undefined && { overdueMicros: micros(one.overdueMillis) }),

@@ -5,6 +5,7 @@ import { type RolloutDocument, ROLLOUT_SCHEMA } from "#config/rollout-section.ts
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { nameHash } from "#core/base/random.ts";
 import type { JudgeRules } from "#core/rollout/judge/judge-rules.ts";
+import type { FigureKey } from "#core/rollout/judge/figure-level.ts";
 import type { Prediction } from "#core/rollout/judge/verdict.ts";
 import type { RolloutSpec } from "#core/rollout/rollout-input.ts";
 import type { Design, RolloutPlan } from "#core/rollout/plan/rollout-plan.ts";
@@ -101,7 +102,7 @@ function rulesOf(document: RolloutDocument, predicts: boolean): JudgeRules {
       "adjusted: expected false or none, got true: shadow.enabled is false, so nothing is predicted",
     ]);
   }
-  const { level, plannedCount, settleMillis, windowSamplesMin, arms } = document;
+  const { level, primary, plannedCount, settleMillis, windowSamplesMin, margin, stepSamplesMin, arms } = document;
   const guardrails = document.guardrails?.map(guardrailOf) ?? defaultGuardrails();
   const treatments = arms.slice(1).map(({ name }) => name);
   const predictions = document.predictions.map(({ arm, metric, figure, lowMillis, highMillis }, i): Prediction => {
@@ -112,7 +113,17 @@ function rulesOf(document: RolloutDocument, predicts: boolean): JudgeRules {
     }
     return { arm: place, metric, figure, low: lowMillis * MICROS_PER_MILLI, high: highMillis * MICROS_PER_MILLI };
   });
-  const rules = { level, plannedCount, settleMicros: micros(settleMillis), windowSamplesMin, guardrails, predictions };
+  const rules = {
+    level,
+    primary: primary as FigureKey,
+    plannedCount,
+    settleMicros: micros(settleMillis),
+    windowSamplesMin,
+    margin,
+    stepSamplesMin,
+    guardrails,
+    predictions,
+  };
   return adjusted ? { ...rules, awaitsPredictions: true } : rules;
 }
 

@@ -63,7 +63,7 @@ export function rolloutViewOf(
     canary: design.kind === "canary" ? { step: state.canaryStep, stepPercents: design.stepPercents } : null,
     cooldownEndsAt: phase === "rolled-back" ? wallOf(state.at + plan.cooldownMicros) : null,
     level: rules.level,
-    differences: verdict.differences.map((one) => differenceView(one, name, rules.level)),
+    differences: verdict.differences.map((one) => differenceView(one, name)),
     guardrails: watch.readings(at).map((one) => guardrailView(one, name)),
     predictions: predictionViews(rules, verdict, name),
     steps,
@@ -205,9 +205,8 @@ function figuresView(tally: ArmTally): FiguresView {
 }
 
 function differenceView(
-  { arm, metric, figure, count, mean, low, high, evidence, varianceLeft }: Difference,
+  { arm, metric, figure, count, mean, low, high, varianceLeft }: Difference,
   name: (arm: number) => string,
-  level: number,
 ): DifferenceView {
   return {
     arm: name(arm),
@@ -217,7 +216,7 @@ function differenceView(
     meanMillis: millis(mean),
     lowMillis: millis(low),
     highMillis: millis(high),
-    isSignificant: evidence >= 1 / level,
+    isSignificant: low > 0 || high < 0,
     varianceLeft: known(varianceLeft),
   };
 }

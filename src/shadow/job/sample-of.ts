@@ -11,7 +11,7 @@ export function sampleOf(judge: Judge, { design }: RolloutPlan): Omit<RolloutSam
   const figures = TIME_METRICS.flatMap((metric) =>
     PLANNED_FIGURES.map((figure): [FigureKey, FigureSample] => {
       const [plain, adjusted] = judge.estimates(OTHER, metric, figure);
-      const blocks = clusters && figure === "mean" ? undefined : judge.blockSums(OTHER, metric, figure);
+      const blocks = clusters ? undefined : judge.blockSums(OTHER, metric, figure);
       return [`${metric}.${figure}`, { plain, adjusted, blocks }];
     }),
   );

@@ -1,9 +1,11 @@
 import { clustersNeeded } from "#core/rollout/judge/clusters-needed.ts";
 import { addedBlocks, adjustedEstimate, noBlocks, plainEstimate } from "#core/rollout/judge/block-differences.ts";
 import { effectFound, type MeanEstimate, valuesToFind } from "#core/rollout/judge/confidence-sequence.ts";
-import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
+import { figureLevel } from "#core/rollout/judge/figure-level.ts";
+import { TIME_METRICS, type TimeMetric } from "#core/rollout/judge/outcome.ts";
 import { type Micros, MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { NamedDesign } from "../job/rollout-design.ts";
+import { twoArmPlan } from "../job/two-arm-plan.ts";
 import type { UnexplainedErrors } from "./unexplained-error.ts";
 import {
   type FigureKey,
@@ -48,12 +50,15 @@ export interface DesignStudy extends NamedDesign {
 
 export interface PowerQuestion {
   readonly level: number;
+  /** What the rollout is to find, which has the larger part of the level. */
+  readonly primary: FigureKey;
   /** Normal quantile of the power. */
   readonly standardErrors: number;
   /** Durations that detectable differences are stated for. */
   readonly hours: readonly number[];
 }
 
+const { arms: TWO_ARMS } = twoArmPlan({ kind: "shadow", windowMicros: 1 }, 0);
 /** A plan beyond two months is none. */
 const HOURS_MAX = 24 * 60;
 /** Blocks below which a deviation is not known, and clusters below which a mean of theirs is not normal. */
@@ -75,7 +80,7 @@ export function designStudy(
       const found = samples.map((sample) => sample.figures[key]);
       const error = figure === "mean" ? (unexplained[metric] ?? 0) : 0;
       const expected = truth.figures[key].plain.mean;
-      return [key, figureStudy(named, expected, found, spanMicros, question, error, figure)];
+      return [key, figureStudy(named, expected, found, spanMicros, question, error, key)];
     }),
   );
   return {
@@ -90,10 +95,11 @@ function figureStudy(
   truth: number,
   found: readonly FigureSample[],
   spanMicros: Micros,
-  { level, standardErrors, hours }: PowerQuestion,
+  { level, primary, standardErrors, hours }: PowerQuestion,
   unexplained: number,
-  figure: PlannedFigure,
+  key: FigureKey,
 ): FigureStudy {
+  const [, figure] = key.split(".") as [TimeMetric, PlannedFigure];
   const needed = clustersNeeded(design, figure, middle(found.map(({ plain: { skewness = 0 } }) => skewness)));
   const blocks = found.every((one) => one.blocks !== undefined);
   const [plain, adjusted] = blocks ? pooledBlocks(found) : pooledClusters(found);
@@ -104,7 +110,9 @@ function figureStudy(
     adjusted: spreadOf(found.map((one) => one.adjusted)),
   };
   const error = (spread.adjusted * adjusted.deviation) / Math.sqrt(adjusted.count);
-  const planned = { level: level / stages, standardErrors };
+  const steps =
+    design.kind === "canary" ? { ...design, stepPercents: Array.from({ length: stages }, () => 1) } : design;
+  const planned = { level: figureLevel({ level, primary }, { design: steps, arms: TWO_ARMS }, key), standardErrors };
   const finding = (one: MeanEstimate) => ({
     ...planned,
     degreesOf: blocks

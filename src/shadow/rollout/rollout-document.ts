@@ -26,6 +26,7 @@ export function rolloutDocument(study: RolloutStudy, name: string): object {
     ],
     design: designDocument(chosen.design),
     level: study.level,
+    primary: figure,
     plannedCount: Math.max(1, Math.round(valuesPerHour * hours)),
     predictions,
   };

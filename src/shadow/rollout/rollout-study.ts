@@ -115,7 +115,7 @@ export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutSt
     simulations += runs * designs.length + guardedRuns + 2 * replicas;
     const predicted = predictedTimes(predicting);
     const arms = [control, other] as const;
-    const asked: PowerQuestion = { level, standardErrors: normalQuantile(power), hours };
+    const asked: PowerQuestion = { level, primary: figure, standardErrors: normalQuantile(power), hours };
     type More = Partial<Pick<SimulatedRollout, "guardrails" | "replica">>;
     const simulated = (design: Design, run: number, more: More = {}) => {
       const rollout = { arms, design, seed: setting.seed + 1 + run, replica: 0, startMicros, predicted, ...more };

@@ -1,4 +1,5 @@
 import type { ArmAlternative, DecisionRollout } from "#core/input/decision.ts";
+import { FIGURE_KEYS } from "#core/rollout/judge/figure-level.ts";
 import type { JudgeRules } from "#core/rollout/judge/judge-rules.ts";
 import type { RequestPrediction, RolloutInput } from "#core/rollout/rollout-input.ts";
 import type { Arm, Design, RolloutPlan } from "#core/rollout/plan/rollout-plan.ts";
@@ -47,10 +48,13 @@ const plan = record<RolloutPlan>({
 /** Whether rules and predictions fit the plan is for the core that replays it to say. */
 export const rules = record<JudgeRules>({
   level: number,
+  primary: optional(oneOf(FIGURE_KEYS)),
   plannedCount: number,
   settleMicros: integer(0),
   awaitsPredictions: flag,
   windowSamplesMin: integer(1),
+  margin: optional(number),
+  stepSamplesMin: optional(integer(1)),
   guardrails: unchecked("a list"),
   predictions: unchecked("a list"),
 });

@@ -104,9 +104,18 @@ export class ArmTally {
     return this.#times[metric].figure(figure);
   }
 
+  /** The value that a share of the times does not exceed, microseconds; NaN without samples. */
+  quantile(metric: TimeMetric, q: number): number {
+    return this.#times[metric].quantile(q);
+  }
+
   /** How many took longer. */
   above(metric: TimeMetric, micros: Micros): number {
     return this.#times[metric].above(micros);
+  }
+
+  times(metric: TimeMetric): TimeHistogram {
+    return this.#times[metric];
   }
 
   addTimesTo(other: TimeHistogram, metric: TimeMetric): void {

@@ -1,16 +1,28 @@
 import type { Micros } from "../../base/units.ts";
 import type { ArmTally } from "./arm-tally.ts";
+import type { Membership } from "./member-tallies.ts";
 import { TIME_FIGURES, TIME_METRICS, type TimeFigure, type TimeMetric } from "./outcome.ts";
 import { shareAtLeast } from "./share-bound.ts";
-import { TimeHistogram, UPPER } from "./time-histogram.ts";
+import { TimeHistogram } from "./time-histogram.ts";
 
 /** What a guardrail watches: a time in microseconds, or a share of requests in [0, 1]. */
-export type GuardedFigure = `${TimeMetric}.${TimeFigure}` | "error-rate" | "refused-rate" | "overdue-rate";
+export type GuardedFigure = `${TimeMetric}.${TimeFigure}` | RateFigure | "overdue-rate";
+/** miss-rate: of prompt tokens those that no cache had. */
+export type RateFigure = "error-rate" | "refused-rate" | "miss-rate";
+
+/** What a rate counts, of what. */
+export const RATES: Readonly<Record<RateFigure, (counts: ArmTally["counts"]) => readonly [some: number, all: number]>> =
+  {
+    "error-rate": ({ failed, requests }) => [failed, requests],
+    "refused-rate": ({ refused, requests }) => [refused, requests],
+    "miss-rate": ({ promptTokens, cachedTokens }) => [promptTokens - cachedTokens, promptTokens],
+  };
 
 export const GUARDED_FIGURES: readonly GuardedFigure[] = [
   ...TIME_METRICS.flatMap((metric) => TIME_FIGURES.map((figure) => `${metric}.${figure}` as const)),
   "error-rate",
   "refused-rate",
+  "miss-rate",
   "overdue-rate",
 ];
 
@@ -25,6 +37,8 @@ export interface Guardrail {
   readonly absoluteMax?: number;
   /** It may be at most this multiple of the control's; has no effect while the control's is 0. */
   readonly relativeMax?: number;
+  /** A relative limit is judged for each of them that has samples enough, instead of for all requests together. */
+  readonly each?: Membership;
   /** Fewer samples of the arm, or of the control where it is compared with it, decide nothing. */
   readonly samplesMin: number;
   /**
@@ -39,8 +53,10 @@ export interface Guardrail {
 /** A first token that took as long is overdue. */
 const OVERDUE_MICROS: Micros = 30_000_000;
 
-/** What a control did in fewer slices may be nothing but luck. */
-const CONTROL_SLICES_MIN = 20;
+/** From when a first token is overdue. */
+export function overdueOf({ overdueMicros = OVERDUE_MICROS }: Guardrail): Micros {
+  return overdueMicros;
+}
 
 /** A request that has not ended. */
 export interface OpenRequest {
@@ -67,46 +83,36 @@ export interface GuardedRequests {
 export interface GuardrailReading {
   readonly arm: number;
   readonly guardrail: Guardrail;
+  /** Whom it was judged for, such as `tenant NAME`; absent where it was for all. */
+  readonly of?: string;
   /** NaN without samples. */
   readonly value: number;
   /** What it is at least, at every look together; NaN where too little is known. */
   readonly low: number;
-  /**
-   * What the control's figure may be, which is what the limit is made of; NaN where it was not asked or has too few
-   * samples.
-   */
+  /** The control's figure, which a relative limit is made of; NaN of an absolute one, or where it has too few samples. */
   readonly control: number;
-  /** The lowest limit that holds; NaN while none does. */
+  /** NaN while it is not known. */
   readonly limit: number;
   readonly samples: number;
   readonly crossed: boolean;
 }
 
 /**
- * An arm in its latest stretch against a limit; `evidence` is the natural logarithm of what is needed to be sure. A
- * request that has not ended counts for as long as it has lasted, which it will at least have taken: an arm that
- * answers nothing is found by what waits there. Of the control both of its last stretches are asked, at the upper end
- * of where its figure may be, and the worse one counts: the newest one may have nothing but its quickest answers yet.
+ * An arm in its latest stretch against an absolute limit; `evidence` is the natural logarithm of what is needed to be sure.
+ * A request that has not ended counts for as long as it has lasted, which it will at least have taken: an arm that answers
+ * nothing is found by what waits there.
  */
 export function guardrailReading(
   guardrail: Guardrail,
   arm: number,
   latest: GuardedRequests,
-  control: readonly GuardedRequests[],
   evidence: number,
 ): GuardrailReading {
-  const { absoluteMax, relativeMax, samplesMin } = guardrail;
+  const { absoluteMax = Infinity, samplesMin } = guardrail;
   const { samples, value, atLeast } = measuredOf(guardrail, latest);
   const low = atLeast(evidence);
-  const seen = control.reduce((sum, { independent }) => sum + independent, 0);
-  const isAsked = relativeMax !== undefined && seen >= CONTROL_SLICES_MIN;
-  const asked = isAsked ? control.map((one) => measuredOf(guardrail, one)) : [];
-  const known = asked.filter((one) => one.samples >= samplesMin && one.value > 0);
-  const worse = known.length === 0 ? NaN : Math.max(...known.map((one) => one.atMost));
-  const relative = relativeMax !== undefined && worse > 0 ? relativeMax * worse : Infinity;
-  const limit = Math.min(absoluteMax ?? Infinity, relative);
-  const crossed = samples >= samplesMin && low > limit;
-  return { arm, guardrail, value, low, control: worse, limit: limit === Infinity ? NaN : limit, samples, crossed };
+  const crossed = samples >= samplesMin && low > absoluteMax;
+  return { arm, guardrail, value, low, control: NaN, limit: absoluteMax, samples, crossed };
 }
 
 interface Measured {
@@ -115,16 +121,17 @@ interface Measured {
   readonly value: number;
   /** Its lower end, at every look together. */
   readonly atLeast: (evidence: number) => number;
-  /** Its upper end, by its standard error. */
-  readonly atMost: number;
 }
 
 /** What a guardrail's figure is of some requests. */
-export function measuredOf({ figure, overdueMicros = OVERDUE_MICROS }: Guardrail, requests: GuardedRequests): Measured {
+function measuredOf(guardrail: Guardrail, requests: GuardedRequests): Measured {
+  const { figure } = guardrail;
+  const overdueMicros = overdueOf(guardrail);
   const { ended, open, independent } = requests;
-  const { failed, refused, requests: count } = ended.counts;
-  if (figure === "error-rate") return shareOf(failed, count, independent);
-  if (figure === "refused-rate") return shareOf(refused, count, independent);
+  const { requests: count } = ended.counts;
+  if (figure === "error-rate" || figure === "refused-rate" || figure === "miss-rate") {
+    return shareOf(...RATES[figure](ended.counts), independent);
+  }
   if (figure === "overdue-rate") {
     const waiting = open.filter(({ ttftMicros, ageMicros }) => (ttftMicros ?? ageMicros) > overdueMicros).length;
     return shareOf(ended.above("ttft", overdueMicros) + waiting, count + open.length, independent);
@@ -137,12 +144,12 @@ export function measuredOf({ figure, overdueMicros = OVERDUE_MICROS }: Guardrail
   }
   const values = Math.min(times.count, independent);
   const atLeast = (evidence: number) => times.atLeast(of, values, evidence);
-  return { samples: times.count, value: times.figure(of), atLeast, atMost: times.atMost(of, values) };
+  return { samples: times.count, value: times.figure(of), atLeast };
 }
 
 function shareOf(some: number, all: number, independent: number): Measured {
   const count = Math.min(all, independent);
   const share = some / all;
   const atLeast = (evidence: number) => (all === 0 ? NaN : shareAtLeast(count, share, evidence));
-  return { samples: all, value: share, atLeast, atMost: share + UPPER * Math.sqrt((share * (1 - share)) / count) };
+  return { samples: all, value: share, atLeast };
 }

@@ -5,13 +5,28 @@ import { armFigures, type WindowFigures } from "./arm-figures.ts";
 import { ArmTally, type SavedTally } from "./arm-tally.ts";
 import { AwaitedOutcomes, type SavedAwaited } from "./awaited-outcomes.ts";
 import { addBlock, adjustedEstimate, type BlockSums, noBlocks, plainEstimate } from "./block-differences.ts";
+import {
+  CANARY_FIGURES,
+  type CanaryFigure,
+  canaryReading,
+  type CanaryReading,
+  ERRORS_MARGIN,
+  MARGIN_DEFAULT,
+  STEP_SAMPLES_DEFAULT,
+} from "./canary-reading.ts";
+import { type ClusteredShare, ClusterGroups, type SavedGroups } from "./cluster-groups.ts";
 import { ClusterMeans, type SavedClusters } from "./cluster-means.ts";
-import type { MeanEstimate } from "./confidence-sequence.ts";
-import { differenceOf } from "./difference-of.ts";
+import { type MeanEstimate, priorFor } from "./confidence-sequence.ts";
+import { differenceOf, quantileDifferenceOf } from "./difference-of.ts";
+import { figureLevel, GUARDRAILS_SHARE } from "./figure-level.ts";
 import { Guard, type SavedGuard } from "./guard.ts";
 import type { GuardrailReading, OpenRequest } from "./guardrail.ts";
 import type { JudgeRules } from "./judge-rules.ts";
+import { type Quantile, quantileDifference, type QuantileDifference } from "./quantile-difference.ts";
+import { type Membership, MemberTallies, type SavedMembers } from "./member-tallies.ts";
+import { RelativeLimits } from "./relative-limits.ts";
 import { type RolloutOutcome, TIME_FIGURES, TIME_METRICS, type TimeFigure, type TimeMetric } from "./outcome.ts";
+import { shareAtLeast } from "./share-bound.ts";
 import type { Difference, Verdict } from "./verdict.ts";
 
 export interface JudgeOptions extends JudgeRules {
@@ -25,6 +40,12 @@ export interface SavedJudge {
   readonly blocks: readonly (readonly [number, readonly (SavedTally | null)[]])[];
   readonly sums: readonly (readonly [string, BlockSums])[];
   readonly clusters: readonly (readonly [TimeMetric, SavedClusters])[];
+  /** Tenants and classes, where limits are judged by them: all, and by window and block. */
+  readonly members?: SavedMembers;
+  readonly windowMembers?: readonly (readonly [number, SavedMembers])[];
+  readonly blockMembers?: readonly (readonly [number, SavedMembers])[];
+  /** Absent where windows are compared. */
+  readonly groups?: SavedGroups;
   readonly history: readonly WindowFigures[];
   readonly closedUntil: number;
   readonly stageFrom: number;
@@ -38,6 +59,7 @@ interface OpenWindow {
   /** Counted requests that have not ended. */
   open: number;
   readonly arms: readonly ArmTally[];
+  readonly members: MemberTallies;
 }
 
 /** Closed windows whose figures are kept. */
@@ -45,22 +67,27 @@ const HISTORY_MAX = 256;
 
 /**
  * Compares the arms of one rollout while it runs. What counts as one is what was drawn as one: a block of windows in a
- * switchback, a window with pools (and for quantiles), a session, tenant or request in a split; never the request merely
- * because there are many. Means are over requests: a window or a session counts as much as it has of them. It decides
+ * switchback, a session, tenant or request in a split; never the request merely because there are many. Pools are two
+ * values, which show nothing: their windows have figures, and no interval. Means are over requests: a window or a session counts as much as it has of them. It decides
  * nothing by itself: `proposedStep` makes steps of its verdicts.
  */
 export class Judge {
   readonly #options: JudgeOptions;
   readonly #arms: number;
   readonly #guard: Guard;
+  readonly #memberships: ReadonlySet<Membership>;
+  /** Of all that is compared. */
+  #members: MemberTallies;
   readonly #windows = new Map<number, OpenWindow>();
   readonly #totals: readonly ArmTally[];
   /** Windows of blocks that are not whole yet, by arm. */
   readonly #blocks = new Map<number, (ArmTally | undefined)[]>();
+  readonly #blockMembers = new Map<number, MemberTallies>();
   readonly #sums: Map<string, BlockSums>;
   readonly #history: WindowFigures[];
   readonly #awaited: AwaitedOutcomes;
   #clusters: ReadonlyMap<TimeMetric, ClusterMeans>;
+  #groups: ClusterGroups;
   #closedUntil: number;
   /** Outcomes of windows before it were compared with others than those that are compared now. */
   #stageFrom: number;
@@ -72,19 +99,25 @@ export class Judge {
     this.#options = options;
     const { arms } = options.plan;
     this.#arms = arms.length;
-    const byWindow = options.plan.design.kind === "pools";
-    this.#guard = new Guard(arms.length, options.guardrails, { level: options.level, byWindow }, saved?.guard);
+    const byPool = options.plan.design.kind === "pools";
+    const level = options.level * GUARDRAILS_SHARE;
+    this.#guard = new Guard(arms.length, options.guardrails, { level, byPool }, saved?.guard);
+    this.#memberships = RelativeLimits.membershipsOf(options.guardrails);
+    this.#members = this.#noMembers(saved?.members);
     this.#totals = arms.map((_, arm) => new ArmTally(saved?.totals[arm]));
     for (const [window, endAt, open, tallies] of saved?.windows ?? []) {
-      this.#windows.set(window, { endAt, open, arms: tallies.map((one) => new ArmTally(one)) });
+      const members = this.#noMembers(saved?.windowMembers?.find(([number]) => number === window)?.[1]);
+      this.#windows.set(window, { endAt, open, arms: tallies.map((one) => new ArmTally(one)), members });
     }
     for (const [block, tallies] of saved?.blocks ?? []) this.#blocks.set(block, tallies.map(restored));
+    for (const [block, members] of saved?.blockMembers ?? []) this.#blockMembers.set(block, this.#noMembers(members));
     this.#sums = new Map(saved?.sums.map(([key, sums]) => [key, { ...sums }]));
     this.#history = [...(saved?.history ?? [])];
     const clusters = new Map(saved?.clusters);
     this.#clusters = new Map(
       TIME_METRICS.map((metric) => [metric, new ClusterMeans(arms.length, clusters.get(metric))]),
     );
+    this.#groups = new ClusterGroups(arms.length, saved?.groups);
     this.#closedUntil = saved?.closedUntil ?? -1;
     this.#stageFrom = saved?.stageFrom ?? 0;
     this.lateOutcomes = saved?.lateOutcomes ?? 0;
@@ -122,6 +155,10 @@ export class Judge {
     this.#guard.observe(outcome);
     if (!outcome.counted) return;
     this.#totals[outcome.arm]!.add(outcome);
+    if (outcome.window >= this.#stageFrom) {
+      if (this.#bySession) this.#groups.add(outcome);
+      this.#members.add(outcome);
+    }
     const known = awaited === undefined ? outcome : this.#awaited.add({ ...awaited, outcome });
     if (known !== undefined) this.#compared(known);
   }
@@ -138,6 +175,7 @@ export class Judge {
     else {
       window.open--;
       window.arms[outcome.arm]!.add(outcome);
+      window.members.add(outcome);
     }
     if (!this.#bySession || outcome.window < this.#stageFrom) return;
     for (const [metric, means] of this.#clusters) {
@@ -149,14 +187,13 @@ export class Judge {
   /** Closes the windows whose answers and predictions are all there, or have had their time, in order. */
   advance(at: Micros): void {
     const { settleMicros } = this.#options;
-    this.#guard.closeStretches();
     const settled = [...this.#windows].map(([window, { endAt }]) => (at >= endAt + settleMicros ? window : -1));
     for (const one of this.#awaited.release(Math.max(-1, ...settled))) this.#compared(one);
-    for (const [window, { endAt, open, arms }] of [...this.#windows].sort(([a], [b]) => a - b)) {
+    for (const [window, { endAt, open, arms, members }] of [...this.#windows].sort(([a], [b]) => a - b)) {
       if (at < (open > 0 ? endAt + settleMicros : endAt)) return;
       this.#windows.delete(window);
       this.#closedUntil = window;
-      this.#close(window, endAt, arms);
+      this.#close(window, endAt, arms, members);
     }
   }
 
@@ -169,8 +206,11 @@ export class Judge {
     this.#stageFrom = fromWindow;
     this.#windows.clear();
     this.#blocks.clear();
+    this.#blockMembers.clear();
+    this.#members = this.#noMembers();
     this.#sums.clear();
     this.#clusters = new Map(TIME_METRICS.map((metric) => [metric, new ClusterMeans(this.#arms)]));
+    this.#groups = new ClusterGroups(this.#arms);
   }
 
   /** With the requests that have not ended, for the guardrails. */
@@ -183,20 +223,55 @@ export class Judge {
       const difference = this.difference(arm, metric, figure);
       return difference.low > high || difference.high < low ? [{ prediction, difference }] : [];
     });
-    return { differences, crossings: this.#guard.crossings(open), contradictions };
+    return { differences, crossings: this.readings(open).filter(({ crossed }) => crossed), contradictions };
   }
 
   /** How far each arm is from each guardrail, with the requests that have not ended. */
   readings(open: readonly OpenRequest[] = []): GuardrailReading[] {
-    return this.#guard.readings(open);
+    const groups = this.#bySession ? this.#groups : undefined;
+    const totals = groups === undefined ? this.#totals : this.#totals.map((_, arm) => groups.total(arm));
+    return this.#guard.readings(open, { totals, groups, members: this.#members });
   }
 
-  difference(arm: number, metric: TimeMetric, figure: TimeFigure): Difference {
+  /** Whether a canary may go on to a share of the traffic, in percent, by what its step has shown. */
+  canary(nextPercent: number, differences: readonly Difference[]): CanaryReading {
+    const { level, margin = MARGIN_DEFAULT, stepSamplesMin = STEP_SAMPLES_DEFAULT, plan } = this.#options;
+    const ofStep = level / (plan.design.kind === "canary" ? plan.design.stepPercents.length : 1);
+    const share = nextPercent / 100;
+    const figures = CANARY_FIGURES.map((key): CanaryFigure => {
+      const [metric, figure] = key.split(".") as [TimeMetric, TimeFigure];
+      const { low, mean, high } = this.difference(1, metric, figure, ofStep);
+      const control = this.#groups.total(0).time(metric, figure);
+      return { figure: key, value: mean / control, low: low / control, high: high / control, allowed: margin / share };
+    });
+    const counted = [0, 1].map((arm) => this.#groups.shareOf(arm, ({ counts }) => [counts.failed, counts.requests]));
+    const [control, other] = counted as [ClusteredShare, ClusteredShare];
+    const evidence = Math.log(2 / ofStep);
+    const most = (one: ClusteredShare) => 1 - shareAtLeast(one.independent, 1 - one.share, evidence);
+    const least = (one: ClusteredShare) => shareAtLeast(one.independent, one.share, evidence);
+    figures.push({
+      figure: "error-rate",
+      value: other.share - control.share,
+      low: least(other) - most(control),
+      high: most(other) - least(control),
+      allowed: ERRORS_MARGIN / share,
+    });
+    const samples = Math.min(control.requests, other.requests);
+    return canaryReading(
+      { nextPercent, samples, samplesMin: stepSamplesMin, figures },
+      differences.some(({ low }) => low > 0),
+    );
+  }
+
+  /** With the part of the level that the figure has among all, or with another one. */
+  difference(arm: number, metric: TimeMetric, figure: TimeFigure, level = this.#levelOf(metric, figure)): Difference {
     const { plan, plannedCount } = this.#options;
-    const stages = plan.design.kind === "canary" ? plan.design.stepPercents.length : 1;
-    const level = this.#options.level / stages;
-    const estimates = this.estimates(arm, metric, figure);
-    return differenceOf({ arm, metric, figure }, estimates, { design: plan.design, level, plannedCount });
+    const about = { arm, metric, figure };
+    const rules = { design: plan.design, level, plannedCount };
+    if (this.#bySession && figure !== "mean") {
+      return quantileDifferenceOf(about, this.#quantile(about as Quantile, level), rules);
+    }
+    return differenceOf(about, this.estimates(arm, metric, figure), rules);
   }
 
   saved(): SavedJudge {
@@ -209,6 +284,12 @@ export class Judge {
       blocks: [...this.#blocks].map(([block, arms]) => [block, arms.map((tally) => tally?.saved() ?? null)]),
       sums: [...this.#sums].map(([key, sums]) => [key, { ...sums }]),
       clusters: [...this.#clusters].map(([metric, means]) => [metric, means.saved()]),
+      ...(this.#memberships.size > 0 && {
+        members: this.#members.saved(),
+        windowMembers: [...this.#windows].map(([window, { members }]) => [window, members.saved()] as const),
+        blockMembers: [...this.#blockMembers].map(([block, members]) => [block, members.saved()] as const),
+      }),
+      ...(this.#bySession && { groups: this.#groups.saved() }),
       history: [...this.#history],
       closedUntil: this.#closedUntil,
       stageFrom: this.#stageFrom,
@@ -229,7 +310,7 @@ export class Judge {
   #windowOf(window: number, endAt: Micros): OpenWindow {
     let open = this.#windows.get(window);
     if (open === undefined) {
-      open = { endAt, open: 0, arms: this.#totals.map(() => new ArmTally()) };
+      open = { endAt, open: 0, arms: this.#totals.map(() => new ArmTally()), members: this.#noMembers() };
       this.#windows.set(window, open);
     }
     return open;
@@ -237,7 +318,11 @@ export class Judge {
 
   /** As measured, and less what the predictions explain. */
   estimates(arm: number, metric: TimeMetric, figure: TimeFigure): readonly [MeanEstimate, MeanEstimate] {
-    if (this.#bySession && figure === "mean") {
+    if (this.#bySession) {
+      if (figure !== "mean") {
+        const found = this.#quantile({ arm, metric, figure }, this.#levelOf(metric, figure));
+        return [found, found];
+      }
       const means = this.#clusters.get(metric)!;
       return [means.estimate(arm, false), means.estimate(arm, true)];
     }
@@ -245,17 +330,38 @@ export class Judge {
     return [plainEstimate(sums), adjustedEstimate(sums)];
   }
 
+  #quantile(about: Quantile, level: number): QuantileDifference {
+    const { count } = this.#clusters.get(about.metric)!.estimate(about.arm, false);
+    const prior = priorFor(this.#options.plannedCount, level);
+    return quantileDifference(this.#groups, about, { clusters: count, level, prior });
+  }
+
+  #levelOf(metric: TimeMetric, figure: TimeFigure): number {
+    return figureLevel(this.#options, this.#options.plan, `${metric}.${figure}`);
+  }
+
   /** Of the blocks of windows that were compared. */
   blockSums(arm: number, metric: TimeMetric, figure: TimeFigure): BlockSums {
     return this.#sums.get(keyOf(arm, metric, figure)) ?? noBlocks();
   }
 
-  #close(window: number, endAt: Micros, arms: readonly ArmTally[]): void {
+  #noMembers(saved?: SavedMembers): MemberTallies {
+    return new MemberTallies(this.#options.plan.arms.length, this.#memberships, saved);
+  }
+
+  #close(window: number, endAt: Micros, arms: readonly ArmTally[], members: MemberTallies): void {
     this.#history.push({ window, endAt, arms: arms.map(armFigures) });
     if (this.#history.length > HISTORY_MAX) this.#history.shift();
     const { kind } = this.#options.plan.design;
     const block = kind === "switchback" ? Math.floor(window / this.#arms) : window;
-    for (const known of this.#blocks.keys()) if (known < block - 1) this.#blocks.delete(known);
+    for (const known of this.#blocks.keys()) {
+      if (known >= block - 1) continue;
+      this.#blocks.delete(known);
+      this.#blockMembers.delete(known);
+    }
+    const ofMembers = this.#blockMembers.get(block) ?? this.#noMembers();
+    this.#blockMembers.set(block, ofMembers);
+    ofMembers.merge(members);
     const whole = this.#blocks.get(block) ?? arms.map(() => undefined);
     this.#blocks.set(block, whole);
     arms.forEach((tally, arm) => {
@@ -263,7 +369,9 @@ export class Judge {
     });
     if (whole.includes(undefined)) return;
     this.#blocks.delete(block);
+    this.#blockMembers.delete(block);
     this.#compare(whole as ArmTally[]);
+    if (!this.#bySession) this.#guard.compareBlock(whole as ArmTally[], ofMembers);
   }
 
   #compare(arms: readonly ArmTally[]): void {

@@ -21,7 +21,6 @@ export function movedJudge(saved: SavedJudge, byMicros: Micros): SavedJudge {
     history: saved.history.map((one) => ({ ...one, endAt: one.endAt + byMicros })),
     guard: {
       ...saved.guard,
-      ...(saved.guard.counted && { counted: saved.guard.counted.map((number) => number + byMicros) }),
       arms: saved.guard.arms.map((stretches) => stretches.map((one) => ({ ...one, number: one.number + byMicros }))),
     },
   };

@@ -22,6 +22,9 @@ export interface RolloutOutcome {
   readonly slice: number;
   /** Session or tenant, whatever stays on one arm; "" where that is the request itself. */
   readonly cluster: string;
+  /** Whose it is, where limits are judged by it; absent or "" where it is nobody's. */
+  readonly tenant?: string;
+  readonly sloClass?: string;
   /** refused: never placed. An answer that the client left is failed only if the endpoint broke it. */
   readonly status: "ok" | "failed" | "aborted" | "refused";
   /** Undefined where it did not come to it, or where an answer has fewer than two tokens. */

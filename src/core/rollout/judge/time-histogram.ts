@@ -2,10 +2,7 @@ import { priorFor, reach } from "./confidence-sequence.ts";
 import type { TimeFigure } from "./outcome.ts";
 import { shareNeeded } from "./share-bound.ts";
 
-const QUANTILES: Readonly<Record<Exclude<TimeFigure, "mean">, number>> = { p50: 0.5, p90: 0.9, p99: 0.99 };
-
-/** Standard errors: one in twenty is beyond. */
-export const UPPER = 1.645;
+export const QUANTILES: Readonly<Record<Exclude<TimeFigure, "mean">, number>> = { p50: 0.5, p90: 0.9, p99: 0.99 };
 
 /** Linear buckets in each doubling: a quantile is within 1 / 256 of a sample. */
 const PER_DOUBLING = 128;
@@ -25,6 +22,8 @@ export class TimeHistogram {
   count = 0;
   sum = 0;
   readonly #buckets = new Map<number, number>();
+  /** Buckets in order; undefined since there is another one. */
+  #order: readonly number[] | undefined;
 
   constructor(saved?: SavedHistogram) {
     if (saved === undefined) return;
@@ -38,12 +37,15 @@ export class TimeHistogram {
     this.count++;
     this.sum += value;
     const bucket = bucketOf(value);
-    this.#buckets.set(bucket, (this.#buckets.get(bucket) ?? 0) + 1);
+    const known = this.#buckets.get(bucket);
+    if (known === undefined) this.#order = undefined;
+    this.#buckets.set(bucket, (known ?? 0) + 1);
   }
 
   merge(other: TimeHistogram): void {
     this.count += other.count;
     this.sum += other.sum;
+    this.#order = undefined;
     for (const [bucket, count] of other.#buckets) this.#buckets.set(bucket, (this.#buckets.get(bucket) ?? 0) + count);
   }
 
@@ -56,7 +58,8 @@ export class TimeHistogram {
   quantile(q: number): number {
     const rank = Math.max(1, Math.ceil(q * this.count));
     let below = 0;
-    for (const bucket of [...this.#buckets.keys()].sort((a, b) => a - b)) {
+    this.#order ??= [...this.#buckets.keys()].sort((a, b) => a - b);
+    for (const bucket of this.#order) {
       below += this.#buckets.get(bucket)!;
       if (below >= rank) return middleOf(bucket);
     }
@@ -65,8 +68,10 @@ export class TimeHistogram {
 
   /** How many are above a value, to within its bucket. */
   above(value: number): number {
+    const own = bucketOf(value);
+    const least = middleOf(own) > value ? own : own + 1;
     let above = 0;
-    for (const [bucket, count] of this.#buckets) if (middleOf(bucket) > value) above += count;
+    for (const [bucket, count] of this.#buckets) if (bucket >= least) above += count;
     return above;
   }
 
@@ -92,13 +97,6 @@ export class TimeHistogram {
       priorFor(count, level),
     );
     return Number.isFinite(half) ? this.mean - half : NaN;
-  }
-
-  /** The upper end of where a figure may be, by its standard error, where the values count as `count` independent ones. */
-  atMost(of: TimeFigure, count: number): number {
-    if (of === "mean") return this.mean + (UPPER * this.#deviation) / Math.sqrt(count);
-    const q = QUANTILES[of];
-    return this.quantile(Math.min(1, q + UPPER * Math.sqrt((q * (1 - q)) / count)));
   }
 
   get #deviation(): number {

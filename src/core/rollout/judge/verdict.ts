@@ -1,3 +1,4 @@
+import type { CanaryReading } from "./canary-reading.ts";
 import type { GuardrailReading } from "./guardrail.ts";
 import type { TimeFigure, TimeMetric } from "./outcome.ts";
 
@@ -24,6 +25,8 @@ export interface Difference {
   readonly deviation: number;
   /** At 1 / level or above the interval leaves out 0. */
   readonly evidence: number;
+  /** The part of the rollout's level that this figure has. */
+  readonly level: number;
   /** Variance of the difference less what the predictions explain, over the variance without; 1 where there are none. */
   readonly varianceLeft: number;
 }
@@ -38,4 +41,6 @@ export interface Verdict {
   readonly differences: readonly Difference[];
   readonly crossings: readonly GuardrailReading[];
   readonly contradictions: readonly Contradiction[];
+  /** Of a canary that has a next step. */
+  readonly canary?: CanaryReading;
 }

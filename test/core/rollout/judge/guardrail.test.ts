@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ArmTally } from "#core/rollout/judge/arm-tally.ts";
-import { type GuardedRequests, type Guardrail, measuredOf, type OpenRequest } from "#core/rollout/judge/guardrail.ts";
+import {
+  type GuardedRequests,
+  type Guardrail,
+  guardrailReading,
+  type OpenRequest,
+} from "#core/rollout/judge/guardrail.ts";
 import type { RolloutOutcome } from "#core/rollout/judge/outcome.ts";
 
 const MILLI = 1_000;
@@ -35,7 +40,8 @@ function requests(): GuardedRequests {
 }
 
 function figure(of: Guardrail["figure"], given = requests(), overdueMicros = 1): [samples: number, value: number] {
-  const { samples, value } = measuredOf({ figure: of, samplesMin: 1, overdueMicros }, given);
+  const limit = { figure: of, absoluteMax: Infinity, samplesMin: 1, overdueMicros };
+  const { samples, value } = guardrailReading(limit, 1, given, 3);
   return [samples, value];
 }
 

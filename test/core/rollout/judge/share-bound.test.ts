@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { randomFor } from "#core/base/random.ts";
+import { ArmTally } from "#core/rollout/judge/arm-tally.ts";
 import { Guard } from "#core/rollout/judge/guard.ts";
 import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
+import { MemberTallies } from "#core/rollout/judge/member-tallies.ts";
 import type { RolloutOutcome } from "#core/rollout/judge/outcome.ts";
+import { RelativeLimits } from "#core/rollout/judge/relative-limits.ts";
 import { shareAtLeast, shareEvidence, shareNeeded } from "#core/rollout/judge/share-bound.ts";
 
 const near = (value: number, expected: number) =>
@@ -68,7 +71,7 @@ function alarmsOf(guardrail: Guardrail, level: number): number {
   let alarms = 0;
   for (let run = 0; run < GUARDED_RUNS; run++) {
     const random = randomFor(47, run);
-    const guard = new Guard(2, [guardrail], { level, byWindow: false });
+    const guard = new Guard(2, [guardrail], { level, byPool: false });
     let crossed = false;
     for (let second = 0; second < 80 && !crossed; second++) {
       for (const arm of [0, 1]) {
@@ -81,12 +84,14 @@ function alarmsOf(guardrail: Guardrail, level: number): number {
         };
         for (let i = 0; i < 10; i++) guard.observe({ ...REST, ...outcome });
       }
-      crossed = guard.crossings([]).length > 0;
+      crossed = guard.readings([], NONE).some((one) => one.crossed);
     }
     if (crossed) alarms++;
   }
   return alarms;
 }
+
+const NONE = { totals: [new ArmTally(), new ArmTally()], groups: undefined, members: new MemberTallies(2, new Set()) };
 
 const REST: Omit<RolloutOutcome, "arm" | "stretch" | "slice" | "times"> = {
   window: 0,
@@ -101,7 +106,6 @@ const REST: Omit<RolloutOutcome, "arm" | "stretch" | "slice" | "times"> = {
 test("a limit that an arm just keeps is found crossed in at most the promised share of rollouts, at any look", () => {
   const limits: readonly Guardrail[] = [
     { figure: "ttft.p90", absoluteMax: 300_000, samplesMin: 10 },
-    { figure: "ttft.p90", relativeMax: 2, samplesMin: 10 },
     { figure: "ttft.mean", absoluteMax: 300_000 / (5 * 0.9 ** 4), samplesMin: 10 },
   ];
   for (const limit of limits) {
@@ -120,19 +124,22 @@ function poolsTakenBack(worse: number, windows: number): { readonly runs: number
   let [runs, sum] = [0, 0];
   for (let run = 0; run < GUARDED_RUNS; run++) {
     const random = randomFor(53, run);
-    const guard = new Guard(2, [{ figure: "ttft.p90", relativeMax: 2, samplesMin: 10 }], {
+    const limits = new RelativeLimits(2, [{ figure: "ttft.p90", relativeMax: 2, samplesMin: 10 }], {
       level: 0.05,
-      byWindow: true,
+      byPool: true,
     });
+    const totals = [new ArmTally(), new ArmTally()];
     for (let window = 0; window < windows; window++) {
-      for (const arm of [0, 1]) {
-        const luck = 8 ** random.next() * (arm === 1 ? worse : 1);
-        const ttft = Math.round(100_000 * luck);
-        const outcome = { arm, stretch: 20e6 * window, times: { ttft, tpot: 1, e2e: ttft } };
-        for (let slice = 0; slice < 20; slice++) guard.observe({ ...REST, ...outcome, slice });
-      }
-      guard.closeStretches();
-      if (guard.crossings([]).length === 0) continue;
+      const block = totals.map((total, arm) => {
+        const tally = new ArmTally();
+        const ttft = Math.round(100_000 * 8 ** random.next() * (arm === 1 ? worse : 1));
+        const outcome = { ...REST, arm, stretch: 20e6 * window, slice: 0, times: { ttft, tpot: 1, e2e: ttft } };
+        for (let i = 0; i < 20; i++) tally.add(outcome);
+        total.merge(tally);
+        return tally;
+      });
+      limits.compareBlock(block, NONE.members);
+      if (!limits.readings({ ...NONE, totals }, []).some(({ crossed }) => crossed)) continue;
       runs++;
       sum += window;
       break;

@@ -10,25 +10,15 @@ function filled(values: number): TimeHistogram {
   return histogram;
 }
 
-test("the upper end of a mean is 1.645 standard errors above it, and comes near as more is known", () => {
-  const histogram = filled(20_000);
-  // Of an exponential distribution the deviation is the mean.
-  for (const count of [100, 400, 10_000]) {
-    const above = histogram.atMost("mean", count) / histogram.mean - 1;
-    const expected = 1.645 / Math.sqrt(count);
-    assert.ok(Math.abs(above / expected - 1) < 0.05, `${count}: ${above} beside ${expected}`);
-  }
-});
-
-test("what a figure is at least and at most has it between them, and narrows with the count", () => {
+test("what a figure is at least is below it, and comes near with the count", () => {
   const histogram = filled(20_000);
   const evidence = Math.log(20);
   for (const name of ["mean", "p50", "p90", "p99"] as const) {
     const spans = [400, 2_000, 20_000].map((count) => {
-      const [low, high] = [histogram.atLeast(name, count, evidence), histogram.atMost(name, count)];
+      const low = histogram.atLeast(name, count, evidence);
       const figure = histogram.figure(name);
-      assert.ok(low < figure && figure < high, `${name} of ${count}: ${low} ${figure} ${high}`);
-      return high - low;
+      assert.ok(low < figure, `${name} of ${count}: ${low} ${figure}`);
+      return figure - low;
     });
     assert.deepEqual(
       spans,

@@ -1,0 +1,85 @@
+import { TIME_FIGURES, TIME_METRICS } from "#core/rollout/judge/outcome.ts";
+import type { Design } from "#core/rollout/plan/rollout-plan.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
+import { defaultGuardrails } from "#serve/rollout/guardrails.ts";
+import { outcomeRollout } from "./outcome-rollout.ts";
+import { drawnTraffic, type DrawnRequest } from "./outcome-traffic.ts";
+
+export interface TrustQuestion {
+  readonly runs: number;
+  readonly seconds: number;
+  readonly design?: string | undefined;
+}
+
+const PER_SECOND = 6;
+/** Seconds of work in a second: on average half of it is asked for. */
+export const SPEED = 1.5;
+const WINDOW_MICROS = 60 * MICROS_PER_SECOND;
+const STEPS: readonly number[] = [5, 25, 50, 100];
+
+const TRUST_DESIGNS: Readonly<Record<string, Design>> = {
+  switchback: { kind: "switchback", windowMicros: WINDOW_MICROS, washoutMicros: WINDOW_MICROS / 5 },
+  pools: { kind: "pools", windowMicros: WINDOW_MICROS, by: "session", label: "pool" },
+  "split by session": { kind: "split", windowMicros: WINDOW_MICROS, by: "session" },
+  "split by tenant": { kind: "split", windowMicros: WINDOW_MICROS, by: "tenant" },
+  "split by request": { kind: "split", windowMicros: WINDOW_MICROS, by: "request" },
+  canary: { kind: "canary", windowMicros: 5 * WINDOW_MICROS, by: "session", stepPercents: STEPS },
+};
+
+export function designsNamed({ design }: TrustQuestion): [string, Design][] {
+  return Object.entries(TRUST_DESIGNS).filter(([name]) => design === undefined || name.startsWith(design));
+}
+
+/** Blocks or clusters that a rollout as long is planned with. */
+export function countIn(design: Design, seconds: number): number {
+  if (design.kind === "switchback") return (seconds * MICROS_PER_SECOND) / design.windowMicros / 2;
+  if (design.kind === "pools") return (seconds * MICROS_PER_SECOND) / design.windowMicros;
+  return "by" in design && design.by === "tenant" ? 30 : (PER_SECOND / 6) * seconds;
+}
+
+/** The same policy on both arms: runs with an interval that leaves out 0 at any look, by figure and for all of them. */
+export function trustFalseAlarms(question: TrustQuestion, trafficOf = ownTraffic): void {
+  const { runs, seconds } = question;
+  print(`A/A, ${runs} rollouts of ${seconds} s, looked at every 15 s: percent of them with an alarm at any look`);
+  const keys = TIME_METRICS.flatMap((metric) => TIME_FIGURES.map((figure) => [metric, figure] as const));
+  print(`${"".padEnd(18)}${keys.map((key) => key.join(".").padStart(10)).join("")}   any  back`);
+  for (const [name, design] of designsNamed(question)) {
+    const alarms = keys.map(() => 0);
+    let [any, back] = [0, 0];
+    for (let seed = 1; seed <= runs; seed++) {
+      const found = keys.map(() => false);
+      let taken = false;
+      outcomeRollout({
+        traffic: trafficOf(seed, seconds),
+        design,
+        seed,
+        seconds,
+        plannedCount: countIn(design, seconds),
+        guardrails: defaultGuardrails(),
+        speed: SPEED,
+        accepts: ({ step }) => step === "advance",
+        looked: ({ verdict, proposed }) => {
+          if (!taken && proposed?.step === "rollback" && process.env["BENCH_REASONS"])
+            print(`${seed}: ${proposed.reason}`);
+          taken ||= proposed?.step === "rollback";
+          verdict.differences.forEach(({ low, high }, i) => (found[i] ||= low > 0 || high < 0));
+        },
+      });
+      found.forEach((one, i) => (alarms[i]! += Number(one)));
+      if (taken) back++;
+      if (found.includes(true) || taken) any++;
+    }
+    const cells = alarms.map((count) => ((100 * count) / runs).toFixed(1).padStart(10)).join("");
+    print(
+      `${name.padEnd(18)}${cells} ${((100 * any) / runs).toFixed(1).padStart(5)} ${((100 * back) / runs).toFixed(1).padStart(5)}`,
+    );
+  }
+}
+
+export function ownTraffic(seed: number, seconds: number): DrawnRequest[] {
+  return drawnTraffic(seed, seconds, PER_SECOND);
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,32 @@
+import type { RolloutPlan } from "../plan/rollout-plan.ts";
+import type { JudgeRules } from "./judge-rules.ts";
+import { TIME_FIGURES, TIME_METRICS, type TimeFigure, type TimeMetric } from "./outcome.ts";
+
+/** A figure that arms are compared by. */
+export type FigureKey = `${TimeMetric}.${TimeFigure}`;
+
+export const FIGURE_KEYS: readonly FigureKey[] = TIME_METRICS.flatMap((metric) =>
+  TIME_FIGURES.map((figure) => `${metric}.${figure}` as const),
+);
+
+/** What a rollout is to find, where it names nothing else. */
+export const PRIMARY_DEFAULT: FigureKey = "e2e.mean";
+
+/** Of the level: what all limits have together, and of the rest what the primary figure has. */
+export const GUARDRAILS_SHARE = 0.2;
+const PRIMARY_SHARE = 0.5;
+
+/**
+ * The part of a rollout's level that one interval has, by a weighted Bonferroni procedure: guardrails have a fifth of it
+ * together, of the rest the primary figure has a half, and all others share the other half evenly; arms and a canary's
+ * steps share each part. So the level is the chance that anything that is shown of a rollout is a false alarm, at any look.
+ */
+export function figureLevel(
+  { level, primary = PRIMARY_DEFAULT }: Pick<JudgeRules, "level" | "primary">,
+  { design, arms }: Pick<RolloutPlan, "design" | "arms">,
+  key: FigureKey,
+): number {
+  const stages = design.kind === "canary" ? design.stepPercents.length : 1;
+  const share = key === primary ? PRIMARY_SHARE : (1 - PRIMARY_SHARE) / (FIGURE_KEYS.length - 1);
+  return (level * (1 - GUARDRAILS_SHARE) * share) / (stages * (arms.length - 1));
+}
