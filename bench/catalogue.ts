@@ -41,13 +41,13 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
   },
   contrasts: {
     about: "B3's policies against one another, the capped one among them",
-    page: "lmetric",
+    page: "policies",
     onDemand: true,
     needs: ["BENCH_TRACES"],
   },
   tenants: {
     about: "VTC and its variants where one tenant asks for most, simulated",
-    page: "tenants",
+    page: "policies",
     onDemand: true,
   },
   "default-choice": {

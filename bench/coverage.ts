@@ -5,10 +5,11 @@
  *     npx node bench/coverage.ts [--seeds N] [--part drawn|order|real] [--block-tokens N] [--sequences-max N]
  *         [--batch-tokens-max N] [FOLDER ...]
  *
- * Folders: further traces of one engine, as `gnomon serve --record` wrote them; the flags state what they do not.
+ * Folders: further traces as `gnomon serve --record` wrote them, MACHINE/SESSION/RUN each: runs of one machine are predicted
+ * from one another. The flags state what they do not.
  * The given runs are those of BENCH_SHARED (default ../shared).
  */
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { drawnStudy } from "./coverage/drawn-study.ts";
 import { orderStudy } from "./coverage/order-study.ts";
@@ -40,7 +41,7 @@ if ((values.part ?? "order") === "order") await orderStudy(seeds);
 if ((values.part ?? "real") === "real")
   await realPairs([
     {
-      name: "one vLLM on a CPU",
+      name: "one vLLM on a CPU, as given",
       folders: ["light", "heavy"].map((name) => join(traces, "vllm-cpu", name)),
       flags: { sizes: "trace" },
     },
@@ -49,5 +50,9 @@ if ((values.part ?? "real") === "real")
       folders: [join(traces, "vllm-runs", name)],
       flags: { sizes: "trace" as const },
     })),
-    { name: "given", folders: positionals, flags: { ...flags, sizes: "trace" } },
+    ...[...Map.groupBy(positionals, (one) => basename(dirname(dirname(one))))].map(([name, folders]) => ({
+      name,
+      folders,
+      flags: { ...flags, sizes: "trace" as const },
+    })),
   ]);

@@ -8,10 +8,14 @@ import { BETWEEN_RUNS_STATED } from "#shadow/recorded/between-runs.ts";
 import { calibrate, CannotIdentify } from "#shadow/calibrate/calibrate.ts";
 import { type Evidence, evidenceOf } from "#shadow/calibrate/evidence.ts";
 import { joinedRuns } from "#shadow/calibrate/joined-runs.ts";
-import { runCandidate } from "#shadow/candidate/candidate.ts";
+import { seenSpeed } from "#shadow/calibrate/seen-speed.ts";
+import { runCandidate, type Setting } from "#shadow/candidate/candidate.ts";
 import { figuresOf } from "#shadow/figure/figures.ts";
 import { perform, type ReplicaFigures } from "#shadow/job/job.ts";
 import type { Metric } from "#shadow/figure/metric.ts";
+import { estimateOf } from "#shadow/candidate/estimate.ts";
+import { backlogOf } from "#shadow/figure/backlog.ts";
+import type { Interval } from "#shadow/figure/interval.ts";
 import { FIGURES, type Figure } from "#shadow/question/uncertainty.ts";
 import { whatIf } from "#shadow/question/what-if.ts";
 import { residualsFor, sourceRunOf } from "#shadow/recorded/engine-origin.ts";
@@ -24,7 +28,7 @@ export const METRICS: readonly (readonly [Metric, string])[] = [
   ["tpotMicros", "TPOT"],
   ["e2eMicros", "E2E"],
 ];
-export const REPLICAS = 20;
+export const REPLICAS = 40;
 const SCRAPE_MICROS = 1_000_000;
 
 export interface NamedRun {
@@ -49,6 +53,14 @@ export interface Asked {
   readonly inside: boolean;
   /** Upper over lower end. */
   readonly width: number;
+  /** The candidate's times to the first token are reported as not knowable: its backlog stands in their place. */
+  readonly isChaotic: boolean;
+}
+
+/** What was asked of a run, with what became of its queue where that stands for times to the first token. */
+export interface Answered {
+  readonly asked: readonly Asked[];
+  readonly backlog: { readonly growthInside: boolean; readonly drainInside: boolean } | undefined;
 }
 
 /** Fits one engine to runs, as calibrate does; why not, where it cannot be. */
@@ -67,51 +79,102 @@ export function fittedTo(runs: readonly NamedRun[]): Fitted | string {
   }
 }
 
-function settingOf({ engine: base, residuals, source }: Fitted, { run, flags }: NamedRun, seed: number) {
+function settingOf({ engine: base, residuals, source }: Fitted, { run, flags }: NamedRun, how: How): Setting {
   const { engine } = sizedEngine(base, run, flags, false);
-  const here = residualsFor(residuals, source, run.header).residuals;
-  return { ...recordedSetting(run, { engine, residuals: here, signals: scrapedEvery(SCRAPE_MICROS) }), seed };
+  const seen = () =>
+    how.speed === "trace" && residuals !== undefined
+      ? seenSpeed(evidenceOf(run, engine.blockTokens), engine, residuals)
+      : undefined;
+  const here = residualsFor(residuals, source, run.header, seen).residuals;
+  const noiseSeed = how.seed ?? 1;
+  return { ...recordedSetting(run, { engine, residuals: here, signals: scrapedEvery(SCRAPE_MICROS) }), noiseSeed };
+}
+
+/** How a question is asked: the seed of what replicas draw, and whether the run's own answers show its speed. */
+export interface How {
+  readonly seed?: number;
+  readonly speed?: "trace" | "engine";
 }
 
 /** What what-if answers about the run, beside what happened in it. */
-export async function askedOf(fitted: Fitted, target: NamedRun, seed = 1): Promise<readonly Asked[]> {
-  const setting = settingOf(fitted, target, seed);
+export async function answeredOf(fitted: Fitted, target: NamedRun, how: How = {}): Promise<Answered> {
+  const setting = settingOf(fitted, target, how);
   const inForce = inForceOf(target.run.header, target.run.fleetEvents);
-  const { observed } = target.run;
+  const { observed, workload } = target.run;
   const answer = await whatIf({ setting, inForce, candidates: [], observed, replicas: REPLICAS, threadsMax: 1 });
-  return METRICS.flatMap(([metric]) =>
+  const [{ backlog } = { backlog: undefined }] = answer.candidates;
+  const asked = METRICS.flatMap(([metric]) =>
     FIGURES.flatMap((figure): Asked[] => {
       const covered = answer.coverage?.[metric]?.[figure];
       if (covered === undefined) return [];
       const { low, high, observed: ratio, inside } = covered;
-      return [{ metric, figure, error: 1 / ratio - 1, inside, width: high / low }];
+      const isChaotic = backlog !== undefined && metric === "ttftMicros";
+      return [{ metric, figure, error: 1 / ratio - 1, inside, width: high / low, isChaotic }];
     }),
   );
+  const seen = backlogOf(
+    Float64Array.from(workload, ({ arrivalMicros }) => arrivalMicros),
+    observedColumn(target.run, "ttftMicros"),
+    observedColumn(target.run, "e2eMicros"),
+  );
+  if (backlog === undefined || seen === undefined) return { asked, backlog: undefined };
+  const within = (value: number, { low, high }: Interval) => value >= low && value <= high;
+  return {
+    asked,
+    backlog: {
+      growthInside: within(seen.growth, backlog.growthInterval),
+      drainInside: within(seen.drainMicros, backlog.drainInterval),
+    },
+  };
 }
+
+/** Its figures alone. */
+export async function askedOf(fitted: Fitted, target: NamedRun, how: How = {}): Promise<readonly Asked[]> {
+  return (await answeredOf(fitted, target, how)).asked;
+}
+
+/** Requests waited in a queue: their mean time to the first token is far above that of the quickest tenth. */
+export function isSaturated({ observed }: RecordedRun): boolean {
+  const times = observed.flatMap(({ ok, ttftMicros }) => (ok ? [ttftMicros] : [])).sort((a, b) => a - b);
+  const mean = times.reduce((sum, micros) => sum + micros, 0) / times.length;
+  return mean > SATURATED * times[Math.floor(times.length / 10)]!;
+}
+
+const SATURATED = 5;
 
 /** A figure as the fitted engine alone has it, as each replica does, and as it was. */
 export interface Drawn {
   readonly metric: Metric;
   readonly figure: Figure;
   readonly observed: number;
+  readonly estimate: number;
   readonly fitted: number;
   readonly replicas: readonly number[];
 }
 
 /** For comparing ways to make one forecast of many simulations. */
-export function drawnOf(fitted: Fitted, target: NamedRun, seed = 1): readonly Drawn[] {
-  const setting = settingOf(fitted, target, seed);
+export function drawnOf(fitted: Fitted, target: NamedRun, how: How = {}): readonly Drawn[] {
+  const setting = settingOf(fitted, target, how);
   const candidate = inForceOf(target.run.header, target.run.fleetEvents);
-  const alone = runCandidate(setting, candidate);
+  const alone = runCandidate({ ...setting, residuals: undefined }, candidate);
+  const estimates = estimateOf(runCandidate(setting, candidate), setting.residuals);
   const replicas = Array.from({ length: REPLICAS }, (_, i) =>
     perform(setting, { kind: "replica", candidate, replica: i + 1 }),
   ) as readonly ReplicaFigures[];
   return METRICS.flatMap(([metric]) => {
     const [here, seen] = [figuresOf(alone[metric]), figuresOf(observedColumn(target.run, metric))];
-    if (here === undefined || seen === undefined) return [];
+    const estimate = estimates[metric];
+    if (here === undefined || seen === undefined || estimate === undefined) return [];
     return FIGURES.map((figure): Drawn => {
       const drawn = replicas.flatMap(({ figures }) => figures[metric]?.[figure] ?? []);
-      return { metric, figure, observed: seen[figure], fitted: here[figure], replicas: drawn };
+      return {
+        metric,
+        figure,
+        observed: seen[figure],
+        estimate: estimate[figure],
+        fitted: here[figure],
+        replicas: drawn,
+      };
     });
   });
 }

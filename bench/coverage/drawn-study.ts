@@ -53,7 +53,7 @@ async function amongThem(seeds: number): Promise<void> {
     for (let seed = 0; seed < seeds; seed++) {
       const target = named(machine, "heavy", 500_000 + 16 * seed + TARGETS.indexOf("heavy"));
       const fitted = fittedTo([...sourcesOf(machine, seed, 1), target]);
-      if (typeof fitted !== "string") asked.push(...(await askedOf(fitted, target, seed)));
+      if (typeof fitted !== "string") asked.push(...(await askedOf(fitted, target, { seed })));
     }
     rows.push({ name: `${name}: heavy`, asked });
   }
@@ -77,8 +77,8 @@ async function askTargets(
 ): Promise<void> {
   for (const [i, load] of TARGETS.entries()) {
     const target = named(machine, load, 500_000 + 16 * seed + i);
-    into.get(load)!.push(...(await askedOf(fitted, target, seed)));
-    draws?.push(...drawnOf(fitted, target, seed));
+    into.get(load)!.push(...(await askedOf(fitted, target, { seed })));
+    draws?.push(...drawnOf(fitted, target, { seed }));
   }
 }
 
@@ -88,6 +88,7 @@ function named(machine: Machine, load: Load, seed: number): NamedRun {
 }
 
 const FORECASTS: readonly (readonly [string, (one: Drawn) => number])[] = [
+  ["the estimate", ({ estimate }) => estimate],
   ["fitted engine alone", ({ fitted }) => fitted],
   ["mean of replicas", ({ replicas }) => meanOf(replicas)],
   ["mean of logarithms", ({ replicas }) => Math.exp(meanOf(replicas.map(Math.log)))],

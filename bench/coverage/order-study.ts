@@ -8,7 +8,12 @@ import { BETWEEN_RUNS_STATED } from "#shadow/recorded/between-runs.ts";
 import { evidenceOf } from "#shadow/calibrate/evidence.ts";
 import { recordedSetting } from "#shadow/candidate/recorded-setting.ts";
 import type { Observed, RecordedRun } from "#shadow/recorded/recorded-run.ts";
-import { REPLICAS } from "./ask.ts";
+import type { CandidateAnswer } from "#shadow/question/what-if.ts";
+import type { Metric } from "#shadow/figure/metric.ts";
+import { figuresOf } from "#shadow/figure/figures.ts";
+import { seenSpeed } from "#shadow/calibrate/seen-speed.ts";
+import { residualsFor, sourceRunOf } from "#shadow/recorded/engine-origin.ts";
+import { METRICS, REPLICAS } from "./ask.ts";
 import { drawnRun, type DrawnTraffic, driftOf, type Machine, TRUE_ENGINE } from "./drawn-run.ts";
 import { percent, tableOf } from "./table.ts";
 
@@ -30,6 +35,18 @@ const PROFILES = ["gnomon", "gnomon-weighted", "least-loaded", IN_FORCE];
 const BANDS = [0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1];
 const SCRAPE_MICROS = 1_000_000;
 
+/** A difference of means to the profile in force: whether its interval held it, and how wide it is, paired and not. */
+interface Difference {
+  readonly metric: Metric;
+  readonly inside: boolean;
+  /** High less low, over the mean of the profile in force. */
+  readonly width: number;
+  /** The same of two forecasts that do not meet the same draws. */
+  readonly apart: number;
+  /** It was called more than chance, and had the other sign. */
+  readonly isWrong: boolean;
+}
+
 /** A probability that was stated of an order, and whether it was so. */
 interface Stated {
   readonly likely: number;
@@ -43,6 +60,7 @@ interface Stated {
 export async function orderStudy(seeds: number): Promise<void> {
   for (const [name, traffic] of TRAFFIC) {
     const stated: Stated[] = [];
+    const differences: Difference[] = [];
     let [right, asked] = [0, 0];
     for (let seed = 0; seed < seeds; seed++) {
       const found = await ordersOf(traffic, seed);
@@ -50,6 +68,7 @@ export async function orderStudy(seeds: number): Promise<void> {
       asked++;
       if (found.firstIsRight) right++;
       stated.push(...found.stated);
+      differences.push(...found.differences);
     }
     console.log(
       `\nOrder of ${PROFILES.length} profiles by mean E2E, ${name}: the first one right in ${right} of ${asked}`,
@@ -64,7 +83,25 @@ export async function orderStudy(seeds: number): Promise<void> {
       table.push([`${percent(low)} to ${percent(high)}`, String(inside.length), percent(mean), percent(was)]);
     }
     console.log(table.toString());
+    printDifferences(differences);
   }
+}
+
+function printDifferences(all: readonly Difference[]): void {
+  const table = tableOf(["difference to the profile in force", "inside 90 %", "width", "unpaired", "wrong sign"]);
+  const meanOf = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  for (const [metric, name] of METRICS) {
+    const these = all.filter((one) => one.metric === metric);
+    if (these.length === 0) continue;
+    table.push([
+      `mean ${name}`,
+      `${these.filter(({ inside }) => inside).length} of ${these.length}`,
+      percent(meanOf(these.map(({ width }) => width))),
+      percent(meanOf(these.map(({ apart }) => apart))),
+      String(these.filter(({ isWrong }) => isWrong).length),
+    ]);
+  }
+  console.log(table.toString());
 }
 
 async function ordersOf(traffic: DrawnTraffic, seed: number) {
@@ -75,16 +112,23 @@ async function ordersOf(traffic: DrawnTraffic, seed: number) {
       sizes,
       betweenRuns: BETWEEN_RUNS_STATED,
     });
-    const setting = recordedSetting(target.run, { engine, residuals, signals: scrapedEvery(SCRAPE_MICROS) });
+    const seen = () => residuals && seenSpeed(evidenceOf(target.run, sizes.blockTokens), engine, residuals);
+    const origin = { runs: [sourceRunOf(source.run.header)] };
+    const here = residualsFor(residuals, origin, target.run.header, seen).residuals;
+    const setting = recordedSetting(target.run, { engine, residuals: here, signals: scrapedEvery(SCRAPE_MICROS) });
     const candidates = PROFILES.map((name) => ({ name, spec: loadProfile(name).spec }));
     const inForce = candidates.find(({ name }) => name === IN_FORCE)!;
     const { observed } = target.run;
     const answer = await whatIf({ setting, inForce, candidates, observed, replicas: REPLICAS, threadsMax: 1 });
-    const truth = answer.candidates.map(({ name }) => target.meanE2e(name));
+    const truth = answer.candidates.map(({ name }) => target.meanOf(name, "e2eMicros"));
+    const base = answer.candidates.find(({ name }) => name === IN_FORCE)!;
+    const differences = answer.candidates.flatMap((one) =>
+      one === base ? [] : differencesOf(one, base, target.meanOf),
+    );
     const stated = truth.flatMap((one, a) =>
       truth.flatMap((other, b) => (a === b ? [] : [{ likely: answer.ranking.before[a]![b]!, was: one < other }])),
     );
-    return { stated, firstIsRight: truth[0] === Math.min(...truth) };
+    return { stated, differences, firstIsRight: truth[0] === Math.min(...truth) };
   } catch (error) {
     if (error instanceof CannotIdentify) return undefined;
     throw error;
@@ -115,9 +159,29 @@ function observedRun(traffic: DrawnTraffic, seed: number) {
     };
   });
   const run: RecordedRun = { ...asked, endpoints, observed };
-  const meanE2e = (name: string) => {
-    const { e2eMicros } = outcomeOf(name);
-    return e2eMicros.reduce((sum, value) => sum + value, 0) / e2eMicros.length;
-  };
-  return { run, meanE2e };
+  const outcomes = new Map(PROFILES.map((name) => [name, outcomeOf(name)]));
+  const meanOf: TrueMean = (name, metric) => figuresOf(outcomes.get(name)![metric])!.mean;
+  return { run, meanOf };
+}
+
+/** What the drawn machine really has. */
+type TrueMean = (name: string, metric: Metric) => number;
+
+function differencesOf(one: CandidateAnswer, base: CandidateAnswer, meanOf: TrueMean): Difference[] {
+  return METRICS.flatMap(([metric]) => {
+    const interval = one.differenceInterval[metric];
+    const [own, other] = [one.intervals[metric]?.mean, base.intervals[metric]?.mean];
+    if (interval === undefined || own === undefined || other === undefined) return [];
+    const truth = meanOf(one.name, metric) - meanOf(base.name, metric);
+    const mean = base.predicted[metric]!.mean;
+    return [
+      {
+        metric,
+        inside: truth >= interval.low && truth <= interval.high,
+        width: (interval.high - interval.low) / mean,
+        apart: Math.hypot(own.high - own.low, other.high - other.low) / mean,
+        isWrong: one.exceedsNoise[metric] === true && truth * one.difference[metric]!.mean < 0,
+      },
+    ];
+  });
 }

@@ -2,8 +2,9 @@ import { existsSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { SizeFlags } from "#cli/calibrate/engine-sizes.ts";
 import { readRecordedTrace } from "#cli/trace/recorded-trace.ts";
-import { type Asked, askedOf, fittedTo, type NamedRun } from "./ask.ts";
-import { insideOf, percent, printPairs, type Row } from "./table.ts";
+import { residualsFor, sourceRunOf } from "#shadow/recorded/engine-origin.ts";
+import { type Answered, answeredOf, type Fitted, fittedTo, isSaturated, type NamedRun } from "./ask.ts";
+import { printClasses, printPairs, type Row } from "./table.ts";
 
 /** Runs of one machine, each to be predicted from each other and from all others together. */
 export interface Machine {
@@ -16,10 +17,17 @@ export interface Machine {
 /** Every ordered pair of runs of real engines: errors, and whether the 90 % interval held what happened. */
 export async function realPairs(machines: readonly Machine[]): Promise<void> {
   const rows: Row[] = [];
-  const kinds = new Map<string, Asked[]>();
-  const add = (kind: string, name: string, asked: readonly Asked[]) => {
-    rows.push({ name, asked });
-    kinds.set(kind, [...(kinds.get(kind) ?? []), ...asked]);
+  const classes = new Map<string, Answered[]>();
+  const ask = async (kind: string, name: string, fitted: Fitted, target: NamedRun) => {
+    const ways = kind === OWN || kind.startsWith(ALL) ? (["engine"] as const) : (["trace", "engine"] as const);
+    for (const speed of ways) {
+      const answered = await answeredOf(fitted, target, { speed });
+      const known = ways.length === 1 ? "" : speed === "trace" ? ", speed seen in it" : ", speed not known";
+      const load = isSaturated(target.run) ? "saturated" : "unsaturated";
+      const label = `${kind}${known}: ${load}`;
+      rows.push({ name: `${name}${known}`, asked: answered.asked });
+      classes.set(label, [...(classes.get(label) ?? []), answered]);
+    }
   };
   for (const { name, folders, flags } of machines) {
     const runs = await Promise.all(folders.filter((one) => existsSync(one)).map((one) => opened(one, flags)));
@@ -30,28 +38,33 @@ export async function realPairs(machines: readonly Machine[]): Promise<void> {
         console.log(`  ${source.name} alone cannot be calibrated: ${fitted}`);
         continue;
       }
-      for (const target of runs) {
-        const kind = target === source ? "a run from itself" : "a run from another one";
-        add(kind, `${source.name} -> ${target.name}`, await askedOf(fitted, target));
-      }
+      for (const target of runs) await ask(kindOf(source, target), `${source.name} -> ${target.name}`, fitted, target);
     }
-    if (runs.length > 1) {
-      const fitted = fittedTo(runs);
-      if (typeof fitted === "string") console.log(`  all together cannot be calibrated: ${fitted}`);
-      else
-        for (const target of runs)
-          add("a run from all together, itself among them", `all -> ${target.name}`, await askedOf(fitted, target));
-    }
+    if (runs.length < 2) continue;
+    const all = fittedTo(runs);
+    if (typeof all === "string") console.log(`  all together cannot be calibrated: ${all}`);
+    else for (const target of runs) await ask(ALL, `all -> ${target.name}`, all, target);
     if (runs.length < 3) continue;
     for (const target of runs) {
       const fitted = fittedTo(runs.filter((run) => run !== target));
       if (typeof fitted === "string") console.log(`  all but ${target.name} cannot be calibrated: ${fitted}`);
-      else add("a run from all others together", `all others -> ${target.name}`, await askedOf(fitted, target));
+      else await ask("all other runs together", `all others -> ${target.name}`, fitted, target);
     }
   }
   if (rows.length === 0) return;
   printPairs(rows);
-  for (const [kind, asked] of kinds) console.log(`${kind}: ${percent(insideOf(asked))} of ${asked.length} inside 90 %`);
+  printClasses(classes);
+}
+
+const OWN = "the very run";
+const ALL = "all runs together, itself among them";
+
+/** By the same rule as what-if. */
+function kindOf(source: NamedRun, target: NamedRun): string {
+  if (source === target) return OWN;
+  const none = { windowMicros: 1, windows: [[0]], levelError: 0, delayError: 0, prefillError: 0 };
+  const { notes } = residualsFor(none, { runs: [sourceRunOf(source.run.header)] }, target.run.header);
+  return notes.some((note) => note.includes("of the same hours")) ? "same session" : "another session";
 }
 
 async function opened(folder: string, flags: SizeFlags): Promise<NamedRun> {

@@ -1,6 +1,6 @@
 import Table from "cli-table3";
 import { FIGURES } from "#shadow/question/uncertainty.ts";
-import { type Asked, METRICS } from "./ask.ts";
+import { type Answered, type Asked, METRICS } from "./ask.ts";
 
 export interface Row {
   readonly name: string;
@@ -35,6 +35,34 @@ export function printPairs(rows: readonly Row[]): void {
     table.push([name, ...cells, `${asked.filter(({ inside }) => inside).length} of ${asked.length}`]);
   }
   console.log(table.toString());
+}
+
+/**
+ * Coverage and width (upper over lower end, geometric mean) by class of pairs: of the means, and of all figures. Where times
+ * to the first token are reported as not knowable, they are left out, and what stands in their place is counted.
+ */
+export function printClasses(classes: ReadonlyMap<string, readonly Answered[]>): void {
+  const table = tableOf([
+    "inside 90 %, width",
+    ...METRICS.map(([, name]) => `mean ${name}`),
+    "figures",
+    "not knowable",
+  ]);
+  for (const [name, answered] of classes) {
+    const asked = answered.flatMap((one) => one.asked).filter(({ isChaotic }) => !isChaotic);
+    const cells = METRICS.map(([metric]) => {
+      const these = asked.filter((one) => one.metric === metric && one.figure === "mean");
+      return these.length === 0 ? "-" : `${countOf(these)} x${widthOf(these).toFixed(2)}`;
+    });
+    const chaotic = answered.flatMap(({ backlog }) => backlog ?? []);
+    const held = `growth ${chaotic.filter((one) => one.growthInside).length}, drained ${chaotic.filter((one) => one.drainInside).length} of ${chaotic.length}`;
+    table.push([name, ...cells, `${countOf(asked)} ${percent(insideOf(asked))}`, chaotic.length === 0 ? "-" : held]);
+  }
+  console.log(table.toString());
+}
+
+function countOf(asked: readonly Asked[]): string {
+  return `${asked.filter(({ inside }) => inside).length} of ${asked.length}`;
 }
 
 export function tableOf(head: readonly string[]): Table.Table {

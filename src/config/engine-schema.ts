@@ -172,6 +172,7 @@ const residuals = z.strictObject({
   betweenRuns: z
     .strictObject({
       level: spread(),
+      session: spread().optional(),
       delay: spread(),
       prefill: spread(),
       noise: spread(),

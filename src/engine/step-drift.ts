@@ -92,6 +92,8 @@ export interface SeenStalls {
 export interface BetweenRuns {
   /** Of all step times together. */
   readonly level: number;
+  /** The same between runs of the same hours; `level` where it is left out. */
+  readonly session?: number | undefined;
   /** Of the delay outside the engine. */
   readonly delay: number;
   /** Of the prefill's part beyond the level. */

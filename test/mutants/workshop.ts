@@ -44,7 +44,6 @@ const COPIED = [
   "config",
   "deploy",
   "k8s",
-  "reference",
   "package.json",
   "README.md",
   "ARCHITECTURE.md",

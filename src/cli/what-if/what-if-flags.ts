@@ -32,6 +32,7 @@ export interface WhatIfFlags extends LongWorkFlags, SizeFlags, RouterFlags, Auto
   readonly limit: number;
   readonly replicas?: number;
   readonly stepError?: number;
+  readonly speed?: "trace" | "engine";
   readonly regret: number;
   readonly counterfactualK: number;
   readonly scrapeInterval?: number;
@@ -142,7 +143,7 @@ export function whatIfOptions(): Command {
     .option(
       "--replicas <n>",
       "simulations on engines drawn from the calibration's residuals, which give prediction intervals; 0 for none " +
-        "(default: 20, fewer or none for many requests and candidates)",
+        "(default: 40, fewer or none for many requests and candidates)",
       whole(0, REPLICAS_MAX),
     );
   return addCacheFlags(addSizeFlags(withArchitecture(withAutoscaler(withRouters(withSimulation(command))))));
@@ -153,6 +154,15 @@ function withSimulation(command: Command): Command {
   return command
     .addOption(
       rareOption("--step-error <share>", "standard error of all step times, for an engine without residuals", share),
+    )
+    .addOption(
+      rareOption(
+        "--speed <from>",
+        "how fast the engine was in a trace that it was not fitted to: as the trace's own answers show, or as in the " +
+          "runs that were fitted, with what another run may differ by",
+      )
+        .choices(["trace", "engine"])
+        .default("trace"),
     )
     .addOption(rareOption("--regret <n>", "counterfactual decisions of each candidate", whole(0, DECISIONS_MAX), 0))
     .addOption(rareOption("--counterfactual-k <count>", "other endpoints to try for each of them", whole(1, 100), 2))
@@ -172,7 +182,7 @@ function withSimulation(command: Command): Command {
     .addOption(
       rareOption(
         "--seed <n>",
-        "seed of the router's draws if the trace has none, and of the intervals",
+        "seed of what intervals draw, and of the router's draws if the trace has none",
         whole(0, Infinity),
         0,
       ),

@@ -1,4 +1,6 @@
 import { COVERAGE } from "#shadow/figure/interval.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
+import { KNOWABLE_WIDTH } from "#shadow/figure/backlog.ts";
 import type { PathCounts } from "#sim/result/path-counts.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
 import type { PredictionError } from "#shadow/figure/figures.ts";
@@ -36,6 +38,7 @@ export function whatIfTable(answer: WhatIfAnswer, guessedEngine?: string): strin
       `${answer.requests} requests; in force: ${answer.inForce}. Simulated, milliseconds${intervalWords(answer)}.`,
     ),
     predictions(answer),
+    ...backlogs(answer),
     placement(answer),
     ...cost(answer),
     ...faults(answer),
@@ -76,6 +79,28 @@ function predictions({ candidates, replicas }: WhatIfAnswer): string {
     ]);
   }
   return table.toString();
+}
+
+/** Where a queue near saturation leaves no time to the first token to be known: what is known of the queue. */
+function backlogs({ candidates }: WhatIfAnswer): string[] {
+  return candidates.flatMap(({ name, backlog }) => {
+    if (backlog === undefined) return [];
+    const { growth, growthInterval, drainMicros, drainInterval } = backlog;
+    const a = (part: number) => `${part >= 0 ? "+" : ""}${(MILLIS_PER_SECOND * part).toFixed(0)}`;
+    return [
+      wrapped(
+        `${name} is near saturation: its time to the first token cannot be known within a factor of ${KNOWABLE_WIDTH}. ` +
+          `Known is that requests wait ${a(growth)} ms longer with each second (${a(growthInterval.low)} to ${a(growthInterval.high)}), ` +
+          `and that the last answer ends ${seconds(drainMicros)} s after the last request (${seconds(drainInterval.low)} to ${seconds(drainInterval.high)})`,
+      ),
+    ];
+  });
+}
+
+const MILLIS_PER_SECOND = 1_000;
+
+function seconds(micros: number): string {
+  return (micros / MICROS_PER_SECOND).toFixed(1);
 }
 
 function placement({ candidates, ranking, inForce }: WhatIfAnswer): string {

@@ -1,3 +1,5 @@
+import { evidenceOf } from "#shadow/calibrate/evidence.ts";
+import { seenSpeed } from "#shadow/calibrate/seen-speed.ts";
 import { residualsFor } from "#shadow/recorded/engine-origin.ts";
 import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { loadProfile, type NamedProfile } from "#config/profile-file.ts";
@@ -74,8 +76,12 @@ async function recorded(path: string, flags: TrafficFlags, work?: LongWork): Pro
   const workload = kept.map((request, index) => ({ ...request, index }));
   const stated = residualsOf(base.residuals, flags);
   // What --step-error states is all that is asked for.
+  const seen = () =>
+    flags.speed !== "engine" && stated ? seenSpeed(evidenceOf(run, engine.blockTokens), engine, stated) : undefined;
   const { residuals, notes: origin } =
-    flags.stepError === undefined ? residualsFor(stated, base.source, run.header) : { residuals: stated, notes: [] };
+    flags.stepError === undefined
+      ? residualsFor(stated, base.source, run.header, seen)
+      : { residuals: stated, notes: [] };
   const signals = signalsFor(flags, recordedSignals(run));
   const { requestDelay: requestMicros, answerDelay: answerMicros } = flags;
   const setting = recordedSetting(
@@ -83,7 +89,7 @@ async function recorded(path: string, flags: TrafficFlags, work?: LongWork): Pro
     { engine, residuals, ...gaugesOf(signals), requestMicros, answerMicros },
   );
   return {
-    setting: { ...setting, transfers: transfersOf(flags) },
+    setting: { ...setting, noiseSeed: flags.seed, transfers: transfersOf(flags) },
     signals,
     observed: kept.map(({ index }) => run.observed[index]!),
     ...(run.requestIds && { requestIds: kept.map(({ index }) => run.requestIds![index]!) }),

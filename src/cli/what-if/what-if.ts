@@ -124,7 +124,7 @@ function hpaText(candidates: readonly Candidate[], result: WhatIfAnswer, { hpaDe
   return hpaManifest(chosen, hpaDeployment);
 }
 
-const REPLICAS_DEFAULT = 20;
+const REPLICAS_DEFAULT = 40;
 /** Fewer give an interval that is wider than it need be. */
 const REPLICAS_MIN = 3;
 /** Requests that replicas simulate together, unless more are asked for. */

@@ -31,12 +31,7 @@ export function policyFromText(text: string, ground: PolicyGround, running: Conf
 }
 
 /** The admin API's side of the keeper. */
-export function documentDesk(
-  keeper: PolicyKeeper,
-  running: Config,
-  environment: Environment,
-  unkept: PolicyDesk["unkept"] = () => Promise.resolve([]),
-): PolicyDesk {
+export function documentDesk(keeper: PolicyKeeper, running: Config, environment: Environment): PolicyDesk {
   const proposal = ({ by, dryRun, force = false, ifVersion }: PolicyRequest) => ({
     source: "admin",
     by,
@@ -49,7 +44,6 @@ export function documentDesk(
     view: (version) => keeper.view(version),
     history: () => keeper.history(),
     counts: () => keeper.counts(),
-    unkept,
     change: (document, how, request) =>
       keeper.offer({
         ...proposal(request),

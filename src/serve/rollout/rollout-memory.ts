@@ -7,7 +7,6 @@ import type { RouterTap } from "#live/router-tap.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import type { RolloutStory } from "./rollout-view-of.ts";
 import { intervalsAt } from "./rollout-view-of.ts";
-import { ORDER_ANSWER_MILLIS, unkeptOf } from "../state/unkept.ts";
 import { RolloutMeasures } from "./rollout-measures.ts";
 import { movedState, rolloutsText, type SavedRollout, savedRollouts } from "./saved-rollout.ts";
 
@@ -75,10 +74,6 @@ export class RolloutMemory {
   /** The policy was changed since it was promoted. */
   overtake(rollout: string): void {
     this.#storyOf(rollout).overtaken = true;
-  }
-
-  isOvertaken(rollout: string): boolean {
-    return this.#storyOf(rollout).overtaken;
   }
 
   stepped({ at, rollout, step, arm, reason, by }: RolloutStep): void {
@@ -184,17 +179,12 @@ export class RolloutMemory {
     return movedState(state, -this.#options.wallStartMicros);
   }
 
-  /** Plans and steps as they are now are to be on the disk. */
-  save(rollouts: Rollouts): void {
+  /** Resolves when plans and steps are on the disk; never rejects. */
+  async save(rollouts: Rollouts): Promise<void> {
     const { folder } = this.#options;
     if (folder === undefined) return;
-    folder.orders.write(folder.rollouts, rolloutsText(this.saved(rollouts), [...this.#ended]));
-    void this.saveMeasures(rollouts);
-  }
-
-  /** Why what was ordered until now may be lost, a line each; resolves soon. */
-  unkept(shared: readonly Promise<string>[]): Promise<readonly string[]> {
-    return unkeptOf(this.#options.folder, shared);
+    const written = folder.rollouts.write(rolloutsText(this.saved(rollouts), [...this.#ended]));
+    await this.#written(Promise.all([written, this.#measures.keep(rollouts)]));
   }
 
   /** What judges have seen, where it is time for it. */
@@ -203,8 +193,7 @@ export class RolloutMemory {
   }
 
   async end(rollouts: Rollouts): Promise<void> {
-    this.save(rollouts);
-    await this.#options.folder?.orders.settled(ORDER_ANSWER_MILLIS);
+    await this.save(rollouts);
     if (this.#options.folder !== undefined) await this.#written(this.#measures.writeWhole(rollouts));
   }
 
@@ -215,8 +204,11 @@ export class RolloutMemory {
     } catch (error) {
       const detail = `${this.#options.folder?.path ?? ""}: ${messageOf(error)}`;
       if (detail !== this.#failed) {
-        const done = "rollouts go on; a restart would not know of what was measured since";
-        this.#options.report({ kind: "state-failed", detail, done });
+        this.#options.report({
+          kind: "state-failed",
+          detail,
+          done: "rollouts go on; a restart would not know of this",
+        });
       }
       this.#failed = detail;
     }

@@ -1,11 +1,12 @@
 import type { EngineConfig } from "#engine/config.ts";
-import type { BetweenRuns, StepResiduals } from "#engine/step-drift.ts";
+import type { BetweenRuns, StepDrift, StepResiduals } from "#engine/step-drift.ts";
 import { digestOf, type ResultMemory } from "../job/result-memory.ts";
 import { type ChosenFit, chosenFit, fitWith, type KnownEvaluations } from "./chosen-fit.ts";
 import type { Evidence } from "./evidence.ts";
 import { forcedReplay } from "./forced-replay.ts";
 import { type ModelError, modelErrorOf } from "./model-error.ts";
 import { engineWith, type Parameter, type Parameters, parametersOf } from "./parameters.ts";
+import { runSpeeds, speedDrift } from "./run-speeds.ts";
 import { startingPoint } from "./starting-point.ts";
 import { huberCost, kneeOf } from "./least-squares.ts";
 import { missingEvidence, seenLightly } from "./missing-evidence.ts";
@@ -93,11 +94,15 @@ export function* calibrateInSteps(evidence: Evidence, options: CalibrateOptions)
   const missing = missingEvidence(evidence, count, fixed);
   if (missing.length > 0) throw new CannotIdentify(missing);
 
-  const { found, lightly } = yield* fitOf(evidence, options, count);
-  const judged = forcedReplay(evidence, engineWith(sizes, found.parameters));
+  const { found, lightly, speeds: first } = yield* fitOf(evidence, options, count);
+  const replayed = (parameters: Parameters) => (stepDrift: StepDrift | undefined) =>
+    forcedReplay(evidence, { ...engineWith(sizes, parameters), stepDrift });
+  const judged = replayed(found.parameters)(speedDrift(evidence, first));
   const heldOut = modelErrorOf(evidence, judged, (row) => row >= split);
   yield;
-  const refit = yield* fitOnAll(evidence, options, found);
+  const { levels: speeds } = runSpeeds(evidence, replayed(found.parameters), first);
+  yield;
+  const refit = yield* fitOnAll(evidence, options, found, speeds);
   const { parameters } = refit;
   const engine = engineWith(sizes, parameters);
   const errors = Object.fromEntries(refit.free.map((name, j) => [name, refit.errors[j]!]));
@@ -115,12 +120,13 @@ export function* calibrateInSteps(evidence: Evidence, options: CalibrateOptions)
       ]),
     ),
     evaluations: found.evaluations + refit.evaluations,
-    residuals: stepResidualsOf(evidence, forcedReplay(evidence, engine), {
+    residuals: stepResidualsOf(evidence, {
       parameters,
       errors,
       heldOutError: Math.log(1 + (heldOut.e2eMicros?.meanRelative ?? NaN)),
       betweenRuns: options.betweenRuns,
-      replayed: (stepDrift) => forcedReplay(evidence, { ...engine, stepDrift }),
+      speeds,
+      replayed: replayed(parameters),
     }),
   };
 }
@@ -130,8 +136,8 @@ function* fitOf(
   evidence: Evidence,
   { sizes, fixed = {}, memory }: CalibrateOptions,
   count: number,
-): Generator<void, { readonly found: ChosenFit; readonly lightly: boolean }> {
-  const { start, percent } = startingPoint(evidence, count);
+): Generator<void, { readonly found: ChosenFit; readonly lightly: boolean; readonly speeds: readonly number[] }> {
+  const { start, percent, speeds } = startingPoint(evidence, count);
   const lightly = seenLightly(evidence, count) >= LIGHT_PART_MIN * count;
   const replayed = replayedWith(evidence, count);
   const question = {
@@ -140,6 +146,7 @@ function* fitOf(
     given: fixed,
     start,
     percent,
+    speeds,
     count,
     replayed,
     memories: [],
@@ -153,7 +160,7 @@ function* fitOf(
     (name, j) => found.x[j]! > 0 && !(found.errors[j]! <= UNSURE_PERCENT_MAX * percent[name]),
   );
   if (unsure.length > 0) throw new CannotIdentify(unsure.map(unsureReason));
-  return { found, lightly };
+  return { found, lightly, speeds };
 }
 
 /** The same parameters, fitted on all requests: from where the first part had them and anew, whichever is nearer. */
@@ -161,6 +168,7 @@ function* fitOnAll(
   evidence: Evidence,
   { sizes, fixed = {}, memory }: CalibrateOptions,
   judged: ChosenFit,
+  speeds: readonly number[],
 ): Generator<void, ChosenFit> {
   const count = Math.min(evidence.rows.length, TRAIN_MAX);
   const given = {
@@ -174,6 +182,7 @@ function* fitOnAll(
     given,
     start: judged.parameters,
     percent: judged.parameters,
+    speeds,
     count,
     replayed,
     memories: [],

@@ -6,6 +6,7 @@ import { tracedReplay } from "./forced-replay.ts";
 import { huberCost, kneeOf, type LeastSquaresFit, leastSquares } from "./least-squares.ts";
 import { engineWith, OPTIONAL, type Parameter, PARAMETERS, type Parameters, parametersOf } from "./parameters.ts";
 import { residualsOf } from "./residuals.ts";
+import { speedDrift } from "./run-speeds.ts";
 
 export interface FitQuestion {
   readonly evidence: Evidence;
@@ -15,6 +16,8 @@ export interface FitQuestion {
   readonly start: Parameters;
   /** What each parameter must change by to change a typical time by one per cent. */
   readonly percent: Parameters;
+  /** How fast the engine was in each run; see RunSpeeds. */
+  readonly speeds: readonly number[];
   /** Requests that are fitted, the first ones, and those that are replayed with them. */
   readonly count: number;
   readonly replayed: number;
@@ -80,16 +83,17 @@ export function* fitWith(
   free: readonly Parameter[],
   from: Parameters,
 ): Generator<void, ChosenFit> {
-  const { evidence, sizes, given, count, replayed, memories, known } = question;
+  const { evidence, sizes, given, speeds, count, replayed, memories, known } = question;
+  const stepDrift = speedDrift(evidence, speeds);
   const at = (x: readonly number[]) =>
     parametersOf((name) => (free.includes(name) ? x[free.indexOf(name)]! : (given[name] ?? 0)));
   const evaluated = (engine: EngineConfig) =>
-    residualsOf(evidence, tracedReplay(evidence, engine, replayed, memories), count, free);
+    residualsOf(evidence, tracedReplay(evidence, { ...engine, stepDrift }, replayed, memories), count, free, stepDrift);
   const found = yield* leastSquares(
     (x) => {
       const engine = engineWith(sizes, at(x));
       if (known === undefined) return evaluated(engine);
-      const key = digestOf([known.evidence, engine, count, free]);
+      const key = digestOf([known.evidence, engine, speeds, count, free]);
       const before = known.memory.get(key) as ReturnType<typeof residualsOf> | undefined;
       if (before !== undefined) return before;
       const result = evaluated(engine);

@@ -2,6 +2,8 @@ import { type Evidence, type Served, tpotOf } from "./evidence.ts";
 
 /** What an engine did between a request's first and last token, as far as a trace shows. */
 export interface DecodeRow {
+  /** When it had its first token. */
+  readonly firstAt: number;
   /** Its tokens after the first: steps. */
   readonly steps: number;
   readonly micros: number;
@@ -55,6 +57,7 @@ function rowOf(row: Served, others: readonly Served[], earliest: number): Decode
     }
   }
   return {
+    firstAt: from,
     steps: row.outputTokens - 1,
     micros: to - from,
     concurrency: overlap / (to - from),

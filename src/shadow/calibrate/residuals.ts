@@ -1,3 +1,4 @@
+import { driftAt, type StepDrift } from "#engine/step-drift.ts";
 import { type Evidence, tpotOf } from "./evidence.ts";
 import type { ForcedOutcome } from "./forced-replay.ts";
 import type { Linearised } from "./least-squares.ts";
@@ -14,13 +15,14 @@ const MEANS_SHARE = 0.25;
 /**
  * Logarithms of predicted over observed: TTFT and TPOT of each of the first `count` requests, then the means of TTFT,
  * TPOT and E2E, which is what a question is mostly about and robust single ratios do not hold. Beside each the
- * derivative by each of `free`, with the composition of steps as it is.
+ * derivative by each of `free`, with the composition of steps as it is. `drift`: that of the engine that was replayed.
  */
 export function residualsOf(
   { rows }: Evidence,
   outcome: ForcedOutcome & { readonly work: WorkTimes },
   count: number,
   free: readonly Parameter[],
+  drift?: StepDrift,
 ): Linearised {
   const places = free.map((name) => PARAMETERS.indexOf(name));
   const ratios = new Ratios(places);
@@ -30,10 +32,12 @@ export function residualsOf(
     const row = rows[i]!;
     if (!row.ok) continue;
     const at = i * PARAMETERS.length;
-    const first = places.map((j) => ttft[at + j]!);
+    const factor = drift === undefined ? 1 : driftAt(drift, row.arrivalAt);
+    const factors = free.map((name) => (name === "delayMicros" ? 1 : factor));
+    const first = places.map((j, k) => factors[k]! * ttft[at + j]!);
     ratios.add(outcome.ttftMicros[i]!, row.ttftMicros, first, 1);
     means.ttft.add(outcome.ttftMicros[i]!, row.ttftMicros, first);
-    const whole = places.map((j) => e2e[at + j]!);
+    const whole = places.map((j, k) => factors[k]! * e2e[at + j]!);
     means.e2e.add(outcome.e2eMicros[i]!, row.e2eMicros, whole);
     const tpot = tpotOf(row);
     if (!(tpot > 0)) continue;

@@ -26,7 +26,10 @@ import { sizedEndpoint } from "./sized-endpoint.ts";
 
 /** What all candidates of a question have in common. Plain data, so that it can go to a worker. */
 export interface Setting {
+  /** Of the router's draws. */
   readonly seed: number;
+  /** Of what intervals draw: engines, how late single requests are, requests resampled; `seed` where it is left out. */
+  readonly noiseSeed?: number;
   readonly workload: Workload;
   readonly endpoints: readonly Endpoint[];
   readonly fleetEvents: readonly ScriptEvent[];
@@ -126,7 +129,7 @@ export interface CandidateOutcome {
 }
 
 export interface RunOptions {
-  /** 0 for the engine as it was fitted, others for one drawn from its residuals. */
+  /** 0 for the engine at its usual speed, others for one drawn from its residuals. */
   readonly replica?: number;
   /** Endpoints that requests must go to, by their ids in the simulation (requestId). */
   readonly forced?: ReadonlyMap<string, EndpointId>;
@@ -187,14 +190,14 @@ export function runCandidate(setting: Setting, candidate: Candidate, options: Ru
   return outcome;
 }
 
-/** A simulation of the setting by one candidate; replica 0 is on the engine as it was fitted. */
+/** A simulation of the setting by one candidate; replica 0 is on engines without noise. */
 export function simulationOf(setting: Setting, candidate: Candidate, replica: number): SimulationOptions {
   const { workload, endpoints, engine } = setting;
   const { signals, staleAfterMicros } = candidate.gauges ?? setting;
   const engineOf = replicaEngines(
     engine,
     setting.residuals,
-    setting.seed,
+    noiseSeedOf(setting),
     replica,
     replica === 0 ? 0 : spanOf(setting),
   );
@@ -282,6 +285,10 @@ export function requestId(index: number): string {
 
 export function requestIndexOf(id: string): number {
   return Number(id.slice(REQUEST_PREFIX.length));
+}
+
+export function noiseSeedOf({ seed, noiseSeed = seed }: Setting): number {
+  return noiseSeed;
 }
 
 /** From the start to the last arrival that is known beforehand. */

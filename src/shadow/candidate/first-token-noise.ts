@@ -20,11 +20,12 @@ const LEAST_PART = 0.05;
  */
 export function withFirstTokenNoise(
   outcome: CandidateOutcome,
-  { predictedMicros, laterMicros }: FirstTokenResiduals,
+  firstTokens: FirstTokenResiduals,
   seed: number,
   replica: number,
   noiseError = 0,
 ): CandidateOutcome {
+  const { predictedMicros } = firstTokens;
   const random = randomFor(seed, nameHash("first token") + replica);
   const recorded = predictedMicros.length;
   const noise = Math.exp(noiseError * normal(random));
@@ -39,11 +40,29 @@ export function withFirstTokenNoise(
     if (Number.isNaN(simulated)) continue;
     const place = placeOf(predictedMicros, sample, simulated) - (neighbours >> 1);
     const one = sample[Math.min(recorded - neighbours, Math.max(0, place)) + drawn]!;
-    const later = noise * laterMicros[one]! * Math.min(1, simulated / predictedMicros[one]!);
-    ttftMicros[i] = Math.max(LEAST_PART * simulated, simulated + later);
+    ttftMicros[i] = laterMicros(firstTokens, one, simulated, noise);
     e2eMicros[i]! += ttftMicros[i]! - simulated;
   }
   return { ...outcome, ttftMicros, e2eMicros };
+}
+
+/** A first token that comes as much later than it was simulated, in microseconds, as that of the recorded request `one`. */
+export function laterMicros(firstTokens: FirstTokenResiduals, one: number, simulated: number, noise = 1): number {
+  const later = noise * firstTokens.laterMicros[one]! * Math.min(1, simulated / firstTokens.predictedMicros[one]!);
+  return Math.max(LEAST_PART * simulated, simulated + later);
+}
+
+/** The recorded requests that one of this simulated time draws from: so many, from that place on. */
+export function firstTokenNeighbours({ predictedMicros }: FirstTokenResiduals, simulated: number) {
+  const recorded = predictedMicros.length;
+  const count = Math.max(1, Math.ceil(NEIGHBOUR_PART * recorded));
+  let [low, high] = [0, recorded];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (predictedMicros[middle]! < simulated) low = middle + 1;
+    else high = middle;
+  }
+  return { from: Math.min(recorded - count, Math.max(0, low - (count >> 1))), count };
 }
 
 /** How many of the sample of `rising` are below the value. */

@@ -4,6 +4,7 @@ import type { EngineConfig } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import { spreadNormal } from "../figure/spread-normal.ts";
 import { stallDraw } from "./stall-draw.ts";
+import { usualLevel } from "./usual-level.ts";
 
 /** Windows of a replica's drift at most; a longer run meets them again. */
 const WINDOWS_MAX = 4096;
@@ -20,7 +21,7 @@ export type EngineOf = (endpoint: number) => EngineConfig;
  * moments for all endpoints, so that what they have in common stays so. Stalls come by chance, as often and as long as
  * some were seen. What another run is off by (betweenRuns) widens the three that are drawn once, and what this one is
  * known to have been off by (thisRun) moves them. It depends on the seed and the replica alone: all candidates meet the
- * same. Replica 0 is the engine as it was fitted.
+ * same. Replica 0 draws nothing: see usualEngines.
  */
 export function replicaEngines(
   engine: EngineConfig,
@@ -29,7 +30,8 @@ export function replicaEngines(
   replica: number,
   spanMicros: Micros,
 ): EngineOf {
-  if (replica === 0 || residuals === undefined) return () => engine;
+  if (residuals === undefined) return () => engine;
+  if (replica === 0) return usualEngines(engine, residuals);
   const random = randomFor(seed, nameHash("replica") + replica);
   const { windowMicros, windows, levelError, delayError, prefillError, batchError, betweenRuns, thisRun } = residuals;
   const level =
@@ -62,6 +64,20 @@ export function replicaEngines(
     },
   );
   return (endpoint) => configs[endpoint % configs.length] ?? drawn;
+}
+
+/**
+ * The engines without noise, each at its usual speed: that of the run in question where it is known, else that of the runs
+ * that were fitted.
+ */
+function usualEngines(engine: EngineConfig, { windows, stalls, thisRun }: StepResiduals): EngineOf {
+  const queueDelay = delayed(engine.queueDelay, Math.exp(thisRun?.delay ?? 0));
+  const configs = windows.map((logs): EngineConfig => {
+    const factor = rounded(Math.exp((thisRun?.level ?? 0) + usualLevel({ windows: [logs], stalls })));
+    const stepDrift = { windowMicros: Number.MAX_SAFE_INTEGER, factors: Float64Array.of(factor) };
+    return { ...engine, queueDelay, ...(factor !== 1 && { stepDrift }) };
+  });
+  return (endpoint) => configs[endpoint % configs.length] ?? { ...engine, queueDelay };
 }
 
 /** Positions in the recorded series: blocks of neighbours, about as long as the root of its length. */

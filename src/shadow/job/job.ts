@@ -1,8 +1,10 @@
+import { type Backlog, backlogOf } from "../figure/backlog.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
 import {
   type Candidate,
   type CandidateOutcome,
   type Setting,
+  noiseSeedOf,
   runCandidate,
   settingOf,
 } from "../candidate/candidate.ts";
@@ -32,6 +34,7 @@ export type Job =
 export interface ReplicaFigures {
   readonly figures: PerMetric<Distribution | undefined>;
   readonly e2e: BlockSums;
+  readonly backlog: Backlog | undefined;
 }
 
 export interface JobResults {
@@ -53,8 +56,12 @@ export function perform(setting: Setting, job: Job): JobResults[Job["kind"]] {
       const outcome =
         firstTokens === undefined
           ? drawn
-          : withFirstTokenNoise(drawn, firstTokens, setting.seed, job.replica, betweenRuns?.noise);
-      return { figures: perMetric((metric) => figuresOf(outcome[metric])), e2e: blockSumsOf(outcome.e2eMicros) };
+          : withFirstTokenNoise(drawn, firstTokens, noiseSeedOf(setting), job.replica, betweenRuns?.noise);
+      return {
+        figures: perMetric((metric) => figuresOf(outcome[metric])),
+        e2e: blockSumsOf(outcome.e2eMicros),
+        backlog: backlogOf(outcome.arrivalMicros, outcome.ttftMicros, outcome.e2eMicros),
+      };
     }
     case "regret":
       return decisionRegret(setting, job.question);

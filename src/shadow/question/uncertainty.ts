@@ -1,6 +1,5 @@
 import type { Distribution } from "#sim/result/distribution.ts";
 import type { PredictionError } from "../figure/figures.ts";
-import { meanDifferences } from "./forecast.ts";
 import { type Interval, predictionInterval } from "../figure/interval.ts";
 import type { ReplicaFigures } from "../job/job.ts";
 import type { Metric } from "../figure/metric.ts";
@@ -9,7 +8,7 @@ import type { PairedDifference } from "../figure/paired.ts";
 export const FIGURES = ["mean", "p50", "p99"] as const;
 export type Figure = (typeof FIGURES)[number];
 
-/** `expected` is the prediction itself: see forecastOf. */
+/** `expected` is the prediction itself: see estimateOf. */
 export interface FigureInterval extends Interval {
   readonly expected: number;
 }
@@ -49,6 +48,18 @@ export function differenceInterval(
   if (difference === undefined) return undefined;
   const means = meanDifferences(candidate, base, metric);
   return predictionInterval(difference, means, "linear");
+}
+
+/** Of the means, replica by replica: both met the same one. */
+function meanDifferences(
+  candidate: readonly ReplicaFigures[],
+  base: readonly ReplicaFigures[],
+  metric: Metric,
+): number[] {
+  return candidate.flatMap(({ figures }, r) => {
+    const [one, other] = [figures[metric]?.mean, base[r]?.figures[metric]?.mean];
+    return one === undefined || other === undefined ? [] : [one - other];
+  });
 }
 
 /**

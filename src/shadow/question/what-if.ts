@@ -3,10 +3,12 @@ import type { ScalingFigures } from "#sim/setting/scaling-options.ts";
 import type { SloTargets } from "#sim/result/slo.ts";
 import type { PathCounts } from "#sim/result/path-counts.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
-import { type Candidate, type CandidateOutcome, type Setting, settingOf } from "../candidate/candidate.ts";
+import { type Backlog, backlogOf, type PredictedBacklog, predictedBacklog } from "../figure/backlog.ts";
+import { type Candidate, type CandidateOutcome, type Setting, noiseSeedOf, settingOf } from "../candidate/candidate.ts";
 import { type Cause, causesOf } from "../candidate/cause.ts";
 import { figuresOf, type PredictionError } from "../figure/figures.ts";
-import { forecastDifference, forecastError, forecastOf } from "./forecast.ts";
+import { estimateOf } from "../candidate/estimate.ts";
+import { estimateError } from "./estimate-error.ts";
 import type { Interval } from "../figure/interval.ts";
 import { JobPool } from "../job/job-pool.ts";
 import type { ReplicaFigures } from "../job/job.ts";
@@ -38,10 +40,12 @@ export interface CandidateAnswer {
   readonly completed: number;
   /** What became of attempts, as the gateway's metrics count it. */
   readonly path: PathCounts;
-  /** The middle of the replicas of each figure, and without any the simulation on the engine as it was fitted. */
+  /** The simulation on engines without noise, and what single requests are late by: see estimateOf. */
   readonly predicted: PerMetric<Distribution | undefined>;
   /** Prediction intervals of the figures above, from replicas; undefined where there are none. */
   readonly intervals: PerMetric<FigureIntervals | undefined>;
+  /** Of a saturated one, in place of a time to the first token that cannot be known; undefined elsewhere. */
+  readonly backlog: PredictedBacklog | undefined;
   /** Prompt tokens found in the engines' caches over all prompt tokens. */
   readonly hitRatio: number;
   readonly imbalance: number;
@@ -147,8 +151,11 @@ interface Run {
 
 /** What one candidate's runs came to. */
 interface Part {
-  readonly answer: Omit<CandidateAnswer, "intervals" | "differenceInterval" | "exceedsNoise">;
+  readonly answer: Omit<CandidateAnswer, "intervals" | "backlog" | "differenceInterval" | "exceedsNoise">;
+  /** Without what single requests are late by. */
+  readonly simulated: PerMetric<Distribution | undefined>;
   readonly e2e: BlockSums;
+  readonly backlog: Backlog | undefined;
   readonly replicas: readonly ReplicaFigures[];
   /** Kept where somebody wants to see it: it is by far the largest thing. */
   readonly outcome: CandidateOutcome | undefined;
@@ -177,7 +184,9 @@ async function partOf({ question, pool, base, replicas, progress }: Run, candida
       goodput: goodputOf(setting.workload, outcome, question.targets),
       regret: regrets && regretSummary(regrets),
     },
+    simulated: perMetric((metric) => figuresOf(outcome[metric])),
     e2e: blockSumsOf(outcome.e2eMicros),
+    backlog: backlogOf(outcome.arrivalMicros, outcome.ttftMicros, outcome.e2eMicros),
     replicas: figures,
     outcome: onOutcomes === undefined ? undefined : outcome,
     model: isBase && observed !== undefined ? modelCheck(outcome, observed) : undefined,
@@ -190,7 +199,7 @@ function answered(
   outcome: CandidateOutcome,
   base: CandidateOutcome,
 ): Omit<Part["answer"], "regret" | "goodput"> {
-  const { workload, seed } = setting;
+  const { workload } = setting;
   let cached = 0;
   let prompt = 0;
   let same = 0;
@@ -210,13 +219,13 @@ function answered(
     scenario: scenario?.label ?? "",
     completed: outcome.completed,
     path: outcome.path,
-    predicted: perMetric((metric) => figuresOf(outcome[metric])),
+    predicted: estimateOf(outcome, settingOf(setting, scenario).residuals),
     hitRatio: prompt === 0 ? 0 : cached / prompt,
     imbalance: outcome.imbalance,
     replicaHours: replicaHoursOf(outcome, settingOf(setting, scenario).endpoints.length),
     scaling: outcome.scaling,
     busiestShare: outcome.completed === 0 ? 0 : Math.max(0, ...perEndpoint.values()) / outcome.completed,
-    difference: perMetric((metric) => pairedDifference(outcome[metric], base[metric], seed)),
+    difference: perMetric((metric) => pairedDifference(outcome[metric], base[metric], noiseSeedOf(setting))),
     agreement: !isComparable ? undefined : outcome.completed === 0 ? 0 : same / outcome.completed,
     causes: outcome === base || !isComparable ? [] : causesOf(outcome, base),
   };
@@ -224,28 +233,19 @@ function answered(
 
 function answerOf({ setting, inForce }: WhatIfQuestion, replicas: number, parts: readonly Part[]): WhatIfAnswer {
   const [base] = parts as readonly [Part, ...Part[]];
-  const forecasts = new Map(
-    parts.map((part) => [
-      part,
-      perMetric((metric) => forecastOf(part.answer.predicted[metric], part.replicas, metric)),
-    ]),
-  );
-  const e2e = (part: Part) => forecasts.get(part)?.e2eMicros?.mean ?? Infinity;
+  const e2e = (part: Part) => part.answer.predicted.e2eMicros?.mean ?? Infinity;
   const ordered = parts.toSorted(
     (a, b) => Number(a.answer.scenario !== "") - Number(b.answer.scenario !== "") || e2e(a) - e2e(b),
   );
-  const candidates = ordered.map((part): CandidateAnswer => {
-    const { answer, replicas: drawn } = part;
-    const predicted = forecasts.get(part)!;
-    const difference = perMetric((metric) =>
-      forecastDifference(answer.difference[metric], drawn, base.replicas, metric),
-    );
+  const candidates = ordered.map(({ answer, backlog, replicas: drawn }): CandidateAnswer => {
+    const { predicted, difference } = answer;
     const between = perMetric((metric) => differenceInterval(difference[metric]?.mean, drawn, base.replicas, metric));
+    const intervals = perMetric((metric) => figureIntervals(predicted[metric], drawn, metric));
+    const backlogs = drawn.map((one) => one.backlog);
     return {
       ...answer,
-      predicted,
-      difference,
-      intervals: perMetric((metric) => figureIntervals(predicted[metric], drawn, metric)),
+      intervals,
+      backlog: predictedBacklog(backlog, backlogs, intervals.ttftMicros?.mean),
       differenceInterval: between,
       exceedsNoise: perMetric((metric) => exceedsNoise(difference[metric], between[metric])),
     };
@@ -258,7 +258,7 @@ function answerOf({ setting, inForce }: WhatIfQuestion, replicas: number, parts:
       : Array.from({ length: replicas }, (_, r) => compared.map((part) => part.replicas[r]!.e2e));
   const { error, uncompared } = base.model ?? { error: undefined, uncompared: {} };
   const modelError =
-    error && perMetric((metric) => forecastError(error[metric], base.answer.predicted[metric], own?.predicted[metric]));
+    error && perMetric((metric) => estimateError(error[metric], base.simulated[metric], own?.predicted[metric]));
   const apart = compared.map(({ answer }) => 1 - (answer.agreement ?? 0));
   return {
     inForce: inForce.name,
@@ -271,7 +271,7 @@ function answerOf({ setting, inForce }: WhatIfQuestion, replicas: number, parts:
         ? perMetric((metric) => coverageOf(modelError[metric], own?.predicted[metric], own?.intervals[metric]))
         : undefined,
     candidates,
-    ranking: rankingOf(blocks, setting.seed, profileErrors(apart, modelError?.e2eMicros, setting.residuals)),
+    ranking: rankingOf(blocks, noiseSeedOf(setting), profileErrors(apart, modelError?.e2eMicros, setting.residuals)),
   };
 }
 

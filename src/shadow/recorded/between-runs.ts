@@ -1,11 +1,19 @@
 import type { BetweenRuns, SeenRun } from "#engine/step-drift.ts";
 
 /**
- * What is taken for another run of the same engine where only one was seen: another hour of a machine that others use
- * too. Of two runs of one vLLM on a shared CPU, equal steps took 3 to 10 % longer in the one than in the other, and the
- * time outside the engine a fifth.
+ * What is taken for another run of the same engine where only one was seen: another day of a machine that others use
+ * too, and another run of the same hours (session). Of two runs of one vLLM on a shared CPU within minutes, equal steps
+ * took 3 to 10 % longer in the one than in the other, and the time outside the engine a fifth; on other days of the same
+ * machine they took 20 to 30 % longer.
  */
-export const BETWEEN_RUNS_STATED: BetweenRuns = { level: 0.08, delay: 0.2, prefill: 0.08, noise: 0.5, runs: 1 };
+export const BETWEEN_RUNS_STATED: BetweenRuns = {
+  level: 0.15,
+  session: 0.06,
+  delay: 0.2,
+  prefill: 0.08,
+  noise: 0.5,
+  runs: 1,
+};
 
 export const BETWEEN_RUNS_PARTS = ["level", "delay", "prefill", "noise"] as const;
 export type BetweenRunsPart = (typeof BETWEEN_RUNS_PARTS)[number];
@@ -15,24 +23,28 @@ export interface RunDeviation extends Readonly<Record<BetweenRunsPart, number>> 
   /** Standard errors of the two that are seen through chance within the run. */
   readonly levelError: number;
   readonly noiseError: number;
-  /** So many times as far as its steps lay its times per token from those of all runs; at least 1. */
-  readonly answer: number;
 }
 
 /** Runs of one engine do not lie further apart, as logarithms; an engine file holds no more. */
 const APART_MAX = 2;
+/** Beyond these, runs differ in more than a machine does, and engines drawn so are none. */
+const SPREAD_MAX = { level: 0.5, delay: 0.7, prefill: 0.5, noise: 1 } as const;
 /** What was stated counts as much as one further run. */
 const STATED_WEIGHT = 1;
 
 /**
  * The spread that another run will show: the variance seen between R runs, less what chance within them explains, and
  * that which was stated, weighed by R - 1 and STATED_WEIGHT (the scaled inverse chi-squared posterior's), and 1 / R more
- * since the middle of the runs is not known better. Of times per token, which near saturation lie further apart than steps:
- * what else differs between runs and is drawn by no part of its own has its place in that. `wander` is the spread of the
+ * since the middle of the runs is not known better. `wander` is the spread of the
  * logarithms of step times within a run.
  */
 export function betweenRunsOf(runs: readonly RunDeviation[], given: BetweenRuns, wander: number): BetweenRuns {
-  const stated = { ...given, level: rounded(statedLevel(given.level, wander)) };
+  const session = given.session === undefined ? undefined : rounded(statedLevel(given.session, wander));
+  const stated = {
+    ...given,
+    level: rounded(statedLevel(given.level, wander)),
+    ...(session !== undefined && { session }),
+  };
   if (runs.length < 2) return stated;
   const within: Partial<Record<BetweenRunsPart, number>> = {
     level: meanSquare(runs.map(({ levelError }) => levelError)),
@@ -47,10 +59,11 @@ export function betweenRunsOf(runs: readonly RunDeviation[], given: BetweenRuns,
     const between = Math.max(0, seen - (within[part] ?? 0));
     const variance =
       (STATED_WEIGHT * stated[part] ** 2 + more * between * (1 + 1 / values.length)) / (STATED_WEIGHT + more);
-    return rounded(Math.sqrt(variance));
+    return rounded(Math.min(SPREAD_MAX[part], Math.sqrt(variance)));
   };
   return {
     level: spread("level"),
+    ...(session !== undefined && { session: Math.min(session, spread("level")) }),
     delay: spread("delay"),
     prefill: stated.prefill,
     noise: spread("noise"),
@@ -69,8 +82,10 @@ function statedLevel(stated: number, wander: number): number {
 }
 
 /** A run too short to show its level may lie wherever another one may. */
-function seenRun({ answer, delay, ...run }: RunDeviation, spread: number): SeenRun {
-  const [level, levelError] = [run.level / answer, run.levelError / answer];
+export function seenRun(
+  { level, levelError, delay }: Pick<RunDeviation, "level" | "levelError" | "delay">,
+  spread: number,
+): SeenRun {
   const known = Number.isFinite(level) && Number.isFinite(levelError);
   return {
     level: known ? rounded(Math.min(APART_MAX, Math.max(-APART_MAX, level))) : 0,

@@ -1,5 +1,5 @@
 import type { EngineSource, SourceRun } from "#engine/engine-source.ts";
-import type { BetweenRuns, StepResiduals } from "#engine/step-drift.ts";
+import type { BetweenRuns, SeenRun, StepResiduals } from "#engine/step-drift.ts";
 import type { TraceHeader } from "#trace/codec/record.ts";
 import { BETWEEN_RUNS_STATED } from "./between-runs.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
@@ -23,31 +23,58 @@ export interface ResidualsHere {
 /**
  * The engine's residuals as they hold for a trace: without what another run is off by in the very run that it was fitted
  * to; in one of several that it was fitted to, with what that one was off by; and with what is stated where a file does not
- * hold it. Notes which it is, and where machine, engine or day are others than the file's.
+ * hold it. In another run, `seen` may state how fast the engine was there. Notes which it is, and where machine, engine or day are others than the file's.
  */
 export function residualsFor(
   residuals: StepResiduals | undefined,
   source: EngineSource | undefined,
   header: TraceHeader,
+  seen?: () => SeenRun | undefined,
 ): ResidualsHere {
   if (residuals === undefined) return { residuals, notes: [] };
   const here = sourceRunOf(header);
   const runs = source?.runs ?? [];
-  const own = runs.length === 1 && isSame(runs[0]!, here);
-  if (own) {
+  if (runs.length === 1 && isSame(runs[0]!, here)) {
     const note = "intervals: the engine was fitted to this very run, so they leave out what another one is off by";
     return { residuals: { ...residuals, betweenRuns: undefined }, notes: [note] };
   }
   const betweenRuns = residuals.betweenRuns ?? BETWEEN_RUNS_STATED;
   const thisRun = betweenRuns.seen?.[runs.findIndex((run) => isSame(run, here))];
   if (thisRun !== undefined) {
-    const { level, error, delay } = thisRun;
+    const { level } = thisRun;
     const words = `intervals: one of the ${runs.length} runs that the engine was fitted to; steps were ${signed(level)} as long as in all`;
-    const left = { ...betweenRuns, level: 0, ...(delay !== undefined && { delay: 0 }) };
-    return { residuals: { ...residuals, levelError: error, betweenRuns: left, thisRun }, notes: [words] };
+    return { residuals: atSpeed(residuals, betweenRuns, thisRun), notes: [words] };
   }
-  const words = `intervals: another run than the engine was fitted to; ${betweenWords(betweenRuns)}; ${NARROWER}`;
-  return { residuals: { ...residuals, betweenRuns }, notes: [words, ...differences(runs, here)] };
+  const apart = differences(runs, here);
+  const own = seen?.();
+  if (own !== undefined) {
+    const words = `intervals: another run than the engine was fitted to; by the trace's own answers steps were ${signed(own.level)} as long there (${percent(own.error)})`;
+    return { residuals: atSpeed(residuals, betweenRuns, own), notes: [words, ...apart] };
+  }
+  const session = isSameSession(runs, here);
+  const level = session ? Math.min(betweenRuns.level, betweenRuns.session ?? betweenRuns.level) : betweenRuns.level;
+  const between = { ...betweenRuns, level };
+  const words = `intervals: another run than the engine was fitted to${session ? ", of the same hours" : ""}; ${betweenWords(between)}; ${NARROWER}`;
+  return { residuals: { ...residuals, betweenRuns: between }, notes: [words, ...apart] };
+}
+
+/** In a run whose speed is known, and with it its level and delay. */
+function atSpeed(residuals: StepResiduals, betweenRuns: BetweenRuns, thisRun: SeenRun): StepResiduals {
+  const left = { ...betweenRuns, level: 0, ...(thisRun.delay !== undefined && { delay: 0 }) };
+  return { ...residuals, levelError: thisRun.error, betweenRuns: left, thisRun };
+}
+
+/** Runs that began within so long of one another are of one session: the machine's neighbours are likely the same. */
+const SESSION_MILLIS = 2 * 3_600_000;
+
+function isSameSession(runs: readonly SourceRun[], { startedAt, machine }: SourceRun): boolean {
+  if (startedAt === undefined) return false;
+  return runs.some(
+    (run) =>
+      run.startedAt !== undefined &&
+      (run.machine ?? machine) === machine &&
+      Math.abs(Date.parse(run.startedAt) - Date.parse(startedAt)) <= SESSION_MILLIS,
+  );
 }
 
 const NARROWER = "calibrate this trace together with those for narrower ones";

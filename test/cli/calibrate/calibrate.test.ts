@@ -130,8 +130,9 @@ test("several runs show what one differs from another in; another run's interval
   assert.match(several.notes, /another run: steps \+-1[2-9] %, .*seen between 3 runs/);
   assert.equal(loadCalibratedEngine(all).source?.runs.length, 3);
 
-  const asked = async (trace: string, engine: string) => {
-    const { out, notes, said, code } = await gnomon(t, "what-if", trace, "--engine", engine, "--json", "-");
+  const asked = async (trace: string, engine: string, speed = "engine") => {
+    const flags = ["--engine", engine, "--speed", speed, "--json", "-"];
+    const { out, notes, said, code } = await gnomon(t, "what-if", trace, ...flags);
     assert.equal(code, 0, said);
     const { candidates, coverage } = JSON.parse(out) as WhatIfAnswer;
     const { low, high } = candidates[0]!.intervals.tpotMicros!.mean;
@@ -157,6 +158,10 @@ test("several runs show what one differs from another in; another run's interval
     own.width < narrow.width && narrow.width < wide.width && 2 * Math.log(among.width) < Math.log(wide.width),
     widths.join(),
   );
+
+  const shown = await asked(third, one, "trace");
+  assert.match(shown.notes, /by the trace's own answers steps were 1\.1\d times as long there/);
+  assert.ok(shown.inside && Math.log(shown.width) < 0.5 * Math.log(wide.width), String(shown.width));
 
   const other = await imported(t, HEAVY_SIZES, { ...HEAVY, requests: 120 });
   const refused = await gnomon(t, "calibrate", first, other);

@@ -52,7 +52,6 @@ const NO_POLICY: PolicyDesk = {
   view: () => undefined,
   history: () => ({ versions: [], forgotten: 0, refused: [] }),
   counts: () => [],
-  unkept: () => Promise.resolve([]),
   change: () => assert.fail("nothing is changed here"),
   rollback: () => assert.fail("nothing is changed here"),
 };

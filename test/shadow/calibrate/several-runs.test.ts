@@ -11,6 +11,7 @@ import { BETWEEN_RUNS_STATED, betweenRunsOf } from "#shadow/recorded/between-run
 import { calibrate } from "#shadow/calibrate/calibrate.ts";
 import { engineText } from "#shadow/calibrate/engine-text.ts";
 import type { Evidence, Served } from "#shadow/calibrate/evidence.ts";
+import { seenSpeed } from "#shadow/calibrate/seen-speed.ts";
 import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";
 import { joinedRuns } from "#shadow/calibrate/joined-runs.ts";
 import { engineWith } from "#shadow/calibrate/parameters.ts";
@@ -34,11 +35,17 @@ const RUNS = [
 ];
 
 /** What such an engine, so much slower that day and wandering so, would have shown of 300 requests. */
-function evidenceFrom(engine: EngineConfig, level: number, seed: number, wander = [1.03, 0.97]): Evidence {
+function evidenceFrom(
+  engine: EngineConfig,
+  level: number,
+  seed: number,
+  wander = [1.03, 0.97],
+  gapMicros = 200_000,
+): Evidence {
   const random = randomFor(seed, 1);
   let at = 0;
   const rows = Array.from({ length: 300 }, (_, i): Served => {
-    at += 1 + random.below(i % 100 < 30 ? 1_000_000 : 200_000);
+    at += 1 + random.below(i % 100 < 30 ? 1_000_000 : gapMicros);
     const promptTokens = 32 + random.below(900);
     const hashes = Int32Array.from({ length: 2 * Math.floor(promptTokens / 16) }, (_one, word) => i * 1000 + word);
     return {
@@ -81,10 +88,10 @@ test("of several runs each one's distance is known, as its steps had it and not 
 });
 
 test("a run too short to estimate keeps its place among the others and may lie where another run may", () => {
-  const long = { level: 0.02, levelError: 0.01, delay: 0.1, prefill: NaN, noise: 0, noiseError: 0.1, answer: 2 };
-  const short = { level: NaN, levelError: NaN, delay: NaN, prefill: NaN, noise: NaN, noiseError: NaN, answer: 1 };
+  const long = { level: 0.02, levelError: 0.01, delay: 0.1, prefill: NaN, noise: 0, noiseError: 0.1 };
+  const short = { level: NaN, levelError: NaN, delay: NaN, prefill: NaN, noise: NaN, noiseError: NaN };
   const { seen, level } = betweenRunsOf([long, short, { ...long, level: -0.02 }], BETWEEN_RUNS_STATED, 0);
-  assert.deepEqual(seen?.[0], { level: 0.01, error: 0.005, delay: 0.1 });
+  assert.deepEqual(seen?.[0], { level: 0.02, error: 0.01, delay: 0.1 });
   assert.deepEqual(seen?.[1], { level: 0, error: level });
   assert.ok(level > 0 && level < 1, String(level));
 });
@@ -99,8 +106,8 @@ test("one whose step times wandered within its run is stated to lie further off 
   const of = (evidence: typeof calm) =>
     calibrate(evidence, { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED }).residuals!.betweenRuns!.level;
   const [still, moved] = [of(calm), of(evidenceFrom(MODEL, 1, 3, [1, 1.5, 0.8, 1.3, 0.7]))];
-  assert.ok(still >= 0.08 && still < 0.1, `of a calm run ${still}`);
-  assert.ok(moved > 0.15, `of one that wandered ${moved}`);
+  assert.ok(still >= 0.15 && still < 0.17, `of a calm run ${still}`);
+  assert.ok(moved > 0.2, `of one that wandered ${moved}`);
 });
 
 test("an engine file keeps them", () => {
@@ -133,4 +140,39 @@ test("asked about one of them, engines are drawn about that run's speed; about a
   assert.ok(wednesday!.spread > 2 * Math.max(monday!.spread, tuesday!.spread));
   assert.match(tuesday!.notes, /one of the 2 runs that the engine was fitted to; steps were 1\.\d\d times as long/);
   assert.match(wednesday!.notes, /another run than the engine was fitted to/);
+});
+
+test("more runs of other speeds move no coefficient away, make no tail of it, and narrow what another run may be", () => {
+  const levels = [0.8, 1.25, 1, 1.1, 0.9];
+  const runs = levels.map((level, i) => evidenceFrom(MODEL, level, 20 + i, [1.03, 0.97], 110_000));
+  const spread: number[] = [];
+  for (const count of [2, 5]) {
+    const some = runs.slice(0, count) as [Evidence, ...Evidence[]];
+    const found = calibrate(joinedRuns(some), { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED });
+    const usual = Math.exp(levels.slice(0, count).reduce((sum, level) => sum + Math.log(level), 0) / count);
+    const asked = evidenceFrom(MODEL, usual, 40);
+    const middle = forcedReplay(asked, found.engine);
+    const meanOf = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+    const off = meanOf([...middle.e2eMicros]) / meanOf(asked.rows.map(({ e2eMicros }) => e2eMicros)) - 1;
+    assert.ok(Math.abs(off) < 0.05, `${count} runs: ${off}`);
+    const { firstTokens, betweenRuns } = found.residuals!;
+    const late = meanOf(firstTokens!.laterMicros.map(Math.abs));
+    assert.ok(late < 0.1 * meanOf(firstTokens!.predictedMicros), `${count} runs: single first tokens ${late}`);
+    betweenRuns!.seen!.forEach(({ level }, r) =>
+      assert.ok(Math.abs(level - Math.log(levels[r]! / usual)) < 0.03, `${count} runs: ${r} at ${level}`),
+    );
+    spread.push(betweenRuns!.level);
+  }
+  assert.ok(spread[1]! < spread[0]!, String(spread));
+});
+
+test("a run's own answers show how fast it was, idle or full, though the engine was fitted to another day", () => {
+  const alone = calibrate(first!, { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED });
+  for (const gapMicros of [400_000, 110_000])
+    for (const level of [0.8, 1.3]) {
+      const evidence = evidenceFrom(MODEL, level, 50, [1.03, 0.97], gapMicros);
+      const seen = seenSpeed(evidence, alone.engine, alone.residuals!)!;
+      const off = seen.level - Math.log(level);
+      assert.ok(Math.abs(off) < 0.03 && seen.error < 0.05, `${level}, a request each ${gapMicros / 2} us: ${off}`);
+    }
 });

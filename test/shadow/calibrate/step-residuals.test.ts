@@ -8,6 +8,7 @@ import { randomFor } from "#core/base/random.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import { calibrate } from "#shadow/calibrate/calibrate.ts";
 import { engineText } from "#shadow/calibrate/engine-text.ts";
+import type { StepDrift } from "#engine/step-drift.ts";
 import type { Evidence, Served } from "#shadow/calibrate/evidence.ts";
 import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";
 import { engineWith, type Parameters } from "#shadow/calibrate/parameters.ts";
@@ -56,14 +57,17 @@ function evidenceFrom(engine: EngineConfig): Evidence {
   return { ...blank, rows: shown };
 }
 
-function facts(errors: FitFacts["errors"]): FitFacts {
-  const replayed = () => assert.fail("one run is compared with no other");
-  return { parameters: TRUE, errors, heldOutError: NaN, betweenRuns: undefined, replayed };
+function facts(evidence: Evidence, errors: FitFacts["errors"]): FitFacts {
+  const replayed = (drift: StepDrift | undefined) => {
+    assert.equal(drift, undefined, "one run is compared with no other");
+    return forcedReplay(evidence, MODEL);
+  };
+  return { parameters: TRUE, errors, heldOutError: NaN, betweenRuns: undefined, speeds: [0], replayed };
 }
 
 function residuals(engine: EngineConfig) {
   const evidence = evidenceFrom(engine);
-  const found = stepResidualsOf(evidence, forcedReplay(evidence, MODEL), facts({ delayMicros: 50 }));
+  const found = stepResidualsOf(evidence, facts(evidence, { delayMicros: 50 }));
   assert.ok(found !== undefined);
   return found;
 }
@@ -98,7 +102,7 @@ test("slow swings are found where they were, and their mean is kept", () => {
 test("a short trace gives no residuals, and a file keeps those that were found", () => {
   const evidence = evidenceFrom(MODEL);
   const short = { ...evidence, rows: evidence.rows.slice(0, 30) };
-  assert.equal(stepResidualsOf(short, forcedReplay(short, MODEL), facts({})), undefined);
+  assert.equal(stepResidualsOf(short, facts(short, {})), undefined);
   const drift = { windowMicros: 3e6, factors: Float64Array.of(1, 1.15, 0.9) };
   const calibration = calibrate(evidenceFrom({ ...MODEL, stepDrift: drift }), { sizes: SIZES });
   assert.ok(calibration.residuals !== undefined && calibration.residuals.windows[0]!.length >= 8);
@@ -118,7 +122,7 @@ test("answers that came in one go after a stall are bounded, and the file that h
     i >= 100 && i < 150 ? { ...row, e2eMicros: row.ttftMicros + 4 * row.outputTokens } : row,
   );
   const evidence = { ...rest, rows: bunched };
-  const { windows } = stepResidualsOf(evidence, forcedReplay(evidence, MODEL), facts({}))!;
+  const { windows } = stepResidualsOf(evidence, facts(evidence, {}))!;
   const lowest = Math.min(...windows.flat());
   assert.ok(lowest < -1 && lowest >= -3, String(lowest));
 });

@@ -8,6 +8,9 @@ import { predictionInterval } from "#shadow/figure/interval.ts";
 import { METRICS } from "#shadow/figure/metric.ts";
 import { blockSumsOf, rankingOf } from "#shadow/job/ranking.ts";
 import { replicaEngines } from "#shadow/candidate/replica.ts";
+import { estimateOf } from "#shadow/candidate/estimate.ts";
+import { figuresOf } from "#shadow/figure/figures.ts";
+import { perform, type ReplicaFigures } from "#shadow/job/job.ts";
 import { FIGURES } from "#shadow/question/uncertainty.ts";
 import { whatIf } from "#shadow/question/what-if.ts";
 import { CASE_ENGINE, caseEndpoints, caseSetting, caseWorkload, namedProfile } from "./what-if-case.ts";
@@ -66,6 +69,56 @@ test("slow swings move means more than the same swings one after another would",
   assert.ok((await width(slow)) > 1.5 * (await width(quick)));
 });
 
+const NOISY: StepResiduals = {
+  ...NONE,
+  windows: [Array.from({ length: 60 }, (_, w) => 0.15 * Math.sin(w / 5))],
+  levelError: 0.05,
+  delayError: 0.2,
+  prefillError: 0.1,
+  firstTokens: {
+    predictedMicros: Array.from({ length: 100 }, (_, i) => 5_000 + 2_000 * i),
+    laterMicros: Array.from({ length: 100 }, (_, i) => (i % 10 === 0 ? 80_000 : (i % 7) * 300 - 900)),
+  },
+  stalls: { watchedMicros: 60e6, count: 6, micros: [80_000, 120_000, 400_000], shared: 0 },
+  betweenRuns: { level: 0.1, delay: 0.2, prefill: 0.05, noise: 0.5, runs: 1 },
+};
+
+test("no seed moves an estimate, each moves its interval, and the run without noise is not the estimate", async () => {
+  const inForce = namedProfile("gnomon");
+  const candidates = [namedProfile("round-robin")];
+  const asked = async (noiseSeed: number) => {
+    const setting: Setting = { ...caseSetting(caseWorkload()), residuals: NOISY, noiseSeed };
+    return whatIf({ setting, inForce, candidates, observed: undefined, replicas: 4, threadsMax: 1 });
+  };
+  const [first, ...others] = await Promise.all([1, 2, 3, 4].map(asked));
+  for (const other of others)
+    for (const [c, { predicted, difference, intervals }] of first!.candidates.entries()) {
+      const there = other.candidates[c]!;
+      assert.deepEqual(there.predicted, predicted);
+      for (const metric of METRICS) assert.equal(there.difference[metric]!.mean, difference[metric]!.mean);
+      assert.notDeepEqual(there.intervals, intervals);
+    }
+  const setting: Setting = { ...caseSetting(caseWorkload()), residuals: NOISY };
+  const alone = figuresOf(runCandidate(setting, inForce).ttftMicros)!;
+  const { mean, p99 } = first!.candidates.find(({ name }) => name === "gnomon")!.predicted.ttftMicros!;
+  assert.ok(mean > alone.mean && p99 > 1.1 * alone.p99, `${mean} of ${alone.mean}, ${p99} of ${alone.p99}`);
+});
+
+test("an estimate is the mean of what replicas of a known engine draw, though it draws nothing", async () => {
+  const { firstTokens, stalls } = NOISY;
+  const setting: Setting = { ...caseSetting(caseWorkload()), residuals: { ...NONE, firstTokens } };
+  const inForce = namedProfile("gnomon");
+  const drawn = Array.from({ length: 40 }, (_, r) => {
+    const job = { kind: "replica", candidate: inForce, replica: r + 1 } as const;
+    return (perform(setting, job) as ReplicaFigures).figures.ttftMicros!.mean;
+  });
+  const mean = drawn.reduce((sum, value) => sum + value, 0) / drawn.length;
+  const outcome = runCandidate(setting, inForce);
+  const of = (residuals: StepResiduals) => estimateOf(outcome, residuals).ttftMicros!.mean;
+  assert.ok(Math.abs(of(setting.residuals!) / mean - 1) < 0.03, `${of(setting.residuals!)}, replicas ${mean}`);
+  assert.ok(of({ ...NONE, firstTokens, stalls }) > of(setting.residuals!), "stalls come on top");
+});
+
 test("all candidates meet the same engines: a profile under another name differs by nothing, however uncertain", async () => {
   const twin = { ...namedProfile("gnomon"), name: "twin" };
   const { candidates, ranking } = await ask({ ...NONE, levelError: 0.2 }, { candidates: [twin] });
@@ -111,7 +164,9 @@ test("a replica's engines depend on the seed, the replica and the endpoint, and 
   const residuals = { ...NONE, windows: [logs, logs.map((log) => -log)], delayError: 0.1, prefillError: 0.1 };
   const engine = (seed: number, replica: number, endpoint: number) =>
     replicaEngines(CASE_ENGINE, residuals, seed, replica, 300e6)(endpoint);
-  assert.equal(engine(1, 0, 0), CASE_ENGINE);
+  assert.deepEqual(engine(1, 0, 0), engine(2, 0, 0), "without noise, nothing is drawn");
+  const usual = logs.reduce((sum, log) => sum + Math.exp(log), 0) / logs.length;
+  assert.ok(Math.abs(engine(1, 0, 0).stepDrift!.factors[0]! / usual - 1) < 1e-6, "steps are as long as their mean");
   assert.deepEqual(engine(1, 3, 0), engine(1, 3, 2), "endpoints beyond the recorded ones take theirs in turn");
   for (const other of [engine(2, 3, 0), engine(1, 4, 0), engine(1, 3, 1)]) assert.notDeepEqual(engine(1, 3, 0), other);
   const [one, two] = [engine(1, 3, 0).stepDrift!.factors, engine(1, 3, 1).stepDrift!.factors];

@@ -1,0 +1,65 @@
+import type { FirstTokenResiduals, SeenStalls } from "#engine/step-drift.ts";
+import { expectedFirstTokens } from "../candidate/expected-noise.ts";
+import type { Evidence } from "./evidence.ts";
+import type { ForcedOutcome } from "./forced-replay.ts";
+
+interface Noise {
+  readonly firstTokens: FirstTokenResiduals | undefined;
+  readonly stalls: SeenStalls;
+}
+
+/**
+ * Noise that adds no more to the mean time to the first token than was seen beyond the replay without it: where it would,
+ * how late first tokens are and how long stalls last is a part of what was found. What looks like a stall of all may
+ * have held up few, and what one slow minute did to many requests is not met by each of them anew.
+ */
+export function explainedNoise(
+  { rows }: Evidence,
+  outcome: ForcedOutcome,
+  firstTokens: FirstTokenResiduals | undefined,
+  stalls: SeenStalls,
+): Noise {
+  const noise = { firstTokens, stalls };
+  if (firstTokens === undefined) return noise;
+  let [count, seen, replayed] = [0, 0, 0];
+  const simulated = outcome.ttftMicros.map((micros, i) => {
+    const { ok, ttftMicros } = rows[i]!;
+    if (!ok || !(micros > 0)) return NaN;
+    count++;
+    seen += ttftMicros;
+    replayed += micros;
+    return micros;
+  });
+  const missing = seen - replayed;
+  const part = (share: number) => addedMicros(simulated, scaled(noise, share)) * count - missing;
+  if (count === 0 || part(1) <= 0) return noise;
+  let [low, high] = [0, 1];
+  for (let round = 0; round < ROUNDS; round++) {
+    const middle = (low + high) / 2;
+    if (part(middle) > 0) high = middle;
+    else low = middle;
+  }
+  return scaled(noise, low);
+}
+
+const ROUNDS = 8;
+
+/** Mean of what the noise adds to a first token. */
+function addedMicros(simulated: Float64Array, { firstTokens, stalls }: Noise): number {
+  const { repeats, first } = expectedFirstTokens(simulated, firstTokens!, stalls);
+  let [sum, count] = [0, 0];
+  first.forEach((micros, at) => {
+    if (Number.isNaN(micros)) return;
+    sum += micros - simulated[Math.floor(at / repeats)]!;
+    count++;
+  });
+  return count === 0 ? 0 : sum / count;
+}
+
+function scaled({ firstTokens, stalls }: Noise, share: number): Noise {
+  const part = (micros: number) => Math.round(share * micros);
+  return {
+    firstTokens: firstTokens && { ...firstTokens, laterMicros: firstTokens.laterMicros.map(part) },
+    stalls: { ...stalls, micros: stalls.micros.map(part) },
+  };
+}
