@@ -41,13 +41,13 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
   },
   contrasts: {
     about: "B3's policies against one another, the capped one among them",
-    page: "policies",
+    page: "lmetric",
     onDemand: true,
     needs: ["BENCH_TRACES"],
   },
   tenants: {
     about: "VTC and its variants where one tenant asks for most, simulated",
-    page: "policies",
+    page: "tenants",
     onDemand: true,
   },
   "default-choice": {

@@ -16,13 +16,12 @@ import { availableParallelism, cpus, loadavg, tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { BENCHES } from "./catalogue.ts";
-import { blocksOf, commitOf, type Origin, withFigures } from "./release/page-block.ts";
+import { blocksOf, commitOf, type Origin, type PageBlock, withFigures } from "./release/page-block.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 
-interface Asked {
+interface Asked extends PageBlock {
   readonly page: string;
-  readonly words: readonly string[];
   readonly commit: string | undefined;
 }
 
@@ -46,14 +45,13 @@ async function main(): Promise<number> {
     .sort()
     .map((file) => join(values.pages, file))
     .flatMap((page): Asked[] =>
-      blocksOf(readFileSync(page, "utf8")).map((block) => ({ page, words: block.words, commit: commitOf(block) })),
+      blocksOf(readFileSync(page, "utf8")).map((block) => ({ page, ...block, commit: commitOf(block) })),
     )
     .filter(({ words: [name = ""] }) => values.only.length === 0 || values.only.includes(name));
   const commit = commitNow();
   const left: string[] = [];
   for (const one of asked) {
-    const command = one.words.join(" ");
-    const where = `${basename(one.page)}: ${command}`;
+    const where = `${basename(one.page)}: ${one.command}`;
     if (values.list) {
       process.stdout.write(`${where}: ${one.commit ?? "never measured"}\n`);
       continue;
@@ -67,7 +65,7 @@ async function main(): Promise<number> {
     process.stdout.write(`\n# ${where}\n`);
     const origin = originNow(commit);
     const { code, printed } = await run(one.words);
-    if (code === 0) writeFileSync(one.page, withFigures(readFileSync(one.page, "utf8"), command, printed, origin));
+    if (code === 0) writeFileSync(one.page, withFigures(readFileSync(one.page, "utf8"), one.command, printed, origin));
     else left.push(`${where}: ended with ${code}`);
   }
   for (const line of left) process.stderr.write(`release: left as it was: ${line}\n`);

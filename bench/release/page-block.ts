@@ -8,8 +8,12 @@ import { stripVTControlCharacters } from "node:util";
  *     <!-- /release -->
  *
  * The first word is a bench, or `gnomon` for a command of the program. $NAME stands for a variable of the environment.
+ * Behind ` | grep ` may stand a regular expression: only lines with a match are written, and heads of tables that have some.
  */
 export interface PageBlock {
+  /** As it stands in the mark. */
+  readonly command: string;
+  /** What is run of it. */
   readonly words: readonly string[];
   /** What is between the marks now. */
   readonly text: string;
@@ -24,11 +28,16 @@ export interface Origin {
 
 /** So that a page stays one that somebody reads. */
 const BLOCK_LINES_MAX = 60;
+const LINE_CHARS_MAX = 160;
 const BLOCK = /^<!-- release: (.+) -->\n([\s\S]*?)^<!-- \/release -->$/gm;
 
 /** All blocks of a page, in order. */
 export function blocksOf(page: string): PageBlock[] {
-  return [...page.matchAll(BLOCK)].map(([, command, text]) => ({ words: command!.split(" "), text: text! }));
+  return [...page.matchAll(BLOCK)].map(([, command, text]) => ({
+    command: command!,
+    words: parted(command!).run.split(" "),
+    text: text!,
+  }));
 }
 
 /** The commit that a block's figures are of; undefined where it has none yet. */
@@ -38,10 +47,32 @@ export function commitOf({ text }: PageBlock): string | undefined {
 
 /** The page with what the command of one of its blocks printed; all else stays. */
 export function withFigures(page: string, command: string, printed: string, origin: Origin): string {
-  const body = `${provenance(command, origin)}\n\n${asMarkdown(printed)}\n`;
+  const { run, pattern } = parted(command);
+  const kept = pattern === undefined ? printed : matching(printed, new RegExp(pattern));
+  const body = `${provenance(run, origin)}\n\n${asMarkdown(kept)}\n`;
   return page.replaceAll(BLOCK, (whole, words: string) =>
     words === command ? `<!-- release: ${words} -->\n${body}<!-- /release -->` : whole,
   );
+}
+
+function parted(command: string): { readonly run: string; readonly pattern: string | undefined } {
+  const [run = "", pattern] = command.split(" | grep ");
+  return { run, pattern };
+}
+
+/** The lines with a match, and the head of each table of which a row has one. */
+function matching(printed: string, pattern: RegExp): string {
+  const lines = printed.split("\n");
+  const isRow = (at: number) => lines[at]?.startsWith("|") === true;
+  const isHead = (at: number) => isRow(at) && (!isRow(at - 1) || /^\|[\s|:-]+$/.test(lines[at]!));
+  return lines
+    .filter((line, at) => {
+      if (line === "" || (!isHead(at) && pattern.test(line))) return true;
+      if (!isHead(at)) return false;
+      for (let row = at; isRow(row); row++) if (!isHead(row) && pattern.test(lines[row]!)) return true;
+      return false;
+    })
+    .join("\n");
 }
 
 function provenance(command: string, { commit, date, machine }: Origin): string {
@@ -54,7 +85,9 @@ function provenance(command: string, { commit, date, machine }: Origin): string 
 function asMarkdown(printed: string): string {
   const plain = stripVTControlCharacters(printed).trimEnd();
   const all = plain.split("\n").map((line) => line.trimEnd());
-  const lines = all.slice(0, BLOCK_LINES_MAX);
+  const lines = all
+    .slice(0, BLOCK_LINES_MAX)
+    .map((line) => (line.length > LINE_CHARS_MAX ? `${line.slice(0, LINE_CHARS_MAX)}...` : line));
   if (all.length > lines.length) lines.push(`... ${all.length - lines.length} more lines`);
   const out: string[] = [];
   let isFenced = false;
@@ -70,7 +103,7 @@ function asMarkdown(printed: string): string {
     if (line.startsWith("|")) fence(false);
     else if (line !== "") fence(true);
     else if (next.startsWith("|") || next === "") fence(false);
-    if (!isFenced && line === "" && (out.at(-1) ?? "") === "") continue;
+    if (line === "" && (out.at(-1) ?? "") === "") continue;
     out.push(line);
   }
   fence(false);

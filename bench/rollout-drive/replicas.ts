@@ -66,7 +66,7 @@ export async function replicas(): Promise<boolean> {
     await both("second", "running");
     await seconds(9);
     const refused = await one.admin("POST", "/rollout", { name: "third", arms: ARMS, ...MORE }).catch(String);
-    await one.admin("POST", "/rollout/second/promote", { arm: "other" });
+    await one.admin("POST", "/rollout/second/promote", { arm: "other", evenSo: true });
     await both("second", "promoted");
     await clients.stop();
     const policies = (await Promise.all([one, other].map((of) => of.admin("GET", "/policy")))) as PolicyView[];

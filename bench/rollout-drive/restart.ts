@@ -69,7 +69,9 @@ async function killed(
     }
     await new Promise((resolve) => setTimeout(resolve, LIFE_MILLIS));
     const last = await gateway.rollout(name);
-    const promoted = (await gateway.admin("POST", `/rollout/${name}/promote`, { arm: "other" })) as { outcome: string };
+    const promoted = (await gateway.admin("POST", `/rollout/${name}/promote`, { arm: "other", evenSo: true })) as {
+      outcome: string;
+    };
     await clients.stop();
     await gateway.end("SIGKILL");
     await gateway.start();

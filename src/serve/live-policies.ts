@@ -28,6 +28,7 @@ export function livePolicies({ state, share, faults: { report }, ...options }: O
     ...options,
     report,
     folder,
+    store: share?.store,
     past,
     scrapeMillis: state.scrapeMillis,
     objections: (asked, inForce) => rollouts.objections(asked, inForce),

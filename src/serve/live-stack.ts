@@ -116,7 +116,9 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const parts = { router, tap, directory, keeper, hangs, sources, ...(share && { share: () => share.status() }) };
   const forecasts = new ForecastAccuracy(config.metrics.endpointsMax);
   const counts = countsOf({ running, logs, tokenizers, recorder });
-  const measured = { forecasts, ...shadowStatus, ...events.metrics, ...desks };
+  const { folder } = state;
+  const orders = folder && (() => folder.orders.status);
+  const measured = { forecasts, orders, ...shadowStatus, ...events.metrics, ...desks };
   const metrics = new GatewayMetrics({ ...parts, ...counts, policy: policy.desk, ...measured, ...config.metrics });
   const late = lately(config, tap);
   for (const listener of [forecasts, recorder, metrics]) if (listener !== undefined) tap.listen(listener);
@@ -152,6 +154,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const warmUp = async (): Promise<void> => {
     log.debug(await warmUpAll(plan, settings, path), "warmed up");
     await share?.start(policy.keeper.offer);
+    await Promise.all([policy.caughtUp(), rollouts.caughtUp()]);
     readiness.warm = true;
   };
   return { tap, gateway, policy, rollouts, keeper, directory, readiness, sources, report, warmUp, close };

@@ -14,7 +14,7 @@ const DEPLOY = resolve(import.meta.dirname, "../../deploy");
 const DASHBOARDS = join(DEPLOY, "grafana/dashboards");
 const RULES = join(DEPLOY, "prometheus/gnomon-alerts.yaml");
 const RULE_TESTS = join(DEPLOY, "prometheus/gnomon-alerts.test.yaml");
-const LIVE_README = resolve(DEPLOY, "../src/live/README.md");
+const METRICS_PAGE = resolve(DEPLOY, "../reference/metrics.md");
 
 const target = z.looseObject({ expr: z.string() });
 const panel = z.looseObject({
@@ -74,7 +74,7 @@ before(async () => {
   const stack = await createLiveStack(plan, {}, pino({ level: "silent" }));
   try {
     const page = await (await stack.gateway.app.request("/metrics")).text();
-    const reference = readFileSync(LIVE_README, "utf8");
+    const reference = readFileSync(METRICS_PAGE, "utf8");
     const families = [...page.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => {
       const [, labels = ""] = new RegExp(`^\\| \`${name}\` \\| \\w+ \\| ([^|]*) \\|`, "m").exec(reference) ?? [];
       const known = new Set(["job", "instance", ...labels.split(", ").map((label) => label.trim())]);

@@ -10,11 +10,14 @@ import { servePlan } from "../../src/cli/serve/serve-options.ts";
 import { createLiveStack } from "#serve/live-stack.ts";
 
 const LIVE = join(import.meta.dirname, "../../src/live");
-const DOCUMENT = readFileSync(join(LIVE, "README.md"), "utf8");
+const REFERENCE = join(import.meta.dirname, "../../reference");
+const DOCUMENT = ["routes.md", "headers.md", "metrics.md"]
+  .map((name) => readFileSync(join(REFERENCE, name), "utf8"))
+  .join("");
 
 /** Rows of the table below a heading, cells without the marks of code. */
 function table(heading: string): string[][] {
-  const section = DOCUMENT.split(/^## /m).find((text) => text.startsWith(`${heading}\n`));
+  const section = DOCUMENT.split(/^##? /m).find((text) => text.startsWith(`${heading}\n`));
   assert.ok(section !== undefined, heading);
   const rows = section.split("\n").filter((line) => line.startsWith("|"));
   return rows.slice(2).map((line) =>

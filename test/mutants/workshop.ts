@@ -44,6 +44,7 @@ const COPIED = [
   "config",
   "deploy",
   "k8s",
+  "reference",
   "package.json",
   "README.md",
   "ARCHITECTURE.md",

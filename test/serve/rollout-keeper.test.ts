@@ -4,6 +4,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   truncateSync,
@@ -32,6 +33,7 @@ import type { SharedStore } from "#serve/state/shared-store.ts";
 import { servePlan } from "../../src/cli/serve/serve-options.ts";
 import { DESIGNS, planOf } from "../core/rollout/rollout-case.ts";
 import { request } from "../core/state.ts";
+import { until } from "../live/discovery/fleet-under-test.ts";
 import { MemoryStore } from "./state/memory-store.ts";
 
 const SECOND = 1_000_000;
@@ -53,7 +55,12 @@ interface Host {
 }
 
 /** A keeper over a real router on a clock that stands, as a gateway has it. */
-function host(folder?: StateFolder, wallStartMicros = 1_000 * SECOND, store?: SharedStore): Host {
+function host(
+  folder?: StateFolder,
+  wallStartMicros = 1_000 * SECOND,
+  store?: SharedStore,
+  { promoted }: { readonly promoted?: string } = {},
+): Host {
   let at = 0;
   let asked = 0;
   let takenBack = 0;
@@ -90,6 +97,7 @@ function host(folder?: StateFolder, wallStartMicros = 1_000 * SECOND, store?: Sh
     store,
     promote: (_state, arm) =>
       arm === "control" ? [] : offerMerge(policies, { routing: { profile: "llm-d" } }, "rollout"),
+    ...(promoted !== undefined && { hasPromoted: (_rollout: string, arm: string) => arm === promoted }),
     report,
     takenBack: () => void takenBack++,
   });
@@ -196,6 +204,39 @@ test("an arm whose requests never come back is taken back by what waits there", 
   assert.equal(phaseOf(made), "rolled-back");
 });
 
+test("an arm without requests, or one that is measured or predicted to be worse, is promoted only even so, and the answer has why", async () => {
+  const promoted = (made: Host, more: object = {}) =>
+    made.keeper.step({ rollout: "try", step: "promote", arm: "other", by: "test", ...more });
+  const why = async (made: Host) => {
+    const outcome = await promoted(made);
+    assert.equal(phaseOf(made), "running");
+    return outcome.outcome === "refused" ? outcome.problems.join("; ") : outcome.outcome;
+  };
+  const untouched = host();
+  await started(untouched);
+  assert.match(
+    await why(untouched),
+    /^promote: other had no request; --even-so \(evenSo: true\) promotes it all the same$/,
+  );
+  const predicted = host();
+  const predictions = [{ arm: "other", metric: "e2e", figure: "mean", lowMillis: 20, highMillis: 80 }];
+  await started(predicted, { predictions, guardrails: [] });
+  last(predicted, 1, 60, () => 100);
+  assert.equal(
+    await why(predicted),
+    "promote: other is predicted to be worse: e2e.mean +20 to +80 ms; --even-so (evenSo: true) promotes it all the same",
+  );
+  const worse = host();
+  await started(worse, { guardrails: [] });
+  last(worse, 10, 60, (arm) => (arm === "other" ? 200 : 100));
+  assert.match(await why(worse), /promote: other is measured to be worse: ttft\.mean \+\d/);
+  assert.equal((await promoted(worse, { evenSo: true })).outcome, "applied");
+  const better = host();
+  await started(better, { guardrails: [] });
+  last(better, 10, 60, (arm) => (arm === "other" ? 90 : 100));
+  assert.equal((await promoted(better)).outcome, "applied");
+});
+
 test("what contradicts a prediction beyond its interval pauses it and is reported; people alone promote", async () => {
   const made = host();
   const predictions = [{ arm: "other", metric: "ttft", figure: "mean", lowMillis: -90, highMillis: -80 }];
@@ -209,7 +250,7 @@ test("what contradicts a prediction beyond its interval pauses it and is reporte
   assert.match(view?.reason ?? "", /other: ttft\.mean contradicts the prediction: measured 0\.0\d+ to 0\.0\d+ s/);
   assert.equal(view?.predictions[0]?.verdict, "contradicted");
   made.ask(5, (arm) => (arm === "control" ? 1 : assert.fail(`paused, it is on ${arm}`)));
-  const outcome = await made.keeper.step({ rollout: "try", step: "promote", arm: "other", by: "test" });
+  const outcome = await made.keeper.step({ rollout: "try", step: "promote", arm: "other", evenSo: true, by: "test" });
   assert.equal(outcome.outcome, "applied");
   assert.deepEqual([phaseOf(made), made.policies.version], ["promoted", 2]);
   assert.equal(made.policies.inForce.profile.name, "llm-d");
@@ -456,7 +497,7 @@ test("replicas that share a store run one rollout in step: the same arms, and wh
   assert.deepEqual(armsOf(other, 25 * SECOND), armsOf(one, 32 * SECOND));
   const refused = await other.keeper.start(document({ name: "second" }), BY);
   assert.ok(refused.outcome === "refused" && /try is running/.test(refused.problems.join()));
-  await other.keeper.step({ rollout: "try", step: "promote", arm: "other", by: "test" });
+  await other.keeper.step({ rollout: "try", step: "promote", arm: "other", evenSo: true, by: "test" });
   await lookAll([one]);
   assert.deepEqual([phaseOf(one), phaseOf(other)], ["promoted", "promoted"]);
   assert.deepEqual([one.policies.inForce.profile.name, other.policies.inForce.profile.name], ["llm-d", "llm-d"]);
@@ -486,7 +527,7 @@ test("one that starts later learns a promotion that stands, and none that a late
   const one = host(undefined, 1_000 * SECOND, store);
   await started(one);
   await lookAll([one], SECOND);
-  await one.keeper.step({ rollout: "try", step: "promote", arm: "other", by: "test" });
+  await one.keeper.step({ rollout: "try", step: "promote", arm: "other", evenSo: true, by: "test" });
   await lookAll([one], SECOND);
   const profileOf = ({ policies }: Host) => policies.inForce.profile.name;
 
@@ -570,6 +611,71 @@ test("what a rollout stood in the way of may be asked for again once it was roll
   await started(one, { name: "next" });
   await one.keeper.step({ rollout: "next", step: "promote", arm: "control", by: "test" });
   assert.equal(one.takenBack(), 1);
+});
+
+test("a rollback that the disk refuses acts, answers at once that it is not kept, and is there after a restart once it could be written", async (t) => {
+  const path = folderOf(t);
+  const made = host(new StateFolder(path));
+  await started(made);
+  await made.keeper.end();
+  const aside = `${path}-aside`;
+  t.after(() => rm(aside, { recursive: true, force: true }));
+  renameSync(path, aside);
+  const since = performance.now();
+  const outcome = await made.keeper.step({ rollout: "try", step: "rollback", by: "test" });
+  assert.ok(performance.now() - since < 900, "it waits for nothing");
+  assert.ok(outcome.outcome === "applied");
+  assert.match(outcome.unkept.join(), /^not on the disk, so a restart would not know of it: .*ENOENT/);
+  assert.equal(phaseOf(made), "rolled-back");
+  renameSync(aside, path);
+  const phaseAfterRestart = () => {
+    const again = host(new StateFolder(path));
+    again.keeper.restore();
+    return phaseOf(again);
+  };
+  assert.equal(phaseAfterRestart(), "running", "it was not written");
+  await until("it is written", () => /rolled-back/.test(readFileSync(join(path, "rollouts.json"), "utf8")));
+  assert.equal(phaseAfterRestart(), "rolled-back");
+});
+
+test("orders act and answer in about a second while the store answers nothing, and name it", async () => {
+  const store = new MemoryStore();
+  const made = host(undefined, 1_000 * SECOND, store);
+  store.isSilent = true;
+  const since = performance.now();
+  const outcome = await made.keeper.start(document(), BY);
+  assert.ok(outcome.outcome === "applied" && performance.now() - since < 3_000);
+  assert.match(outcome.unkept.join(), /^other gateways may not know of it: /);
+  // Looks go on meanwhile, each with a question of its own.
+  const rolledBackSince = performance.now();
+  const looks = setInterval(() => made.keeper.tick(), 10);
+  const answer = made.keeper.step({ rollout: "try", step: "rollback", by: "test" });
+  assert.equal(phaseOf(made), "rolled-back", "before the answer");
+  assert.equal((await answer).outcome, "applied");
+  clearInterval(looks);
+  assert.ok(performance.now() - rolledBackSince < 2_000);
+});
+
+test("a kill between the two files of a promotion leaves no half of it", async (t) => {
+  // The policy has it, the rollout not.
+  const path = folderOf(t);
+  const made = host(new StateFolder(path));
+  await started(made);
+  await made.keeper.end();
+  const again = host(new StateFolder(path), 1_020 * SECOND, undefined, { promoted: "other" });
+  again.keeper.restore();
+  assert.equal(phaseOf(again), "promoted");
+  assert.equal(again.keeper.view().rollouts[0]?.by, "restart");
+  // The rollout has it, the policy not.
+  await again.keeper.end();
+  const other = host(new StateFolder(path), 1_040 * SECOND, undefined, { promoted: "" });
+  other.keeper.restore();
+  assert.deepEqual([phaseOf(other), other.policies.inForce.profile.name], ["promoted", "llm-d"]);
+  // Both have it, and another policy was set since.
+  await other.keeper.end();
+  const third = host(new StateFolder(path), 1_060 * SECOND, undefined, { promoted: "other" });
+  third.keeper.restore();
+  assert.deepEqual([phaseOf(third), third.policies.inForce.profile.name], ["promoted", "gnomon"]);
 });
 
 test("a damaged folder is reported and left alone; measures that are gone begin anew", async (t) => {

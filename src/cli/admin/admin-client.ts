@@ -44,6 +44,12 @@ export async function callAdmin(flags: GatewayFlags, { method, path, body, by }:
   );
 }
 
+/** What holds and is not kept yet is named, a line each. */
+export function warnUnkept(unkept: readonly string[] = []): void {
+  for (const line of unkept)
+    process.stderr.write(`warning: ${line}; it holds here, and is tried again until it is kept\n`);
+}
+
 const TEXT_SHOWN_MAX = 200;
 
 function tokenOf({ tokenEnv, tokenFile }: GatewayFlags): string {

@@ -9,7 +9,7 @@ import { CONFIG_SCHEMA } from "#config/schema.ts";
 import { schemaNode } from "#config/schema-node.ts";
 import type { PolicyHistory, PolicyOutcome, PolicyView } from "#live/policy/policy-desk.ts";
 import { historyTable } from "./policy-table.ts";
-import { type GatewayFlags, callAdmin } from "../admin/admin-client.ts";
+import { type GatewayFlags, callAdmin, warnUnkept } from "../admin/admin-client.ts";
 import { repeated } from "../flag/list-flag.ts";
 import { gatewayOptions } from "../admin/gateway-options.ts";
 
@@ -135,6 +135,7 @@ async function change(
     ...by,
   })) as PolicyOutcome;
   process.stdout.write(outcomeText(answer));
+  if (answer.outcome === "applied") warnUnkept(answer.unkept);
 }
 
 const OUTCOME_TEXTS: Readonly<Record<PolicyOutcome["outcome"], string>> = {

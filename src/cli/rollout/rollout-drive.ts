@@ -5,7 +5,7 @@ import type { RolloutOutcome } from "#live/rollout/rollout-desk.ts";
 import type { RolloutsView, RolloutView } from "#live/rollout/rollout-view.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
-import { callAdmin, type GatewayFlags } from "../admin/admin-client.ts";
+import { callAdmin, type GatewayFlags, warnUnkept } from "../admin/admin-client.ts";
 import { gatewayOptions } from "../admin/gateway-options.ts";
 import { rolloutLine, rolloutReport, rolloutTable } from "./rollout-text.ts";
 
@@ -51,7 +51,7 @@ function startCommand(): Command {
       const path = flags.dryRun === true ? "/rollout?dry-run=true" : "/rollout";
       const outcome = (await callAdmin(flags, { method: "POST", path, body, ...by(flags) })) as RolloutOutcome;
       if (outcome.outcome !== "applied") return print("it could be started; nothing was changed");
-      print(rolloutLine(outcome.rollout));
+      printApplied(outcome);
       if (flags.watch === true) await watch(flags, outcome.rollout.name);
     });
 }
@@ -87,7 +87,10 @@ function promoteCommand(): Command {
     .description("End a rollout and make an arm's profile the policy's, under a new version.")
     .argument("<name>", "its name")
     .requiredOption("--arm <name>", "the arm to promote")
-    .action((name: string, flags: StepFlags & { arm: string }) => make(flags, name, "promote", { arm: flags.arm }));
+    .option("--even-so", "also one that had no request, or that is measured or predicted to be worse")
+    .action((name: string, flags: StepFlags & { arm: string; evenSo?: boolean }) =>
+      make(flags, name, "promote", { arm: flags.arm, ...(flags.evenSo === true && { evenSo: true }) }),
+    );
 }
 
 function reportCommand(): Command {
@@ -107,11 +110,21 @@ function removeCommand(): Command {
     });
 }
 
-async function make(flags: StepFlags, name: string, step: string, more: { readonly arm?: string }): Promise<void> {
+async function make(
+  flags: StepFlags,
+  name: string,
+  step: string,
+  more: { readonly arm?: string; readonly evenSo?: boolean },
+): Promise<void> {
   const body = JSON.stringify({ ...more, ...(flags.reason !== undefined && { reason: flags.reason }) });
   const path = `${pathOf(name)}/${step}`;
   const outcome = (await callAdmin(flags, { method: "POST", path, body, ...by(flags) })) as RolloutOutcome;
-  if (outcome.outcome === "applied") print(rolloutLine(outcome.rollout));
+  if (outcome.outcome === "applied") printApplied(outcome);
+}
+
+function printApplied({ rollout, unkept }: Extract<RolloutOutcome, { readonly outcome: "applied" }>): void {
+  print(rolloutLine(rollout));
+  warnUnkept(unkept);
 }
 
 /** A line for everything that changes, until it has ended. A gateway that starts again meanwhile is waited for. */

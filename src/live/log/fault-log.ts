@@ -41,6 +41,7 @@ export const FAULT_KINDS = {
   "autopilot-proposed": { level: "info", message: "a better policy is proposed" },
   "autopilot-refused": { level: "warn", message: "a proposal could not be started" },
   "state-failed": { level: "error", message: "what survives a restart could not be written or read" },
+  "state-written": { level: "info", message: "what survives a restart is written again" },
   "policy-refused": { level: "warn", message: "a change of policy was refused" },
   "tls-changed": { level: "info", message: "a certificate changed" },
   "tls-refused": { level: "warn", message: "a change of certificates was refused" },

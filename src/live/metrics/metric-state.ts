@@ -15,7 +15,7 @@ import { type KvEventSources, registerKvEvents } from "./metric-kv-events.ts";
 import { registerEjections } from "./metric-ejections.ts";
 import { registerAdmission } from "./metric-admission.ts";
 import { type LogCounts, registerLogs } from "./metric-logs.ts";
-import { registerPolicy } from "./metric-policy.ts";
+import { type OrdersStatus, registerPolicy } from "./metric-policy.ts";
 import { registerRecorder } from "./metric-recorder.ts";
 import { registerRollouts, type RolloutSources } from "./metric-rollout.ts";
 import { registerShadow } from "./metric-shadow.ts";
@@ -47,6 +47,8 @@ export interface StateSources extends KvEventSources, ForecastSources, RolloutSo
   readonly recorder: () => RecorderStatus | undefined;
   /** Left out where no policy can change. */
   readonly policy?: Pick<PolicyDesk, "counts">;
+  /** Left out where nothing survives a restart. */
+  readonly orders?: (() => OrdersStatus) | undefined;
   /** What the tokenizers counted, one of the configuration each. */
   readonly tokenizers?: () => readonly TokenizerCounts[];
   /** Left out where there is no shadow. */

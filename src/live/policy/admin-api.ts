@@ -22,6 +22,11 @@ export function bodyOf(text: string): { ok: true; value: unknown } | { ok: false
 
 const ALIASES_MAX = 100;
 
+/** What was ordered holds: 200 where it is kept, 202 where it is not yet. */
+export function orderAnswer(c: Pick<Context, "json">, outcome: object, unkept: readonly string[]): Response {
+  return unkept.length === 0 ? c.json(outcome) : c.json({ ...outcome, unkept }, 202);
+}
+
 const TYPES = {
   400: "BadRequestError",
   401: "AuthenticationError",

@@ -47,7 +47,13 @@ export interface ChangedKey {
 
 export type PolicyOutcome =
   /** In force from the next decision on. */
-  | { readonly outcome: "applied"; readonly version: number; readonly changes: readonly ChangedKey[] }
+  | {
+      readonly outcome: "applied";
+      readonly version: number;
+      readonly changes: readonly ChangedKey[];
+      /** Why it may be lost yet, a line each: it is written again and again until it is kept. Absent where it is. */
+      readonly unkept?: readonly string[];
+    }
   /** It is what is in force already. */
   | { readonly outcome: "unchanged"; readonly version: number }
   /** It could be; nothing was changed, as was asked for. */
@@ -75,6 +81,11 @@ export interface PolicyDesk {
   history(): PolicyHistory;
   /** Changes that were asked for, by source and outcome. */
   counts(): readonly { readonly source: string; readonly outcome: string; readonly count: number }[];
+  /**
+   * Why a restart, or another gateway, may not know of what was changed until now, a line each; resolves soon, with none
+   * once it is kept. What is not is tried again until it is.
+   */
+  unkept(): Promise<readonly string[]>;
   /** `merge` takes the document as a merge patch on the policy in force. */
   change(document: unknown, how: "replace" | "merge", request: PolicyRequest): PolicyOutcome;
   /** Puts a remembered version into force again, under a new number. */

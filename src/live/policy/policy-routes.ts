@@ -3,7 +3,7 @@ import type { Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 
 import { isFields } from "../fields.ts";
-import { bodyOf, callerOf, problem } from "./admin-api.ts";
+import { bodyOf, callerOf, orderAnswer, problem } from "./admin-api.ts";
 import type { AdminCaller, AdminVerdict } from "../status/admin-access.ts";
 import type { PolicyDesk, PolicyOutcome, PolicyRequest } from "./policy-desk.ts";
 
@@ -63,6 +63,7 @@ async function changed(
   if (!body.ok) return problem(c, 400, [body.message]);
   const { version } = desk.view()!;
   const outcome = change(body.value, request);
+  if (outcome.outcome === "applied") return orderAnswer(c, outcome, await desk.unkept());
   if (outcome.outcome !== "refused") return c.json(outcome);
   const isConflict = request.ifVersion !== undefined && request.ifVersion !== version;
   return problem(c, isConflict ? 409 : 400, outcome.problems, version);

@@ -2,8 +2,11 @@ import type { StepKind } from "#core/rollout/rollout-state.ts";
 import type { RolloutsView, RolloutView } from "./rollout-view.ts";
 
 export type RolloutOutcome =
-  /** It is so from the next decision on, and written down. */
-  | { readonly outcome: "applied"; readonly rollout: RolloutView }
+  /**
+   * It is so from the next decision on. `unkept`: why it may be lost yet, a line each; it is written again and again
+   * until it is kept. None where it is.
+   */
+  | { readonly outcome: "applied"; readonly rollout: RolloutView; readonly unkept: readonly string[] }
   /** It could be; nothing was changed, as was asked for. */
   | { readonly outcome: "checked" }
   /** Nothing was changed. A line each: path, what was expected, what was there. */
@@ -15,6 +18,8 @@ export interface RolloutStepRequest {
   /** The arm to promote. */
   readonly arm?: string;
   readonly reason?: string;
+  /** Promote an arm of which nothing good is known all the same. */
+  readonly evenSo?: boolean;
   readonly by: string;
 }
 

@@ -2,7 +2,7 @@ import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { isFields } from "../fields.ts";
-import { bodyOf, callerOf, problem } from "../policy/admin-api.ts";
+import { bodyOf, callerOf, orderAnswer, problem } from "../policy/admin-api.ts";
 import type { RolloutDesk, RolloutOutcome, RolloutStepRequest } from "./rollout-desk.ts";
 
 type App = Hono<{ Bindings: HttpBindings }>;
@@ -60,13 +60,19 @@ async function stepped(
 
 const TEXT_CHARS_MAX = 256;
 
-/** The arm and the reason of a step; what is wrong where something is. */
-function wordsOf(body: unknown): Pick<RolloutStepRequest, "arm" | "reason"> | string {
-  if (!isFields(body)) return "body: expected a mapping with arm and reason";
-  const words: { arm?: string; reason?: string } = {};
+/** What a step is asked for with; what is wrong where something is. */
+function wordsOf(body: unknown): Pick<RolloutStepRequest, "arm" | "reason" | "evenSo"> | string {
+  if (!isFields(body)) return "body: expected a mapping with arm, reason and evenSo";
+  const words: { arm?: string; reason?: string; evenSo?: boolean } = {};
   for (const key of Object.keys(body)) {
-    if (key !== "arm" && key !== "reason") return `${key.slice(0, TEXT_CHARS_MAX)}: expected one of arm, reason`;
     const value = body[key];
+    if (key === "evenSo") {
+      if (typeof value !== "boolean") return `evenSo: expected true or false, got ${JSON.stringify(value)}`;
+      words.evenSo = value;
+      continue;
+    }
+    if (key !== "arm" && key !== "reason")
+      return `${key.slice(0, TEXT_CHARS_MAX)}: expected one of arm, reason, evenSo`;
     if (typeof value !== "string" || value.length > TEXT_CHARS_MAX) {
       return `${key}: expected a text of at most ${TEXT_CHARS_MAX} characters`;
     }
@@ -85,5 +91,6 @@ function notThere(desk: RolloutDesk): string {
 }
 
 function answered(c: RolloutContext, outcome: RolloutOutcome): Response {
-  return outcome.outcome === "refused" ? problem(c, 400, outcome.problems) : c.json(outcome);
+  if (outcome.outcome === "refused") return problem(c, 400, outcome.problems);
+  return orderAnswer(c, outcome, outcome.outcome === "applied" ? outcome.unkept : []);
 }

@@ -31,7 +31,12 @@ export function policyFromText(text: string, ground: PolicyGround, running: Conf
 }
 
 /** The admin API's side of the keeper. */
-export function documentDesk(keeper: PolicyKeeper, running: Config, environment: Environment): PolicyDesk {
+export function documentDesk(
+  keeper: PolicyKeeper,
+  running: Config,
+  environment: Environment,
+  unkept: PolicyDesk["unkept"] = () => Promise.resolve([]),
+): PolicyDesk {
   const proposal = ({ by, dryRun, force = false, ifVersion }: PolicyRequest) => ({
     source: "admin",
     by,
@@ -44,6 +49,7 @@ export function documentDesk(keeper: PolicyKeeper, running: Config, environment:
     view: (version) => keeper.view(version),
     history: () => keeper.history(),
     counts: () => keeper.counts(),
+    unkept,
     change: (document, how, request) =>
       keeper.offer({
         ...proposal(request),

@@ -12,9 +12,12 @@ import { LiveWorkloads } from "./live-workloads.ts";
 import type { ServePlan } from "../plan/serve-plan.ts";
 import { documentDesk } from "./document-desk.ts";
 import { FileSource } from "./file-source.ts";
+import type { SharedStore } from "../state/shared-store.ts";
 import type { StateFolder } from "../state/state-folder.ts";
-import { policyOf } from "./policy.ts";
+import { ORDER_ANSWER_MILLIS, unkeptOf } from "../state/unkept.ts";
+import { type Policy, policyOf } from "./policy.ts";
 import { type PolicyChange, PolicyKeeper, type PolicyKeeperOptions, type PolicyPast } from "./policy-keeper.ts";
+import { PolicyShare } from "./policy-share.ts";
 import { policiesText } from "./saved-policies.ts";
 import type { PolicyProposal, PolicySource } from "./policy-source.ts";
 
@@ -30,6 +33,8 @@ export interface LivePolicyOptions extends Scraped {
   /** What was in force before, where something was kept. */
   readonly past: PolicyPast | undefined;
   readonly folder: StateFolder | undefined;
+  /** What replicas share; undefined where there is none beside this gateway. */
+  readonly store: SharedStore | undefined;
   /** What stands in the way of a policy that is well by itself. */
   readonly objections: NonNullable<PolicyKeeperOptions["objections"]>;
   /** Whatever stands in the way gives way. */
@@ -52,12 +57,14 @@ export interface LivePolicy {
   start(): void;
   /** What the configuration asked for and was refused is asked for again. */
   retry(): void;
+  /** Resolves soon: once what other replicas have in force is known, where they can be asked. */
+  caughtUp(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /** The policy of a plan, put in force again where a later one was kept; watches nothing before it is started. */
 export function livePolicy(options: LivePolicyOptions): LivePolicy {
-  const { plan, environment, tap, report, gateway, past, folder, objections, giveWay, reread } = options;
+  const { plan, environment, tap, report, gateway, past, folder, store, objections, giveWay, reread } = options;
   const running = plan.config;
   const define = (name: string, profile: ProfileSpec): void => {
     tap.accept({ kind: "profile-changed", at: nowMicros(), name, profile });
@@ -88,51 +95,45 @@ export function livePolicy(options: LivePolicyOptions): LivePolicy {
     past,
     objections,
     giveWay,
-    changed: () => void keep(),
+    changed: () => keep(),
     historyMax: running.policy.historyMax,
     apply,
     report: (proposal, outcome) => report(eventOf(proposal, outcome)),
   });
-  const keep = () => keepPolicies(keeper, folder, report);
-  void keep();
+  const keep = () => folder?.orders.write(folder.policy, policiesText(keeper.past));
+  keep();
   workloads.changed = () => {
     const { policy, version } = keeper.latest;
     apply({ policy, version, source: "inference-objectives" });
   };
   const sources = sourcesOf(plan, reread);
+  const shared = store && new PolicyShare({ store, keeper, running, report });
+  const unkept = () => unkeptOf(folder, shared === undefined ? [] : [shared.soon()]);
   return {
-    desk: documentDesk(keeper, running, environment),
+    desk: documentDesk(keeper, running, environment, unkept),
     keeper,
     workloads,
     models: { profileOf: (model, asked) => chooser(model, asked), rewrites: workloads.rewrites },
-    profileHeader: () => {
-      const { profilesAllowed, profileHeader } = keeper.inForce.config.routing;
-      return profilesAllowed.length === 0 ? undefined : profileHeader;
-    },
+    profileHeader: () => headerOf(keeper.inForce),
     start: () => {
+      shared?.start();
       for (const source of sources) source.start(keeper.offer);
     },
     retry: () => {
       for (const source of sources) source.retry();
     },
+    caughtUp: async () => void (await shared?.soon()),
     stop: async () => {
+      shared?.stop();
       for (const source of sources) await source.stop();
-      await keep();
+      keep();
+      await folder?.orders.settled(ORDER_ANSWER_MILLIS);
     },
   };
 }
 
-async function keepPolicies(
-  keeper: PolicyKeeper,
-  folder: StateFolder | undefined,
-  report: FaultLog["report"],
-): Promise<void> {
-  try {
-    await folder?.policy.write(policiesText(keeper.past));
-  } catch (error) {
-    const detail = `${folder?.path}: ${error instanceof Error ? error.message : String(error)}`;
-    report({ kind: "state-failed", detail, done: "it decides all the same; a restart would not know of it" });
-  }
+function headerOf({ config: { routing } }: Policy): string | undefined {
+  return routing.profilesAllowed.length === 0 ? undefined : routing.profileHeader;
 }
 
 /** Everything that is watched. The admin API is not: its calls come by themselves. */

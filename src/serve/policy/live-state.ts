@@ -22,7 +22,7 @@ export function liveState(plan: ServePlan, { report }: Pick<FaultLog, "report">)
   const { directory } = plan.config.policy;
   if (directory === undefined)
     return { folder: undefined, past: undefined, inForce: plan, policyVersion: FIRST_POLICY_VERSION };
-  const folder = new StateFolder(directory);
+  const folder = new StateFolder(directory, report);
   const past = pastOf(folder, plan, report);
   const last = past?.versions.at(-1);
   if (last === undefined) return { folder, past, inForce: plan, policyVersion: FIRST_POLICY_VERSION };

@@ -95,6 +95,28 @@ export class PolicyKeeper {
     return outcome;
   };
 
+  /**
+   * What other replicas have in force, under their number. Versions from that number on, which were changed here
+   * meanwhile, are no versions any more.
+   */
+  adopt(version: Remembered): void {
+    const { policy: inForce } = this.#last;
+    const { policy, source, by } = version;
+    const isChange = policy.text !== inForce.text;
+    const isInTheWay =
+      isChange && source !== "rollout" && (this.#options.objections?.(policy, inForce) ?? []).length > 0;
+    if (isInTheWay) this.#options.giveWay?.(policy, inForce, by);
+    const known = this.#versions.findIndex((one) => one.version >= version.version);
+    if (known >= 0) this.#versions.splice(known);
+    this.#put(version);
+    if (isChange)
+      this.#options.report(version, {
+        outcome: "applied",
+        version: version.version,
+        changes: changedKeys(inForce.document, policy.document),
+      });
+  }
+
   counts() {
     return [...this.#counts.values()];
   }
@@ -161,15 +183,20 @@ export class PolicyKeeper {
 
   #apply({ source, by, note }: PolicyProposal, policy: Policy): number {
     const version = this.version + 1;
-    this.#options.apply({ policy, version, source });
     const at = this.#now().toISOString();
-    this.#versions.push({ version, at, source, by: by.slice(0, TEXT_CHARS_MAX), note, policy });
+    this.#put({ version, at, source, by: by.slice(0, TEXT_CHARS_MAX), note, policy });
+    return version;
+  }
+
+  #put(version: Remembered): void {
+    const { policy, version: number, source } = version;
+    this.#options.apply({ policy, version: number, source });
+    this.#versions.push(version);
     if (this.#versions.length > this.#options.historyMax) {
       this.#versions.shift();
       this.#forgotten++;
     }
     this.#options.changed?.();
-    return version;
   }
 
   #keepRefused({ source, by }: PolicyProposal, problems: readonly string[]): void {

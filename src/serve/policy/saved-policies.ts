@@ -92,10 +92,37 @@ function changedSince(inForce: Policy, before: string, start: Policy, running: C
   }
 }
 
+/** A policy in force as replicas share it, with the configuration that it was made over. */
+export type SharedPolicy = SavedVersion & { readonly configured: string };
+
+const shared = record<SharedPolicy>({
+  version: integer(FIRST_POLICY_VERSION),
+  at: text,
+  source: text,
+  by: text,
+  note: text,
+  document: unchecked("an object"),
+  configured: text,
+});
+
+export function sharedPolicyText(policy: SharedPolicy): string {
+  return JSON.stringify(policy);
+}
+
+/** Reads what `sharedPolicyText` wrote; throws an Error that names what is wrong. */
+export function sharedPolicy(json: string): SharedPolicy {
+  return shared.read(JSON.parse(json), undefined, "", NOTHING_BESIDE);
+}
+
+/** The policy of a document that was kept or shared. Throws ConfigError. */
+export function documentPolicy(document: unknown, start: Policy, running: Config): Policy {
+  const config = configOver(running, start.document, document, "replace");
+  return policyOf({ config, ...resolveProfiles(config, { environment: {}, readsFiles: false }) }, running);
+}
+
 function policyFrom(document: unknown, start: Policy, running: Config): Policy | undefined {
   try {
-    const config = configOver(running, start.document, document, "replace");
-    return policyOf({ config, ...resolveProfiles(config, { environment: {}, readsFiles: false }) }, running);
+    return documentPolicy(document, start, running);
   } catch (error) {
     if (error instanceof ConfigError) return undefined;
     throw error;

@@ -41,12 +41,22 @@ export function liveRollouts({
     predicts: config.shadow.enabled,
     policy: () => policies.inForce,
     promote: (state, arm, by) => promoted(policies, config, state, arm, by, tap),
+    hasPromoted: (rollout, arm) => {
+      const note = promotionNote(rollout, arm);
+      return policies.history().versions.some((one) => one.source === SOURCE && one.note === note);
+    },
     report,
     store,
     takenBack,
   });
   keeper.follow(config.rollout.start);
   return keeper;
+}
+
+const SOURCE = "rollout";
+
+function promotionNote(rollout: string, arm: string): string {
+  return `${rollout} promoted ${arm}`;
 }
 
 /** The promoted arm's profile becomes the policy's: of the rollout's model, or the default. */
@@ -63,9 +73,9 @@ function promoted(
   const spec = router.rollouts.spec(plan.name)?.profiles[profile];
   const routing = plan.model === "" ? { profile } : { models: { [plan.model]: profile } };
   const outcome = policies.offer({
-    source: "rollout",
+    source: SOURCE,
     by,
-    note: `${plan.name} promoted ${arm}`,
+    note: promotionNote(plan.name, arm),
     read: (ground) => {
       const isKnown = Object.hasOwn(ground.inForce.document.profiles, profile);
       const document = isKnown || spec === undefined ? { routing } : { routing, profiles: { [profile]: spec } };

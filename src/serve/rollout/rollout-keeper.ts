@@ -1,6 +1,7 @@
 import { ConfigError } from "#config/config-error.ts";
 import type { BookInput } from "#core/rollout/rollout-book.ts";
 import { isUnderWay } from "#core/rollout/rollout-book.ts";
+import { promotionDoubts } from "#core/rollout/promotion-doubts.ts";
 import { JUDGE, type RolloutState, type RolloutStep, type StepKind } from "#core/rollout/rollout-state.ts";
 import type { Rollouts } from "#core/rollouts.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
@@ -13,11 +14,12 @@ import type { SharedStore } from "../state/shared-store.ts";
 import type { RolloutMemory } from "./rollout-memory.ts";
 import { adoptRollout } from "./adopted-rollout.ts";
 import { RolloutShare } from "./rollout-share.ts";
+import { byThen } from "../state/unkept.ts";
 import type { SavedRollout } from "./saved-rollout.ts";
 import { askedRollout } from "./rollout-spec.ts";
 import { rolloutViewOf } from "./rollout-view-of.ts";
 import { inTheWay, objectionsOf } from "./rollouts-in-the-way.ts";
-import { StandingPromotions } from "./standing-promotions.ts";
+import { isControlled, StandingPromotions } from "./standing-promotions.ts";
 import { WaitingRollouts } from "./waiting-rollouts.ts";
 
 export interface RolloutKeeperOptions {
@@ -35,6 +37,8 @@ export interface RolloutKeeperOptions {
   readonly policy: () => Policy;
   /** Makes an arm's profile the policy's. Returns what is wrong, and then nothing has changed. */
   readonly promote: (state: RolloutState, arm: string, by: string) => readonly string[];
+  /** Whether the policy's history has an arm's promotion. */
+  readonly hasPromoted?: (rollout: string, arm: string) => boolean;
   readonly report: (event: FaultEvent) => void;
   /**
    * One was rolled back, or forgotten: policies that it stood in the way of may be asked for again. After a promotion they
@@ -81,10 +85,40 @@ export class RolloutKeeper implements RolloutDesk {
   /** Gives the router what was kept before a restart, before anything else reaches it. */
   restore(): void {
     this.#memory.restore(this.#options.tap, this.#options.now());
+    for (const state of this.#rollouts.book) this.#completePromotion(state);
+  }
+
+  /** A promotion changes policy and rollout, which are two files: a kill may have come between them. */
+  #completePromotion(state: RolloutState): void {
+    const { hasPromoted, policy, promote } = this.#options;
+    if (hasPromoted === undefined) return;
+    const { plan, phase, promoted } = state;
+    const arm = plan.arms.find(({ name }) => hasPromoted(plan.name, name))?.name;
+    if (isUnderWay(state) && arm !== undefined) {
+      const at = Math.max(this.#options.now(), state.at);
+      const reason = "its promotion was under way when the gateway ended";
+      const step: RolloutStep = {
+        kind: "rollout-step",
+        at,
+        rollout: plan.name,
+        step: "promote",
+        arm,
+        reason,
+        by: "restart",
+      };
+      if (this.#give(step).length === 0) this.#stepped(step);
+    } else if (phase === "promoted" && arm === undefined && !this.#memory.isOvertaken(plan.name)) {
+      if (isControlled(state, policy())) promote(state, promoted, "restart");
+    }
   }
 
   get bytesMax(): number {
     return this.#options.bytesMax;
+  }
+
+  /** Resolves soon: once what other replicas run is known, where they can be asked. */
+  async caughtUp(): Promise<void> {
+    await this.#shared();
   }
 
   /** Begins to look. */
@@ -117,8 +151,8 @@ export class RolloutKeeper implements RolloutDesk {
     document: unknown,
     { by, dryRun }: { readonly by: string; readonly dryRun: boolean },
   ): Promise<RolloutOutcome> {
-    // What other replicas run is known first.
-    await this.#share?.sync();
+    // What other replicas run is known first, where they can be asked.
+    await this.#shared();
     const at = this.#options.now();
     const problems = this.#plan(document, by, at, dryRun);
     if (typeof problems !== "string") return { outcome: "refused", problems };
@@ -126,8 +160,10 @@ export class RolloutKeeper implements RolloutDesk {
     return this.#applied(problems, at);
   }
 
-  async step({ rollout, step, arm = "", reason, by }: RolloutStepRequest): Promise<RolloutOutcome> {
+  async step({ rollout, step, arm = "", reason, evenSo, by }: RolloutStepRequest): Promise<RolloutOutcome> {
     const at = this.#options.now();
+    const doubts = step === "promote" && evenSo !== true ? this.#doubts(rollout, arm, at) : [];
+    if (doubts.length > 0) return { outcome: "refused", problems: doubts };
     const problems = this.#step(rollout, step, { at, arm, reason: reason ?? `${step} was asked for`, by });
     return problems.length > 0 ? { outcome: "refused", problems } : this.#applied(rollout, at);
   }
@@ -138,8 +174,8 @@ export class RolloutKeeper implements RolloutDesk {
     const problems = this.#give({ kind: "rollout-removed", at, rollout });
     if (problems.length > 0) return { outcome: "refused", problems };
     this.#memory.forget(rollout);
-    await this.#memory.save(this.#rollouts);
-    return { outcome: "applied", rollout: view! };
+    this.#memory.save(this.#rollouts);
+    return { outcome: "applied", rollout: view!, unkept: await this.#memory.unkept([]) };
   }
 
   /** What a policy changes of what rollouts under way, or planned, compare and are made beside. */
@@ -173,7 +209,7 @@ export class RolloutKeeper implements RolloutDesk {
     }
     for (const rollout of this.#promotions.overtaken(this.#rollouts.book, this.#options.policy())) {
       this.#memory.overtake(rollout);
-      void this.#memory.save(this.#rollouts);
+      this.#memory.save(this.#rollouts);
     }
     void this.#share?.sync();
     // Another replica may run one of that name already.
@@ -223,7 +259,7 @@ export class RolloutKeeper implements RolloutDesk {
 
   /** A promotion changes the policy first: both happen in one run of the event loop, between two decisions. */
   #take(step: RolloutStep): readonly string[] {
-    const { rollout, arm, reason, by } = step;
+    const { rollout, arm, by } = step;
     const refusal = this.#rollouts.refusal(step);
     if (refusal !== undefined) return [refusal];
     if (step.step === "promote") {
@@ -231,23 +267,44 @@ export class RolloutKeeper implements RolloutDesk {
       if (problems.length > 0) return problems;
     }
     this.#give(step);
+    this.#stepped(step);
+    return [];
+  }
+
+  #stepped(step: RolloutStep): void {
+    const { rollout, reason, by } = step;
     this.#memory.stepped(step);
     const kind = by === JUDGE && step.step !== "advance" ? "rollout-taken-back" : "rollout-step";
     this.#options.report({ kind, detail: `${rollout}, ${step.step} by ${by}: ${reason}`, done: DONE[step.step] });
     if (step.step === "rollback") this.#options.takenBack?.();
-    void this.#changed();
-    return [];
+    this.#changed();
   }
 
   #adopt(saved: SavedRollout): void {
     const [rollouts, at] = [this.#rollouts, this.#options.now()];
     const give = (input: BookInput) => this.#give(input);
     const take = (step: RolloutStep) => this.#take(step);
-    if (adoptRollout(saved, { ...this.#options, rollouts, at, give, take })) void this.#memory.save(rollouts);
+    if (adoptRollout(saved, { ...this.#options, rollouts, at, give, take })) this.#memory.save(rollouts);
   }
 
-  async #changed(): Promise<void> {
-    await Promise.all([this.#memory.save(this.#rollouts), this.#share?.sync()]);
+  #changed(): void {
+    this.#memory.save(this.#rollouts);
+    void this.#share?.sync();
+  }
+
+  #doubts(rollout: string, arm: string, at: Micros): string[] {
+    const watch = this.#rollouts.watch(rollout);
+    if (watch === undefined || !isUnderWay(watch.state)) return [];
+    const { state, judge, agreements } = watch;
+    const known = { state, judge, agreements, readings: watch.readings(at) };
+    const doubts = promotionDoubts(known, this.#rollouts.spec(rollout)!.rules, arm);
+    return doubts.map((one) => `promote: ${one}; --even-so (evenSo: true) promotes it all the same`);
+  }
+
+  /** Resolves soon: with "" where the others know what is here, and this one what is there. */
+  #shared(): Promise<string> {
+    if (this.#share === undefined) return Promise.resolve("");
+    return byThen(this.#share.sync(), "what is shared did not answer in time");
   }
 
   #give(input: BookInput): readonly string[] {
@@ -258,8 +315,8 @@ export class RolloutKeeper implements RolloutDesk {
   }
 
   async #applied(rollout: string, at: Micros): Promise<RolloutOutcome> {
-    await this.#changed();
-    return { outcome: "applied", rollout: this.#viewOf(rollout, at) };
+    const unkept = await this.#memory.unkept([this.#shared()]);
+    return { outcome: "applied", rollout: this.#viewOf(rollout, at), unkept };
   }
 
   #viewOf(name: string, at: Micros) {
@@ -273,7 +330,7 @@ export class RolloutKeeper implements RolloutDesk {
     this.#give({ kind: "rollout-removed", at: this.#options.now(), rollout });
     this.#memory.forget(rollout);
     this.#options.report({ kind: "rollout-step", detail: `${rollout}, removed by ${why}`, done: DONE.rollback });
-    void this.#changed();
+    this.#changed();
   }
 
   #letGo(): void {

@@ -7,6 +7,7 @@ import type { RouterTap } from "#live/router-tap.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import type { RolloutStory } from "./rollout-view-of.ts";
 import { intervalsAt } from "./rollout-view-of.ts";
+import { ORDER_ANSWER_MILLIS, unkeptOf } from "../state/unkept.ts";
 import { RolloutMeasures } from "./rollout-measures.ts";
 import { movedState, rolloutsText, type SavedRollout, savedRollouts } from "./saved-rollout.ts";
 
@@ -74,6 +75,10 @@ export class RolloutMemory {
   /** The policy was changed since it was promoted. */
   overtake(rollout: string): void {
     this.#storyOf(rollout).overtaken = true;
+  }
+
+  isOvertaken(rollout: string): boolean {
+    return this.#storyOf(rollout).overtaken;
   }
 
   stepped({ at, rollout, step, arm, reason, by }: RolloutStep): void {
@@ -179,12 +184,17 @@ export class RolloutMemory {
     return movedState(state, -this.#options.wallStartMicros);
   }
 
-  /** Resolves when plans and steps are on the disk; never rejects. */
-  async save(rollouts: Rollouts): Promise<void> {
+  /** Plans and steps as they are now are to be on the disk. */
+  save(rollouts: Rollouts): void {
     const { folder } = this.#options;
     if (folder === undefined) return;
-    const written = folder.rollouts.write(rolloutsText(this.saved(rollouts), [...this.#ended]));
-    await this.#written(Promise.all([written, this.#measures.keep(rollouts)]));
+    folder.orders.write(folder.rollouts, rolloutsText(this.saved(rollouts), [...this.#ended]));
+    void this.saveMeasures(rollouts);
+  }
+
+  /** Why what was ordered until now may be lost, a line each; resolves soon. */
+  unkept(shared: readonly Promise<string>[]): Promise<readonly string[]> {
+    return unkeptOf(this.#options.folder, shared);
   }
 
   /** What judges have seen, where it is time for it. */
@@ -193,7 +203,8 @@ export class RolloutMemory {
   }
 
   async end(rollouts: Rollouts): Promise<void> {
-    await this.save(rollouts);
+    this.save(rollouts);
+    await this.#options.folder?.orders.settled(ORDER_ANSWER_MILLIS);
     if (this.#options.folder !== undefined) await this.#written(this.#measures.writeWhole(rollouts));
   }
 
@@ -204,11 +215,8 @@ export class RolloutMemory {
     } catch (error) {
       const detail = `${this.#options.folder?.path ?? ""}: ${messageOf(error)}`;
       if (detail !== this.#failed) {
-        this.#options.report({
-          kind: "state-failed",
-          detail,
-          done: "rollouts go on; a restart would not know of this",
-        });
+        const done = "rollouts go on; a restart would not know of what was measured since";
+        this.#options.report({ kind: "state-failed", detail, done });
       }
       this.#failed = detail;
     }

@@ -1,5 +1,6 @@
 import { isUnderWay, ROLLOUTS_MAX } from "#core/rollout/rollout-book.ts";
 import type { RolloutState } from "#core/rollout/rollout-state.ts";
+import { Rounds } from "../state/rounds.ts";
 import type { SharedStore } from "../state/shared-store.ts";
 import { rolloutsText, type SavedRollout, savedRollouts } from "./saved-rollout.ts";
 
@@ -27,44 +28,25 @@ const TRIES_MAX = 8;
  */
 export class RolloutShare {
   readonly #options: RolloutShareOptions;
-  #running: Promise<void> | undefined;
-  #again = false;
-  #failed = false;
-  #asked = false;
+  readonly #rounds: Rounds;
 
   constructor(options: RolloutShareOptions) {
     this.#options = options;
+    const { failed, recovered } = options;
+    this.#rounds = new Rounds({ round: () => this.#once(), failed, recovered });
   }
 
   /** What others run is known here, or the store could not be asked. */
   get asked(): boolean {
-    return this.#asked;
+    return this.#rounds.asked;
   }
 
-  /** Takes what is there and brings what is here. Never rejects. Resolves when all that was here at the call is there. */
-  async sync(): Promise<void> {
-    if (this.#running !== undefined) {
-      this.#again = true;
-      return this.#running;
-    }
-    this.#running = this.#synced();
-    await this.#running;
-  }
-
-  async #synced(): Promise<void> {
-    do {
-      this.#again = false;
-      try {
-        await this.#once();
-        if (this.#failed) this.#options.recovered();
-        this.#failed = false;
-      } catch (error) {
-        if (!this.#failed) this.#options.failed(error instanceof Error ? error.message : String(error));
-        this.#failed = true;
-      }
-      this.#asked = true;
-    } while (this.#again);
-    this.#running = undefined;
+  /**
+   * Takes what is there and brings what is here. Never rejects. Resolves with "" when all that was here at the call is
+   * there, else with what is wrong.
+   */
+  sync(): Promise<string> {
+    return this.#rounds.sync();
   }
 
   async #once(): Promise<void> {

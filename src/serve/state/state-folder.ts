@@ -1,9 +1,11 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { FaultLog } from "#live/log/fault-log.ts";
 import { refusedBySystem } from "../process/system-error.ts";
 import { ConversationJournal } from "./conversation-journal.ts";
 import { KeptFile } from "./kept-file.ts";
+import { KeptOrders } from "./kept-orders.ts";
 import { journalPaths, journalsFrom, KeptJournal, type KeptJournalOptions } from "./kept-journal.ts";
 
 const SECRET_BYTES = 32;
@@ -15,10 +17,12 @@ export class StateFolder {
   readonly policy: KeptFile;
   readonly rollouts: KeptFile;
   readonly conversations: ConversationJournal;
+  /** Both files above, which are written again and again until they are. */
+  readonly orders: KeptOrders;
   readonly #judges = new Map<string, KeptJournal>();
 
   /** Throws CommandFailure where the folder cannot be had. */
-  constructor(path: string) {
+  constructor(path: string, report: FaultLog["report"] = () => {}) {
     this.path = path;
     try {
       mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -30,6 +34,8 @@ export class StateFolder {
     }
     this.policy = new KeptFile(join(path, POLICY));
     this.rollouts = new KeptFile(join(path, ROLLOUTS));
+    // A promotion changes both: that of the policy is known first.
+    this.orders = new KeptOrders([this.policy, this.rollouts], { path, report });
   }
 
   /** What a rollout's judge has seen; made with `options` at the first call. */

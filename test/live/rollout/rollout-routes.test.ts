@@ -9,13 +9,13 @@ import type { RolloutView } from "#live/rollout/rollout-view.ts";
 const ROLLOUT = { name: "to a/b", phase: "running" } as RolloutView;
 
 /** A desk that has one rollout, refuses what it is told to, and remembers what it was asked for. */
-function app(refuses: readonly string[] = []) {
+function app(refuses: readonly string[] = [], unkept: readonly string[] = []) {
   const asked: unknown[] = [];
   const outcome = (request: unknown): Promise<RolloutOutcome> => {
     asked.push(request);
     const refused = refuses.length > 0;
     return Promise.resolve(
-      refused ? { outcome: "refused", problems: refuses } : { outcome: "applied", rollout: ROLLOUT },
+      refused ? { outcome: "refused", problems: refuses } : { outcome: "applied", rollout: ROLLOUT, unkept },
     );
   };
   const desk: RolloutDesk = {
@@ -65,6 +65,7 @@ test("what is not there, too large, no document or refused is answered with what
     ["POST", "", "x".repeat(2000), 413, /at most 1024 bytes/],
     ["POST", `${one}/promote`, '{"am":"other"}', 400, /am: expected one of arm, reason/],
     ["POST", `${one}/promote`, '{"arm":7}', 400, /arm: expected a text/],
+    ["POST", `${one}/promote`, '{"evenSo":"yes"}', 400, /evenSo: expected true or false, got \\"yes\\"/],
   ];
   for (const [method, path, body, status, problem] of wrong) {
     const answer = await ask(method, path, body);
@@ -75,4 +76,13 @@ test("what is not there, too large, no document or refused is answered with what
   const refused = await app(["design.kind: expected one of split"]).ask("POST", "", "{}");
   assert.equal(refused.status, 400);
   assert.match(refused.text, /"problems":\["design\.kind: expected one of split"\]/);
+});
+
+test("what holds and is not kept yet is answered with 202 and why", async () => {
+  const { ask, asked } = app([], ["not on the disk"]);
+  const path = `/${encodeURIComponent(ROLLOUT.name)}/promote`;
+  const { status, text } = await ask("POST", path, '{"arm":"other","evenSo":true}');
+  assert.equal(status, 202);
+  assert.deepEqual((JSON.parse(text) as { unkept: unknown }).unkept, ["not on the disk"]);
+  assert.equal((asked[0] as { evenSo: unknown }).evenSo, true);
 });

@@ -52,6 +52,7 @@ const NO_POLICY: PolicyDesk = {
   view: () => undefined,
   history: () => ({ versions: [], forgotten: 0, refused: [] }),
   counts: () => [],
+  unkept: () => Promise.resolve([]),
   change: () => assert.fail("nothing is changed here"),
   rollback: () => assert.fail("nothing is changed here"),
 };

@@ -45,7 +45,7 @@ function desk(more: Partial<AutopilotOptions> = {}) {
       view: () => ({ at: "", rollouts: phases.map((phase) => ({ phase }) as RolloutView) }),
       start: (document): Promise<RolloutOutcome> => {
         started.push(document);
-        return Promise.resolve({ outcome: "applied", rollout: {} as RolloutView });
+        return Promise.resolve({ outcome: "applied", rollout: {} as RolloutView, unkept: [] });
       },
     },
     report: () => {},

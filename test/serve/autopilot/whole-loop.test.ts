@@ -113,7 +113,7 @@ test("the shadow finds a better policy in what a gateway recorded, and with a ye
       view: () => ({ at: "", rollouts: [] }),
       start: (document): Promise<RolloutOutcome> => {
         started.push(document);
-        return Promise.resolve({ outcome: "applied", rollout: {} as RolloutView });
+        return Promise.resolve({ outcome: "applied", rollout: {} as RolloutView, unkept: [] });
       },
     },
     report: () => {},

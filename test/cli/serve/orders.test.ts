@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ADMIN, gnomon } from "../command-line.ts";
+
+const TOKEN = "a-token-for-this-test";
+const CONTROL = "gnomon";
+const DESIGN = { kind: "canary", windowMillis: 3_600_000, stepPercents: [10, 50] };
+const ARMS = [{ name: "control" }, { name: "other", profile: "llm-d" }];
+
+interface Answer {
+  readonly status: number;
+  readonly millis: number;
+  readonly body: {
+    readonly outcome?: string;
+    readonly unkept?: readonly string[];
+    readonly version?: number;
+    readonly defaultProfile?: string;
+    readonly phase?: string;
+    readonly rollouts?: readonly { readonly name: string; readonly phase: string }[];
+  };
+}
+
+/** A gateway over a folder that is killed and started again. */
+class KilledGateway {
+  readonly #t: TestContext;
+  readonly #config: string;
+  #served: ReturnType<typeof gnomon> | undefined;
+  #admin = "";
+  url = "";
+
+  constructor(t: TestContext, folder: string, directory: string) {
+    this.#t = t;
+    this.#config = join(folder, "gnomon.json");
+    const fixed = {
+      listen: { port: 0 },
+      admin: { tokenEnv: "ORDERS_TOKEN" },
+      policy: { directory },
+      emulate: { count: 1, timeScale: 1000 },
+      log: { level: "error" },
+    };
+    writeFileSync(this.#config, JSON.stringify(fixed));
+  }
+
+  async start(): Promise<void> {
+    this.#served = gnomon(this.#t, ["serve", "--config", this.#config], { ORDERS_TOKEN: TOKEN });
+    [, this.url = ""] = await this.#served.said(/gnomon is ready at (http:\S+): /);
+    [, this.#admin = ""] = await this.#served.said(ADMIN);
+  }
+
+  async kill(): Promise<void> {
+    this.#served?.child.kill("SIGKILL");
+    await this.#served?.exit;
+  }
+
+  async ask(method: "GET" | "POST", path: string, body?: object): Promise<Answer> {
+    const since = performance.now();
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    const sent = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+    const answer = await fetch(`${this.#admin}/gnomon/admin${path}`, sent);
+    const text = await answer.text();
+    const { status } = answer;
+    return { status, millis: performance.now() - since, body: JSON.parse(text) as Answer["body"] };
+  }
+}
+
+function folderOf(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "gnomon-killed-"));
+  t.after(() => rmSync(folder, { recursive: true, maxRetries: 10, force: true }));
+  return folder;
+}
+
+test("no order that was answered is lost by a kill -9 right after the answer, whichever it is", async (t) => {
+  const folder = folderOf(t);
+  const gateway = new KilledGateway(t, folder, join(folder, "state"));
+  await gateway.start();
+  const rollout = (name: string) => ({ name, arms: ARMS, design: DESIGN, baselineMillis: 0, cooldownMillis: 0 });
+  const phase = async (name: string) => (await gateway.ask("GET", `/rollout/${name}`)).body.phase;
+  const profile = async () => (await gateway.ask("GET", "/policy")).body.defaultProfile;
+  type Order = readonly [path: string, body: object, holds: () => Promise<boolean>];
+  const orders: readonly Order[] = [
+    ["/policy", { limits: { attemptsMax: 4 } }, async () => (await gateway.ask("GET", "/policy")).body.version === 2],
+    ["/rollout", rollout("one"), async () => (await phase("one")) === "running"],
+    ["/rollout/one/pause", {}, async () => (await phase("one")) === "paused"],
+    ["/rollout/one/rollback", {}, async () => (await phase("one")) === "rolled-back" && (await profile()) === CONTROL],
+    ["/rollout", rollout("two"), async () => (await phase("two")) === "running"],
+    [
+      "/rollout/two/promote",
+      { arm: "other", evenSo: true },
+      async () => (await phase("two")) === "promoted" && (await profile()) === "llm-d",
+    ],
+  ];
+  for (const [path, body, holds] of orders) {
+    const { status, body: answer } = await gateway.ask("POST", path, body);
+    assert.deepEqual([status, answer.outcome], [200, "applied"], `${path}: ${JSON.stringify(answer)}`);
+    await gateway.kill();
+    await gateway.start();
+    assert.ok(await holds(), `${path} was lost`);
+  }
+});
+
+/** A folder on a disk of its own, of a quarter of a megabyte; undefined where nobody may mount one. */
+function tinyDisk(folder: string): string | undefined {
+  const path = join(folder, "disk");
+  mkdirSync(path);
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=256k", "tmpfs", path], { stdio: "ignore" });
+  } catch {
+    return undefined;
+  }
+  return path;
+}
+
+test("on a full disk a rollback acts and answers at once that it is not kept, and is kept once there is room", async (t) => {
+  const folder = folderOf(t);
+  const disk = tinyDisk(folder);
+  if (disk === undefined) return t.skip("nobody may mount a disk here");
+  const gateway = new KilledGateway(t, folder, join(disk, "state"));
+  try {
+    await onFullDisk(gateway, disk);
+  } finally {
+    await gateway.kill();
+    execFileSync("umount", ["-l", disk]);
+  }
+});
+
+async function onFullDisk(gateway: KilledGateway, disk: string): Promise<void> {
+  await gateway.start();
+  const document = { name: "one", arms: ARMS, design: DESIGN, baselineMillis: 0 };
+  assert.equal((await gateway.ask("POST", "/rollout", document)).status, 200);
+  const full = join(disk, "full");
+  fill(full);
+  const { status, millis, body } = await gateway.ask("POST", "/rollout/one/rollback", {});
+  assert.deepEqual([status, body.outcome], [202, "applied"]);
+  assert.match(body.unkept?.join() ?? "", /not on the disk, so a restart would not know of it: .*ENOSPC/);
+  assert.ok(millis < 1_500, `${millis} ms`);
+  const changed = await gateway.ask("POST", "/policy", { limits: { attemptsMax: 4 } });
+  assert.deepEqual([changed.status, changed.body.outcome], [202, "applied"]);
+  const unwritten = async () =>
+    /^gnomon_orders_unwritten 1$/m.test(await (await fetch(`${gateway.url}/metrics`)).text());
+  assert.ok(await unwritten());
+  rmSync(full);
+  for (let i = 0; i < 100 && (await unwritten()); i++) await sleep(100);
+  await gateway.kill();
+  await gateway.start();
+  assert.equal((await gateway.ask("GET", "/rollout/one")).body.phase, "rolled-back");
+  assert.equal((await gateway.ask("GET", "/policy")).body.version, 2);
+}
+
+/** Until nothing more fits. */
+function fill(path: string): void {
+  for (let chars = 262_144; chars >= 1; chars = Math.floor(chars / 2)) {
+    try {
+      writeFileSync(path, "x".repeat(chars), { flag: "a" });
+    } catch {
+      // A smaller piece may still fit.
+    }
+  }
+}
