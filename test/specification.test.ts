@@ -72,3 +72,11 @@ test("every section of the founding documents has a row that states where it is,
     assert.deepEqual(silent, []);
   }
 });
+
+test("each of the founding documents is named by its title, with an address where a reader finds it", () => {
+  const intro = PAGE.split(/^## /m)[0]!;
+  const rows = intro.split("\n").filter((line) => /^\| (?!below|---)/.test(line));
+  assert.equal(rows.length, Object.keys(SECTIONS).length);
+  const unfound = rows.filter((row) => !/ \| "[^"]+".* \| \[[^\]]+\]\(https:\/\/\S+\)/.test(row));
+  assert.deepEqual(unfound, []);
+});
