@@ -68,6 +68,11 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     onDemand: true,
     needs: ["BENCH_SHARED"],
   },
+  published: {
+    about: "predictions from a model's config beside published measurements of vLLM",
+    page: "without-a-trace",
+    onDemand: true,
+  },
   "engine-vs-vllm": {
     about: "the engine model against recorded vLLM runs",
     page: "engine-model",

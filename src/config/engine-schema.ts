@@ -7,6 +7,7 @@ import {
   engineDefaults,
 } from "#engine/config.ts";
 import { USUAL_IMBALANCE } from "#engine/step-time/attention-time.ts";
+import { GRAPH_TOKENS_MAX } from "#engine/step-time/graph-tokens.ts";
 import { BLOCK_TOKENS_MAX, DATA_PARALLEL_MAX, KV_BLOCKS_MAX } from "./schema-value.ts";
 
 /** An engine file: config/engines/*.yaml. What is left out has vLLM's default. */
@@ -37,6 +38,9 @@ const model = z.strictObject({
   intermediate: count(1e7),
   bytesPerParameter: z.number().gt(0).max(8),
   weightBytes: z.number().gt(0).max(8).optional(),
+  attentionWeightBytes: z.number().gt(0).max(8).optional(),
+  kvBytes: z.number().gt(0).max(8).optional(),
+  narrowMultiply: z.boolean().optional(),
   mlpMatrices: z.int().min(2).max(3),
   experts: z
     .strictObject({
@@ -46,6 +50,17 @@ const model = z.strictObject({
     })
     .refine(({ count: all, perToken }) => perToken <= all, { path: ["perToken"], message: "at most count" })
     .optional(),
+  denseLayers: z.strictObject({ count: count(1000), intermediate: count(1e7) }).optional(),
+  latent: z
+    .strictObject({
+      queryRank: z.int().min(0).max(1e6),
+      keyRank: count(1e6),
+      plainSize: count(10_000),
+      rotarySize: count(10_000),
+      valueSize: count(10_000),
+    })
+    .optional(),
+  window: z.strictObject({ layers: count(1000), tokens: count(1e8) }).optional(),
 });
 
 const hardware = z.strictObject({
@@ -55,7 +70,68 @@ const hardware = z.strictObject({
   mfuDecode: z.number().gt(0).max(1),
 });
 
-const roofline = z.strictObject({ kind: z.literal("roofline"), model, hardware, tensorParallel: count(1024) });
+/** What one crossover for the whole step knows of a model. */
+const plainModel = model.omit({
+  attentionWeightBytes: true,
+  kvBytes: true,
+  narrowMultiply: true,
+  denseLayers: true,
+  latent: true,
+  window: true,
+});
+
+const roofline = z.strictObject({
+  kind: z.literal("roofline"),
+  model: plainModel,
+  hardware,
+  tensorParallel: count(1024),
+});
+
+const board = z.strictObject({
+  tflopsPeak: z.number().gt(0).max(1e6),
+  tflopsPeakNarrow: z.number().gt(0).max(1e6).optional(),
+  bandwidthTbs: z.number().gt(0).max(1e4),
+  linkGbs: z.number().gt(0).max(1e5),
+});
+
+/** A share of a data sheet's figure; above 0. */
+const reached = () => z.number().gt(0).max(1);
+
+const achieved = z.strictObject({
+  bandwidth: reached(),
+  compute: reached(),
+  linkBandwidth: reached(),
+  expertBandwidth: reached(),
+  kvBandwidth: reached(),
+  stepMicros: micros(),
+  sequenceMicros: micros(),
+  layerMicros: micros(),
+  expertLayerMicros: micros(),
+  eagerLayerMicros: micros(),
+  eagerExpertLayerMicros: micros(),
+  reduceMicros: micros(),
+});
+
+const kernelRoofline = z.strictObject({
+  kind: z.literal("kernel-roofline"),
+  model,
+  vocabulary: count(1e7),
+  board,
+  achieved,
+  tensorParallel: count(1024),
+  graphTokensMax: z.int().min(0).max(1e6).default(GRAPH_TOKENS_MAX),
+});
+
+const trainedPhysics = z.strictObject({
+  kind: z.literal("trained-physics"),
+  model: model.refine(({ latent }) => latent === undefined, {
+    path: ["latent"],
+    message: "none: the trained model has keys and values by heads",
+  }),
+  hardware: hardware.pick({ tflopsPeak: true, bandwidthTbs: true }),
+  tensorParallel: count(1024),
+  beta: z.array(z.number().min(0).max(1e6)).min(7).max(11),
+});
 
 const points = z
   .array(z.tuple([z.number().min(0), z.number().min(0)]))
@@ -222,7 +298,9 @@ const engine = z.strictObject({
   queueDelay: z
     .strictObject({ baseMicros: micros().default(0), perPromptTokenMicros: micros().default(0) })
     .default(D.queueDelay),
-  stepTime: z.discriminatedUnion("kind", [coefficients, roofline, kernelTable, measured]).optional(),
+  stepTime: z
+    .discriminatedUnion("kind", [coefficients, roofline, kernelRoofline, trainedPhysics, kernelTable, measured])
+    .optional(),
   stepGap: z
     .strictObject({
       baseMicros: micros().default(0),

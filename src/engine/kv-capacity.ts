@@ -1,4 +1,4 @@
-import { headSizeOf, type ModelShape } from "./step-time/model-shape.ts";
+import { kvBytesPerToken, layerBytes, type ModelShape } from "./step-time/model-shape.ts";
 
 export interface KvCapacitySpec {
   readonly shape: ModelShape;
@@ -21,29 +21,20 @@ const OVERHEAD_BYTES = 1.15 * 2 ** 30;
 /**
  * KV blocks that fit beside the weights, 0 if the weights alone are too large:
  *
- *   floor((memory * utilization - weights / tp - overhead) / (2 * layers * kvHeads * headSize * bytes / tp * blockTokens))
+ *   floor((memory * utilization - weights / tp - overhead) / (bytes that a token's keys and values take * blockTokens))
  *
- * The keys and values of a layer are shared among the GPUs by heads; where there are fewer heads than GPUs they repeat.
+ * The keys and values of a layer are shared among the GPUs by heads; where there are fewer heads than GPUs they repeat,
+ * and a compressed state (MLA) is on every one.
  */
 export function kvBlocksThatFit(spec: KvCapacitySpec): number {
   const { shape, tensorParallel } = spec;
-  const kvHeadsPerGpu = Math.ceil(shape.kvHeads / tensorParallel);
-  const tokenBytes = 2 * shape.layers * kvHeadsPerGpu * headSizeOf(shape) * shape.bytesPerParameter;
   const weights = weightBytes(spec) / tensorParallel;
   const left = spec.memoryBytes * spec.utilization - weights - OVERHEAD_BYTES;
-  return Math.max(0, Math.floor(left / (tokenBytes * spec.blockTokens)));
+  return Math.max(0, Math.floor(left / (kvBytesPerToken(shape, tensorParallel) * spec.blockTokens)));
 }
 
 /** Bytes of the weights: attention and feed-forward of every layer, embedding and output head. */
 export function weightBytes(model: Pick<KvCapacitySpec, "shape" | "vocabulary" | "tiedEmbeddings">): number {
-  const { shape } = model;
-  const { hidden, heads, kvHeads } = shape;
-  const headSize = headSizeOf(shape);
-  const attention = 2 * hidden * heads * headSize + 2 * hidden * kvHeads * headSize;
-  const experts = shape.experts?.count ?? 1;
-  const width = shape.intermediate * experts + (shape.experts?.sharedIntermediate ?? 0);
-  const feedForward = shape.mlpMatrices * hidden * width;
-  const layers = shape.layers * (attention + feedForward) * (shape.weightBytes ?? shape.bytesPerParameter);
-  const embeddings = model.vocabulary * hidden * (model.tiedEmbeddings ? 1 : 2) * shape.bytesPerParameter;
-  return layers + embeddings;
+  const { shape, vocabulary, tiedEmbeddings } = model;
+  return layerBytes(shape) + vocabulary * shape.hidden * (tiedEmbeddings ? 1 : 2) * shape.bytesPerParameter;
 }

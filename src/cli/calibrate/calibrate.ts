@@ -20,30 +20,30 @@ import type { TraceHeader } from "#trace/codec/record.ts";
 import { calibrateTable, evaluationTable } from "./calibrate-table.ts";
 import { addCacheFlags, doLongWork, type LongWork, type LongWorkFlags } from "../long-work/long-work.ts";
 import { names } from "../flag/list-flag.ts";
-import { addSizeFlags, type SizeFlags, sizedEngine } from "./engine-sizes.ts";
+import { calibratePoints, type PointFlags } from "./calibrate-points.ts";
+import { addSizeFlags, sizedEngine } from "./engine-sizes.ts";
 import { checkOutputFile } from "../output/check-output-file.ts";
 import { loadOnly } from "./load-only.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
 import { readRecordedTrace } from "../trace/recorded-trace.ts";
 import { writeWholeFile } from "#trace/export/whole-file.ts";
 
-interface CalibrateFlags extends SizeFlags, LongWorkFlags {
-  readonly output?: string;
-  readonly engine?: string;
+interface CalibrateFlags extends PointFlags, LongWorkFlags {
   readonly endpoint?: readonly string[];
   readonly fix: Partial<Record<Parameter, number>>;
   readonly train: number;
   readonly betweenRuns: Partial<Record<BetweenRunsPart, number>>;
   readonly evaluate: boolean;
-  readonly json?: string;
 }
+
+const LIVE_SECONDS = 300;
 
 /** Fits an engine file to recorded traffic and reports how far it is to be trusted. */
 export function calibrateCommand(): Command {
   const command = new Command("calibrate")
     .description("Fit an engine's step times to recorded traffic, and state the error on requests held out of the fit.")
     .argument(
-      "<trace...>",
+      "[trace...]",
       "folder that --record or trace import wrote, one of its segments, or the folder of a run of vLLM; " +
         "several runs of the same engine show how much one differs from another",
     )
@@ -52,6 +52,14 @@ export function calibrateCommand(): Command {
       "--engine <file>",
       "engine, by name or path, whose sizes and scheduling apply where nothing else states them",
     )
+    .option(
+      "--from-bench <file>",
+      "in place of a trace: a result of vllm bench serve --max-concurrency N --save-result, or a list of them; " +
+        "repeat for more, with two prompt lengths and two numbers of users at least",
+      names,
+    )
+    .option("--live <url>", "in place of a trace: measure this running, otherwise idle engine, with five short loads")
+    .option("--live-seconds <n>", "how long that may take at most", seconds, LIVE_SECONDS)
     .option("--endpoint <id>", "fit only this endpoint, for fleets of different machines; repeat for more", names)
     .addOption(
       rareOption(
@@ -83,7 +91,17 @@ export function calibrateCommand(): Command {
   return addCacheFlags(addSizeFlags(command));
 }
 
-async function run(paths: readonly [string, ...string[]], flags: CalibrateFlags): Promise<void> {
+async function run(given: readonly string[], flags: CalibrateFlags): Promise<void> {
+  const [first, ...others] = given;
+  const ways = [first !== undefined, flags.fromBench !== undefined, flags.live !== undefined].filter(Boolean).length;
+  if (ways !== 1) throw new ConfigError([`calibrate: expected one of a trace, --from-bench and --live, got ${ways}`]);
+  if (first === undefined) {
+    if (flags.evaluate) throw new ConfigError(["--evaluate: expected a trace, got none"]);
+    checkOutputFile("--output", flags.output);
+    checkOutputFile("--json", flags.json);
+    return calibratePoints(flags);
+  }
+  const paths = [first, ...others] as const;
   const absent = paths.filter((path) => !existsSync(path));
   if (absent.length > 0)
     throw new ConfigError(absent.map((path) => `calibrate: expected a trace, got ${path}, which is not there`));
@@ -234,6 +252,12 @@ function report(
 function write(file: string, text: string): void {
   if (file === "-") process.stdout.write(text);
   else writeWholeFile(file, text);
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (!(value >= 1 && value <= 86_400)) throw new InvalidArgumentError("expected seconds, 1 to 86400");
+  return value;
 }
 
 function part(text: string): number {

@@ -3,9 +3,9 @@ import { ConfigError } from "#config/config-error.ts";
 import { engineNames, loadEngine } from "#config/engine-file.ts";
 import { unknownWord } from "#config/problem.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
-import { type EngineConfig, engineDefaults, type KvTierConfig } from "#engine/config.ts";
+import type { EngineConfig, KvTierConfig } from "#engine/config.ts";
 import { HARDWARE } from "#engine/hardware.ts";
-import { kvBlocksThatFit } from "#engine/kv-capacity.ts";
+import { modelledEngine } from "#engine/modelled-engine.ts";
 import { readHuggingFaceModel } from "#engine/step-time/hugging-face.ts";
 import type { SimulateFlags } from "./simulate-flags.ts";
 import type { SimulatePolicies } from "./simulate-policies.ts";
@@ -17,7 +17,7 @@ export function engineOf(flags: SimulateFlags, policies: SimulatePolicies): Engi
   if (flags.modelConfig === undefined && flags.model === undefined && flags.hardware !== undefined)
     throw new ConfigError(["--hardware: expected together with --model or --model-config, got it alone"]);
   const named = flags.model === undefined ? flags.engine : engineNamed(flags.model, flags);
-  const base = flags.modelConfig === undefined ? loadEngine(named) : modelledEngine(flags.modelConfig, flags);
+  const base = flags.modelConfig === undefined ? loadEngine(named) : modelledByConfig(flags.modelConfig, flags);
   const { kvGpuBlocks, kvCpuBlocks, tokenGaps, check } = flags;
   const kvBlocks = kvGpuBlocks ?? base.kvBlocks;
   // That of no model in particular takes whatever has room.
@@ -50,38 +50,20 @@ function engineNamed(model: string, { hardware, engine, modelConfig }: SimulateF
   throw new ConfigError([`--hardware: expected one of ${boards.join(", ")} for ${model}, got ${hardware ?? "none"}`]);
 }
 
-/** A Hugging Face config.json on a board: step time by roofline, KV blocks by what memory is left. */
-function modelledEngine(file: string, flags: SimulateFlags): EngineConfig {
+/** A Hugging Face config.json on a board: step time by a roofline of its kernels, KV blocks by what memory is left. */
+function modelledByConfig(file: string, flags: SimulateFlags): EngineConfig {
   const { hardware: name = "H100", tp: tensorParallel, gpuMemoryUtilization: utilization } = flags;
   const board = Object.hasOwn(HARDWARE, name) ? HARDWARE[name] : undefined;
   if (board === undefined) throw new ConfigError([`--hardware: ${unknownWord("board", name, Object.keys(HARDWARE))}`]);
   const model = readHuggingFaceModel(readJson(file));
   if (typeof model === "string") throw new ConfigError([`--model-config: ${file}: ${model}`]);
-  const { memoryBytes, ...hardware } = board;
-  const defaults = engineDefaults();
-  const { shape, vocabulary, tiedEmbeddings, tokensMax } = model;
-  const { blockTokens } = defaults;
-  const kvBlocks = kvBlocksThatFit({
-    shape,
-    vocabulary,
-    tiedEmbeddings,
-    memoryBytes,
-    utilization,
-    tensorParallel,
-    blockTokens,
-  });
-  if (kvBlocks < 2) {
+  const engine = modelledEngine(model, board, { tensorParallel, utilization, eager: flags.enforceEager });
+  if (engine.kvBlocks < 2) {
     throw new ConfigError([
       `--hardware: expected boards with room beside the weights, got ${tensorParallel} of ${name}`,
     ]);
   }
-  return {
-    ...defaults,
-    kvBlocks,
-    modelTokensMax: tokensMax,
-    batchTokensMax: 8192,
-    stepTime: { kind: "roofline", model: shape, hardware, tensorParallel },
-  };
+  return engine;
 }
 
 function readJson(file: string): unknown {

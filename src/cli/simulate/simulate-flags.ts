@@ -32,6 +32,7 @@ export interface SimulateFlags extends RouterFlags, AutoscaleFlags, Architecture
   readonly lose: readonly LostEndpoint[];
   readonly modelConfig?: string;
   readonly hardware?: string;
+  readonly enforceEager: boolean;
   readonly model?: string;
   readonly tp: number;
   readonly gpuMemoryUtilization: number;
@@ -126,8 +127,9 @@ function addClusterFlags(to: FlagAdder): void {
   );
   to.rare.add(
     "--model-config <file>",
-    "a Hugging Face config.json: step time by roofline, KV blocks by memory, in place of --engine",
+    "a Hugging Face config.json: step time by a roofline of its kernels, KV blocks by memory, in place of --engine",
   );
+  to.rare.flag("--enforce-eager", "with --model-config: the engine runs without CUDA graphs");
   to.rare.add(
     "--model <name>",
     "model of an engine that comes with gnomon, in place of --engine; with --hardware if it runs on several boards",

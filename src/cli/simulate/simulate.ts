@@ -9,6 +9,7 @@ import { simulate, type SimulationResult } from "#sim/simulate.ts";
 import type { SimulationOptions } from "#sim/setting/simulation-options.ts";
 import { checkOutputFile } from "../output/check-output-file.ts";
 import { clusterPlan } from "./simulate-plan.ts";
+import { predictionWords } from "./prediction-words.ts";
 import { addSimulateFlags, type SimulateFlags } from "./simulate-flags.ts";
 import { simulationTable } from "./simulate-table.ts";
 import { parseFitness } from "./fitness-flag.ts";
@@ -31,6 +32,8 @@ export function simulateCommand(): Command {
         `note: ${tooLong} of ${result.outcomes.length} requests are too long for the engine, which takes ${tokensMax} ` +
           "tokens; --engine or --kv-gpu-blocks chooses a larger one\n",
       );
+    for (const line of predictionWords(cluster.engines[0]!.config, flags.modelConfig && (flags.hardware ?? "H100")))
+      process.stderr.write(`${line}\n`);
     const text = `${JSON.stringify(results, null, 2)}\n`;
     if (flags.resultsPath !== undefined) writeWholeFile(flags.resultsPath, text);
     if (flags.requestsPath !== undefined) writeWholeFile(flags.requestsPath, requestLines(result));

@@ -1,3 +1,6 @@
+/** Tokens of vLLM's largest CUDA graph by default, where max_num_seqs is 256 or more. */
+export const GRAPH_TOKENS_MAX = 512;
+
 /**
  * Tokens that a step computes when CUDA graphs exist for some numbers of them up to `max`: it is padded to the next one.
  * vLLM makes graphs for 1, 2, 4, every 8 up to 256 and every 16 beyond (cudagraph_capture_sizes); a greater step, or any

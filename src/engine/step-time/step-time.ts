@@ -1,6 +1,7 @@
 import type { Micros } from "#core/base/units.ts";
 import type { BatchShape } from "./batch-shape.ts";
 import { CoefficientStepTime, type CoefficientSpec } from "./coefficients.ts";
+import { KernelRooflineStepTime, type KernelRooflineSpec } from "./kernel-roofline.ts";
 import { KernelTableStepTime, type KernelTableSpec } from "./kernel-table.ts";
 import { MeasuredStepTime, type MeasuredSpec } from "./measured.ts";
 import { RooflineStepTime, type RooflineSpec } from "./roofline.ts";
@@ -16,7 +17,13 @@ export interface StepTime {
   nextStartAt?(): Micros | undefined;
 }
 
-export type StepTimeSpec = CoefficientSpec | RooflineSpec | TrainedPhysicsSpec | KernelTableSpec | MeasuredSpec;
+export type StepTimeSpec =
+  | CoefficientSpec
+  | RooflineSpec
+  | KernelRooflineSpec
+  | TrainedPhysicsSpec
+  | KernelTableSpec
+  | MeasuredSpec;
 
 /** The model of step times that a spec describes. */
 export function createStepTime(spec: StepTimeSpec): StepTime {
@@ -25,6 +32,8 @@ export function createStepTime(spec: StepTimeSpec): StepTime {
       return new CoefficientStepTime(spec);
     case "roofline":
       return new RooflineStepTime(spec);
+    case "kernel-roofline":
+      return new KernelRooflineStepTime(spec);
     case "trained-physics":
       return new TrainedPhysicsStepTime(spec);
     case "kernel-table":

@@ -1,13 +1,14 @@
 import { assert } from "#core/base/assert.ts";
 import type { BatchShape } from "./batch-shape.ts";
-import { type HardwareShape, headSizeOf, type ModelShape } from "./model-shape.ts";
+import { expertLayers, type HardwareShape, headSizeOf, type ModelShape } from "./model-shape.ts";
 import type { StepTime } from "./step-time.ts";
 
 /**
- * Analytic terms of a dense transformer, each with a learned coefficient: BLIS's (inference-sim's) default model.
+ * Analytic terms of a transformer, each with a learned coefficient: BLIS's (inference-sim's) default model.
  *
  *   step = b0 * prefill compute + b8 * prefill KV written + b1 * decode compute + b9 * decode KV read
- *        + b2 * weights + b3 * all-reduce + b4 * layers + b5 * sequences + b6                              (us)
+ *        + b2 * weights + b3 * all-reduce + b4 * layers + b5 * sequences + b6
+ *        + b7 * layers with experts, where others have none                                                (us)
  *
  * With d = hidden, k = kvHeads * head size, T tokens of one kind in the step, tp the tensor parallelism, all sums over
  * layers, and peak and bandwidth as the hardware's without fractions:
@@ -18,8 +19,9 @@ import type { StepTime } from "./step-time.ts";
  *   weights        = (d (2d + 2k) + 3 d dff) * weight bytes / tp / bandwidth
  *   all-reduce     = 2 T d * bytes * 2 (tp - 1) / tp / bandwidth, 2 because of attention and feed-forward
  *
- * A chunk of a prompt attends the whole prompt, wherever it stands, and b7 and b10 have no meaning without experts: so
- * it is there. With 7 or 8 coefficients the prefill term is b0 * max(compute, KV), with less than 10 the decode term
+ * Of a mixture dff is that of the experts that a token uses, in compute, and of all experts, in weights, however few
+ * the step touches. A chunk of a prompt attends the whole prompt, wherever it stands, and b10 is of several ranks: so it
+ * is there. With 7 or 8 coefficients the prefill term is b0 * max(compute, KV), with less than 10 the decode term
  * b1 * max(compute, KV).
  */
 export interface TrainedPhysicsSpec {
@@ -44,10 +46,13 @@ export class TrainedPhysicsStepTime implements StepTime {
   readonly #keyWidth: number;
   readonly #headSize: number;
   readonly #weightMicros: number;
+  /** Widths of feed-forward blocks, summed over layers: what a token uses. */
+  readonly #usedWidth: number;
+  readonly #mixedMicros: number;
 
   constructor(spec: TrainedPhysicsSpec) {
     const { model, hardware, tensorParallel: tp, beta } = spec;
-    assert(model.experts === undefined, "the trained model is one of dense transformers");
+    assert(model.latent === undefined, "the trained model has no latent attention");
     assert(beta.length >= 7 && beta.length <= 11, "the trained model has 7 to 11 coefficients");
     this.#spec = spec;
     this.#beta = Array.from({ length: 11 }, (_, i) => beta[i] ?? 0);
@@ -56,9 +61,15 @@ export class TrainedPhysicsStepTime implements StepTime {
     this.#headSize = Math.floor(headSizeOf(model));
     this.#keyWidth = (model.kvHeads || model.heads) * this.#headSize;
     const { layers, hidden: d, intermediate } = model;
+    const mixed = expertLayers(model);
+    const plain = (layers - mixed) * (model.denseLayers?.intermediate ?? intermediate);
+    const { count = 0, perToken = 0, sharedIntermediate = 0 } = model.experts ?? {};
+    this.#usedWidth = plain + mixed * (perToken * intermediate + sharedIntermediate);
+    const heldWidth = plain + mixed * (count * intermediate + sharedIntermediate);
+    this.#mixedMicros = mixed === layers ? 0 : this.#beta[7]! * mixed;
     const weightBytes = model.weightBytes ?? model.bytesPerParameter;
     const attention = (layers * d * (2 * d + 2 * this.#keyWidth) * weightBytes) / tp;
-    this.#weightMicros = (attention + (layers * 3 * d * intermediate * weightBytes) / tp) / this.#bytesPerMicro;
+    this.#weightMicros = (attention + (heldWidth * 3 * d * weightBytes) / tp) / this.#bytesPerMicro;
   }
 
   micros(shape: Readonly<BatchShape>): number {
@@ -82,16 +93,17 @@ export class TrainedPhysicsStepTime implements StepTime {
       b[3]! * (reduce + reduce) +
       b[4]! * model.layers +
       b[5]! * (shape.prefillSequences + decodeSequences) +
-      b[6]!
+      b[6]! +
+      this.#mixedMicros
     );
   }
 
   #compute(tokens: number, attentionFlops: number): number {
     if (tokens === 0) return 0;
-    const { layers, hidden: d, intermediate } = this.#spec.model;
+    const { layers, hidden: d } = this.#spec.model;
     const tp = this.#spec.tensorParallel;
     const projections = (layers * 2 * tokens * d * (2 * d + 2 * this.#keyWidth)) / tp;
-    const feedForward = (layers * tokens * 6 * d * intermediate) / tp;
+    const feedForward = (this.#usedWidth * tokens * 6 * d) / tp;
     return (projections + attentionFlops + feedForward) / this.#flopsPerMicro;
   }
 

@@ -43,7 +43,7 @@ export function engineText(calibration: Calibration, provenance: Provenance): st
   const { residuals } = calibration;
   const uncertainty = residuals === undefined ? {} : { residuals: residualsFile(residuals) };
   const { source } = provenance;
-  return `${comment}\n${stringify({ ...fileOf(engine), ...uncertainty, source }, { lineWidth: 0 })}`;
+  return `${comment}\n${stringify({ ...engineFields(engine), ...uncertainty, source }, { lineWidth: 0 })}`;
 }
 
 function residualsFile({ windows, firstTokens, stalls, ...rest }: StepResiduals): Record<string, unknown> {
@@ -76,7 +76,7 @@ function residualWords(residuals: StepResiduals | undefined): string[] {
 }
 
 /** What differs from the defaults, and the sizes always. */
-function fileOf(engine: EngineConfig): Record<string, unknown> {
+export function engineFields(engine: EngineConfig): Record<string, unknown> {
   const defaults: Record<string, unknown> = { ...engineDefaults() };
   const always: ReadonlySet<string> = new Set([
     "blockTokens",

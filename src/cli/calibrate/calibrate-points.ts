@@ -1,0 +1,122 @@
+import { stringify } from "yaml";
+import { ConfigError } from "#config/config-error.ts";
+import { loadEngine } from "#config/engine-file.ts";
+import type { EngineConfig } from "#engine/config.ts";
+import { CommandFailure } from "#serve/process/command-failure.ts";
+import { engineFields } from "#shadow/calibrate/engine-text.ts";
+import {
+  fitSteady,
+  STEADY_PARAMETERS,
+  type SteadyFit,
+  type SteadyPoint,
+  TooFewPoints,
+} from "#shadow/calibrate/steady-fit.ts";
+import { writeWholeFile } from "#trace/export/whole-file.ts";
+import { figureTable, millis, signedPercent } from "../output/figure-text.ts";
+import { benchPoints } from "./bench-points.ts";
+import { givenSizes, type SizeFlags } from "./engine-sizes.ts";
+import { liveEngine, livePoints } from "./live-points.ts";
+
+export interface PointFlags extends SizeFlags {
+  readonly fromBench?: readonly string[];
+  readonly live?: string;
+  readonly liveSeconds: number;
+  readonly engine?: string;
+  readonly output?: string;
+  readonly json?: string;
+}
+
+/** Fits an engine to a few measured points: of results of `vllm bench serve`, or measured here on a running engine. */
+export async function calibratePoints(flags: PointFlags): Promise<void> {
+  const given = { ...loadEngine(flags.engine), asyncScheduling: true, ...givenSizes(flags) };
+  const { points, sizes, from } =
+    flags.live === undefined
+      ? { points: benchPoints(flags.fromBench ?? []), sizes: given, from: (flags.fromBench ?? []).join(" and ") }
+      : await measuredLive(flags.live, given, flags);
+  const longest = Math.max(...points.map(({ promptTokens, outputTokens }) => promptTokens + outputTokens));
+  const room = Math.max(sizes.kvBlocks, Math.ceil(mostTokens(points) / sizes.blockTokens) + 2);
+  const fitting = { ...sizes, kvBlocks: room, modelTokensMax: Math.max(longest, sizes.modelTokensMax) };
+  const fit = fitted(points, {
+    ...fitting,
+    modelTokensMax: Math.min(fitting.modelTokensMax, (room - 1) * sizes.blockTokens),
+  });
+  report(fit, points, from, flags);
+}
+
+async function measuredLive(address: string, given: EngineConfig, flags: PointFlags) {
+  if (!URL.canParse(address) || !/^https?:$/.test(new URL(address).protocol))
+    throw new ConfigError([`--live: expected a URL such as http://127.0.0.1:8000, got ${address}`]);
+  const url = address.replace(/\/+$/, "");
+  const seen = await liveEngine(url);
+  const blockTokens = flags.blockTokens ?? seen.blockTokens ?? given.blockTokens;
+  const kvBlocks = flags.kvBlocks ?? seen.kvBlocks ?? given.kvBlocks;
+  const stated = flags.modelTokensMax ?? seen.modelTokensMax ?? given.modelTokensMax;
+  const modelTokensMax = Math.min(stated, (kvBlocks - 1) * blockTokens);
+  const sizes = { ...given, blockTokens, kvBlocks, modelTokensMax };
+  const points = await livePoints({
+    url,
+    model: seen.model,
+    modelTokensMax,
+    sequencesMax: sizes.sequencesMax,
+    secondsMax: flags.liveSeconds,
+    seed: Math.floor(Date.now() / 1000),
+    progress: (line) => process.stderr.write(`${line}\n`),
+  });
+  return { points, sizes, from: `${seen.model} at ${url}` };
+}
+
+/** Tokens that are in flight at once, at most. */
+function mostTokens(points: readonly SteadyPoint[]): number {
+  return Math.max(...points.map(({ users, promptTokens, outputTokens }) => users * (promptTokens + outputTokens)));
+}
+
+function fitted(points: readonly SteadyPoint[], sizes: EngineConfig): SteadyFit {
+  try {
+    return fitSteady(points, sizes);
+  } catch (error) {
+    if (!(error instanceof TooFewPoints)) throw error;
+    throw new CommandFailure(`${error.message}, got ${points.length} results of one kind`);
+  }
+}
+
+function report(fit: SteadyFit, points: readonly SteadyPoint[], from: string, flags: PointFlags): void {
+  const assumed = STEADY_PARAMETERS.flatMap((name) =>
+    fit.assumed[name] === undefined ? [] : [`${name}: ${fit.assumed[name]}`],
+  );
+  const off = points.map((point, i) => ({
+    ttft: fit.predicted[i]!.ttftMicros / point.ttftMicros - 1,
+    tpot: fit.predicted[i]!.tpotMicros / point.tpotMicros - 1,
+  }));
+  const most = (name: "ttft" | "tpot") =>
+    signedPercent(off.reduce((a, b) => (Math.abs(b[name]) > Math.abs(a) ? b[name] : a), 0));
+  const comment = [
+    `Fitted by gnomon to ${points.length} measurements of ${from}.`,
+    `Measured error on those, at most: TTFT ${most("ttft")}, TPOT ${most("tpot")}. Not validated on another load.`,
+    ...assumed.map((line) => `Assumed: ${line}.`),
+  ];
+  for (const line of assumed) process.stderr.write(`note: assumed ${line}\n`);
+  const text = `${comment.map((line) => `# ${line}`).join("\n")}\n${stringify(engineFields(fit.engine), { lineWidth: 0 })}`;
+  if (flags.json !== undefined) {
+    const { parameters, predicted } = fit;
+    write(flags.json, `${JSON.stringify({ parameters, assumed: fit.assumed, points, predicted })}\n`);
+  }
+  if (flags.output !== undefined) write(flags.output, text);
+  else if (flags.json !== "-") process.stdout.write(text);
+  const table = figureTable(["at once x prompt + answer", "TTFT ms", "fitted", "TPOT ms", "fitted"]);
+  points.forEach(({ users, promptTokens, outputTokens, ttftMicros, tpotMicros }, i) => {
+    const predicted = fit.predicted[i]!;
+    table.push([
+      `${users} x ${promptTokens} + ${outputTokens}`,
+      millis(ttftMicros),
+      millis(predicted.ttftMicros),
+      millis(tpotMicros),
+      millis(predicted.tpotMicros),
+    ]);
+  });
+  process.stderr.write(`${table.toString()}\n`);
+}
+
+function write(file: string, text: string): void {
+  if (file === "-") process.stdout.write(text);
+  else writeWholeFile(file, text);
+}

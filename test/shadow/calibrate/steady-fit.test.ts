@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { randomFor } from "#core/base/random.ts";
+import { type EngineConfig, engineDefaults } from "#engine/config.ts";
+import { fitSteady, type SteadyParameter, type SteadyPoint, TooFewPoints } from "#shadow/calibrate/steady-fit.ts";
+import { steadyProtocol } from "#shadow/calibrate/steady-protocol.ts";
+import { replaySteady, type SteadyLoad } from "#shadow/calibrate/steady-replay.ts";
+
+const SIZES = engineDefaults({ kvBlocks: 30_000, batchTokensMax: 8192, asyncScheduling: true });
+
+function engineOf(parameters: Readonly<Record<SteadyParameter, number>>): EngineConfig {
+  return {
+    ...SIZES,
+    stepTime: {
+      kind: "coefficients",
+      baseMicros: parameters.base,
+      perPrefillTokenMicros: parameters.prefillToken,
+      perDecodeMicros: parameters.decode,
+      perDecodeContextTokenMicros: parameters.contextToken,
+      perPrefillPairMicros: parameters.prefillPair,
+    },
+    queueDelay: { baseMicros: parameters.delay, perPromptTokenMicros: 0 },
+  };
+}
+
+function measured(engine: EngineConfig): SteadyPoint[] {
+  return steadyProtocol(engine)!.map((point) => {
+    const { users, requests, promptTokens, outputTokens } = point;
+    const load: SteadyLoad = { kind: "users", count: users, requests };
+    return { ...point, ...replaySteady(engine, load, (text) => ({ promptTokens, outputTokens, text }), 0) };
+  });
+}
+
+test("the protocol's five points identify every coefficient: whatever the engine has, the fit finds again", () => {
+  const random = randomFor(11, 3);
+  const between = (low: number, high: number) => low + (high - low) * random.next();
+  for (let i = 0; i < 2; i++) {
+    const truth = {
+      base: between(2_000, 20_000),
+      prefillToken: between(5, 100),
+      decode: between(10, 200),
+      contextToken: between(0.02, 0.3),
+      prefillPair: between(0.001, 0.01),
+      delay: between(1_000, 10_000),
+    };
+    const engine = engineOf(truth);
+    const fit = fitSteady(measured(engine), SIZES);
+    assert.deepEqual(fit.assumed, {});
+    for (const name of ["base", "prefillToken", "decode", "contextToken", "prefillPair", "delay"] as const) {
+      const off = Math.abs(fit.parameters[name] / truth[name] - 1);
+      assert.ok(off < 0.05, `${name} ${fit.parameters[name]} for ${truth[name]}`);
+    }
+    const other = { kind: "users", count: 20, requests: 100 } as const;
+    const request = (text: number) => ({ promptTokens: 300 + 20 * (text % 30), outputTokens: 100, text });
+    const real = replaySteady(engine, other, request, 0);
+    const predicted = replaySteady(fit.engine, other, request, 0);
+    assert.ok(Math.abs(predicted.tpotMicros / real.tpotMicros - 1) < 0.01);
+    assert.ok(Math.abs(predicted.ttftMicros / real.ttftMicros - 1) < 0.03);
+  }
+});
+
+test("what points cannot separate is assumed and named, and one point alone is refused", () => {
+  const truth = { base: 6_000, prefillToken: 25, decode: 30, contextToken: 0, prefillPair: 0, delay: 5_000 };
+  const points = measured(engineOf(truth));
+  const [short, middle, , many] = points as [SteadyPoint, SteadyPoint, SteadyPoint, SteadyPoint];
+  const levels = fitSteady([short, many], SIZES);
+  assert.deepEqual(Object.keys(levels.assumed), ["delay", "contextToken", "prefillPair"]);
+  assert.ok(Math.abs(levels.parameters.base / 6_000 - 1) < 0.05);
+  assert.deepEqual(Object.keys(fitSteady([short, middle], SIZES).assumed), ["decode", "prefillPair"]);
+  assert.throws(() => fitSteady([short], SIZES), TooFewPoints);
+  assert.throws(() => fitSteady([short, short], SIZES), TooFewPoints);
+});
+
+test("the protocol fits the engine: no request is longer than its model, no user more than its batch", () => {
+  for (const limits of [
+    { modelTokensMax: 512, sequencesMax: 4 },
+    { modelTokensMax: 131_072, sequencesMax: 1024 },
+  ]) {
+    const points = steadyProtocol(limits)!;
+    for (const { users, promptTokens, outputTokens } of points) {
+      assert.ok(users <= limits.sequencesMax && promptTokens + outputTokens <= limits.modelTokensMax);
+    }
+    assert.equal(new Set(points.map(({ promptTokens }) => promptTokens)).size, 3);
+    assert.equal(new Set(points.map(({ users }) => users)).size, 2);
+  }
+  assert.equal(steadyProtocol({ modelTokensMax: 256, sequencesMax: 8 }), undefined);
+});
