@@ -152,7 +152,7 @@ export const ROLLOUT_SCHEMA = z.strictObject({
     .max(64)
     .optional()
     .describe(
-      "Limits that take the rollout back as soon as an arm is surely beyond one: the lower end of its figure, which is valid at any time of looking, with a fifth of the level shared by all of them. Left out: p50, p90 and p99 of each time at most 1.25 times the control's, errors, refusals and overdue first tokens twice, prompt tokens that no cache had 1.5 times; of each tenant and class p50 of TTFT and E2E twice, errors three times; error-rate at most 5 %, overdue-rate 50 % in a window.",
+      "Limits that take the rollout back as soon as an arm is surely beyond one: the lower end of its figure, which is valid at any time of looking, with a fifth of the level shared by all of them. Left out: p50, p90 and p99 of each time at most 1.25 times the control's, errors, refusals and overdue first tokens twice, prompt tokens that no cache had 1.5 times; of each tenant and class p50 of TTFT and E2E twice, errors three times; error-rate at most 5 %, overdue-rate 90 % in a window.",
     ),
   predictions: z
     .array(prediction)

@@ -1,8 +1,11 @@
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../base/units.ts";
-import { effectFound } from "./judge/confidence-sequence.ts";
+import type { CanaryReading } from "./judge/canary-reading.ts";
+import { effectFound, priorFor } from "./judge/confidence-sequence.ts";
+import { PRIMARY_DEFAULT } from "./judge/figure-level.ts";
 import type { Judge } from "./judge/judge.ts";
 import type { JudgeRules } from "./judge/judge-rules.ts";
-import type { TimeFigure } from "./judge/outcome.ts";
+import type { TimeFigure, TimeMetric } from "./judge/outcome.ts";
+import type { Difference } from "./judge/verdict.ts";
 import type { Design } from "./plan/rollout-plan.ts";
 import type { RolloutState } from "./rollout-state.ts";
 
@@ -51,9 +54,43 @@ export function verdictLine(state: RolloutState, judge: Judge, rules: JudgeRules
   const advice = ADVICE_ORDER.find((one) => found.some((each) => each.advice === one)) ?? "wait";
   const known = found.filter(({ advice: one }) => one !== "wait");
   const texts = (known.length > 0 ? known : found).map(({ text }) => text);
+  const [ailment] = judge.ailments();
+  if (ailment !== undefined)
+    return line(`${paused}${after}: not to be trusted: ${arms[ailment.arm]!.name}: ${ailment.sentence}`, "wait");
+  if (design.kind === "pools")
+    return line(
+      `${paused}${after}: cannot be known by this design: two pools are two values however long it runs; limits alone watch it`,
+      "wait",
+    );
+  const nextPercent = design.kind === "canary" ? design.stepPercents[state.canaryStep + 1] : undefined;
+  if (nextPercent !== undefined && advice === "wait") {
+    return line(`${paused}${after}: ${holdText(judge.canary(nextPercent), at - state.startedAt)}`, "wait");
+  }
   const more = advice === "wait" && phase === "running" ? moreText(state, done, planned, at) : "";
   const what = advice === "wait" ? "" : `; ${advice}`;
   return line(`${paused}${after}: ${texts.join("; ")}${what}${more}`, advice);
+}
+
+/** What keeps a canary's step, and for how long if all goes on as it does. */
+function holdText({ nextPercent, samples, samplesMin, figures, timesAsLong, outcome }: CanaryReading, elapsed: Micros) {
+  if (outcome === "advance") return `harm beyond the margin is ruled out: ${nextPercent} % next`;
+  const open = figures.filter(({ high, allowed }) => high > allowed);
+  const [worst] = open.toSorted((one, other) => other.high / other.allowed - one.high / one.allowed);
+  const why =
+    samples < samplesMin || worst === undefined
+      ? `${samples} of ${samplesMin} requests of an arm`
+      : `${worst.figure} may be ${Number.isFinite(worst.high) ? percentText(worst.high) : "any amount"} worse, ${percentText(worst.allowed)} allowed`;
+  const more = timesAsLong === undefined ? "" : `; about ${spanText((timesAsLong - 1) * elapsed)} more`;
+  return `holds before ${nextPercent} %: ${why}${more}`;
+}
+
+/**
+ * What is likely of a difference that stopped a rollout: one that is looked at until it is sure has been lucky, the more
+ * the sooner. The mean of what the interval's own prior and the values make of it, within the interval.
+ */
+export function shrunkMean({ count, mean, low, high, level }: Difference, plannedCount: number): number {
+  const known = count * priorFor(plannedCount, level);
+  return Math.min(high, Math.max(low, (mean * known) / (1 + known)));
 }
 
 const ADVICE_ORDER: readonly Advice[] = ["roll back", "promote", "wait"];
@@ -62,10 +99,12 @@ function ofArm(
   arm: number,
   name: string,
   judge: Judge,
-  { level, plannedCount }: JudgeRules,
+  { primary = PRIMARY_DEFAULT, plannedCount }: JudgeRules,
 ): { readonly text: string; readonly advice: Advice } {
   const [control, other] = [judge.totals[0]!, judge.totals[arm]!];
-  const mean = judge.difference(arm, "e2e", "mean");
+  const [metric, figure] = primary.split(".") as [TimeMetric, TimeFigure];
+  const mean = judge.difference(arm, metric, figure);
+  const called = `${metric.toUpperCase()} ${figure}`;
   const bare = [other, control].findIndex(({ counts }) => counts.requests === 0);
   if (bare >= 0) return { text: `${bare === 0 ? name : "the control"} had no request yet`, advice: "wait" };
   const errors =
@@ -74,28 +113,31 @@ function ofArm(
       : `, errors ${share(other.errorRate)} against ${share(control.errorRate)}`;
   if (mean.low > 0 || mean.high < 0) {
     const isSlower = mean.low > 0;
-    const p99 = sureText("p99", arm, judge);
-    const text = `${name} is ${isSlower ? "slower" : "quicker"} by ${rangeText(mean.low, mean.high, control.time("e2e", "mean"))} (E2E mean${p99}${errors})`;
+    const p99 = figure === "p99" ? "" : sureText(metric, "p99", arm, judge);
+    const base = control.time(metric, figure);
+    const likely = percentText(Math.abs(shrunkMean(mean, plannedCount) / base));
+    const text = `${name} is ${isSlower ? "slower" : "quicker"} by ${rangeText(mean.low, mean.high, base)}, likely ${likely} (${called}${p99}${errors})`;
     return { text, advice: isSlower ? "roll back" : "promote" };
   }
   const { deviation, count } = mean;
   const findable =
     Number.isFinite(mean.low) && deviation >= 0
-      ? effectFound(count, deviation, { level, standardErrors: STANDARD_ERRORS }) / control.time("e2e", "mean")
+      ? effectFound(count, deviation, { level: mean.level, standardErrors: STANDARD_ERRORS }) /
+        control.time(metric, figure)
       : Infinity;
   const could = Number.isFinite(findable) ? `could find ${percentText(findable)} now` : "too little to find anything";
   if (count >= plannedCount && Number.isFinite(mean.low)) {
-    const base = control.time("e2e", "mean");
+    const base = control.time(metric, figure);
     const [low, high] = [mean.low / base, mean.high / base].map(signedPercent);
-    return { text: `${name} is not found to differ: ${low} to ${high} (E2E mean${errors})`, advice: "wait" };
+    return { text: `${name} is not found to differ: ${low} to ${high} (${called}${errors})`, advice: "wait" };
   }
   return { text: `not known yet whether ${name} differs: ${could}${errors}`, advice: "wait" };
 }
 
-function sureText(figure: TimeFigure, arm: number, judge: Judge): string {
-  const { low, high } = judge.difference(arm, "e2e", figure);
+function sureText(metric: TimeMetric, figure: TimeFigure, arm: number, judge: Judge): string {
+  const { low, high } = judge.difference(arm, metric, figure);
   if (!(low > 0 || high < 0)) return "";
-  const base = judge.totals[0]!.time("e2e", figure);
+  const base = judge.totals[0]!.time(metric, figure);
   return `, ${figure} ${signedPercent(low / base)} to ${signedPercent(high / base)}`;
 }
 

@@ -20,7 +20,7 @@ const GUARDRAILS: NonNullable<RolloutDocument["guardrails"]> = [
   { figure: "miss-rate", relativeMax: 1.5, samplesMin: 100 },
   { figure: "error-rate", absoluteMaxShare: 0.05, samplesMin: 30 },
   { figure: "overdue-rate", relativeMax: 2, samplesMin: 100 },
-  { figure: "overdue-rate", absoluteMaxShare: 0.5, samplesMin: 10 },
+  { figure: "overdue-rate", absoluteMaxShare: 0.9, samplesMin: 10 },
   ...(["tenant", "class"] as const).flatMap((each) => [
     { figure: "ttft.p50", relativeMax: 2, each, samplesMin: 30 },
     { figure: "e2e.p50", relativeMax: 2, each, samplesMin: 30 },

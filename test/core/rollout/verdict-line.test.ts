@@ -5,7 +5,7 @@ import { switchbackArm } from "#core/rollout/assignment.ts";
 import { Judge } from "#core/rollout/judge/judge.ts";
 import type { RolloutOutcome } from "#core/rollout/judge/outcome.ts";
 import type { Design, RolloutPlan } from "#core/rollout/plan/rollout-plan.ts";
-import { verdictLine } from "#core/rollout/verdict-line.ts";
+import { shrunkMean, verdictLine } from "#core/rollout/verdict-line.ts";
 import { after, DESIGNS, planOf, RULES, stepOf, WINDOW_MICROS } from "./rollout-case.ts";
 
 const [SWITCHBACK] = DESIGNS as [Design];
@@ -49,7 +49,7 @@ test("what was surely found is a range in percent and milliseconds with what to 
   const slower = lineOf(planOf(SWITCHBACK), 12, 1.2);
   assert.match(
     slower.text,
-    /^after 6 of 11 blocks: arm-1 is slower by 1\d to 2\d %, 1\d\d to 2\d\d ms \(E2E mean(, p99 [^)]*)?, errors 5\.0 % against 0\.0 %\); roll back$/,
+    /^after 6 of 11 blocks: arm-1 is slower by 1\d to 2\d %, 1\d\d to 2\d\d ms, likely 1\d % \(E2E mean(, p99 [^)]*)?, errors 5\.0 % against 0\.0 %\); roll back$/,
   );
   assert.deepEqual([slower.advice, slower.done, slower.planned, slower.unit], ["roll back", 6, 11, "blocks"]);
   const quicker = lineOf(planOf(SWITCHBACK), 12, 0.8);
@@ -85,3 +85,66 @@ test("one that has ended has how, and why", () => {
   const state = after(plan, stepOf("start", 0), stepOf("rollback", 5));
   assert.equal(verdictLine(state, judged(plan, 4, 1), RULES_HERE, 9).text, "rolled back after 2 of 11 blocks: test");
 });
+
+test("a difference that was found soon is likely smaller than it looks, one that took its time hardly; never beyond its interval", () => {
+  const found = (count: number, low: number) => {
+    const about = { arm: 1, metric: "e2e", figure: "mean", deviation: 1, evidence: 99, varianceLeft: 1 } as const;
+    return shrunkMean({ ...about, count, mean: 240, low, high: 480 - low, level: 0.02 }, 60);
+  };
+  assert.ok(found(4, 10) < 0.5 * 240 && found(4, 10) >= 10, `${found(4, 10)}`);
+  assert.ok(found(60, 200) > 0.85 * 240 && found(60, 200) < 240);
+  assert.equal(found(4, 235), 235);
+});
+
+test("the line names a design that cannot know, what a canary waits for, and why a comparison is worthless", () => {
+  const at = 600_000_000;
+  const lineOf = (design: Design, give: (judge: Judge) => void = () => undefined) => {
+    const rules = { ...RULES, guardrails: [] };
+    const judge = new Judge({ plan: planOf(design), ...rules });
+    for (let window = 0; window < 8; window++) {
+      for (let i = 0; i < 40; i++) {
+        judge.arrived(window, (window + 1) * WINDOW_MICROS);
+        judge.observe({
+          arm: i % 2,
+          window,
+          counted: true,
+          stretch: window,
+          slice: i,
+          cluster: `${window} ${i}`,
+          status: "ok",
+          times: { ttft: 100_000 + 1000 * (i % 7), tpot: 10_000, e2e: 500_000 + 9000 * (i % 11) },
+          endpoint: "e",
+          promptTokens: 1,
+          cachedTokens: 0,
+        });
+      }
+      judge.advance((window + 1) * WINDOW_MICROS);
+    }
+    give(judge);
+    return verdictLine(after(planOf(design), stepOf("start", 0)), judge, rules, at).text;
+  };
+  const [pools, canary] = ["pools", "canary"].map((kind) => DESIGNS.find((one) => one.kind === kind)!);
+  assert.match(lineOf(pools!), /cannot be known by this design: two pools are two values/);
+  assert.match(lineOf(canary!), /holds before 5 %: /);
+  const dead = (judge: Judge) => {
+    for (let i = 0; i < 30; i++) {
+      judge.arrived(9, 10 * WINDOW_MICROS);
+      judge.observe({ ...JUDGED, cluster: `9 ${i}` });
+    }
+    judge.advance(10 * WINDOW_MICROS);
+  };
+  assert.match(lineOf(pools!, dead), /not to be trusted: arm-1: it answered nothing while another arm answered 30/);
+});
+
+const JUDGED = {
+  arm: 0,
+  window: 9,
+  counted: true,
+  stretch: 9,
+  slice: 0,
+  status: "ok",
+  times: { ttft: 1, tpot: 1, e2e: 1 },
+  endpoint: "e",
+  promptTokens: 1,
+  cachedTokens: 0,
+} as const;

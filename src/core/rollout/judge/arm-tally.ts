@@ -10,6 +10,7 @@ const PREDICTED_SHARE_MIN = 0.9;
 
 export interface SavedTally {
   readonly counts: Counts;
+  readonly halves?: readonly number[];
   readonly endpoints: readonly (readonly [string, number])[];
   readonly times: Readonly<Record<TimeMetric, SavedHistogram>>;
   readonly predicted: Readonly<Record<TimeMetric, readonly [number, number]>>;
@@ -43,9 +44,12 @@ export class ArmTally {
   readonly #endpoints: Map<string, number>;
   readonly #times: Readonly<Record<TimeMetric, TimeHistogram>>;
   /** Sum and count of predictions of requests whose time was measured. */
+  /** Sum of E2E and count of the earlier and the later half. */
+  readonly #halves: number[];
   readonly #predicted: Record<TimeMetric, [number, number]>;
 
   constructor(saved?: SavedTally) {
+    this.#halves = [...(saved?.halves ?? [0, 0, 0, 0])];
     // What an earlier version saved has fewer counts.
     this.counts = { ...NO_COUNTS, ...saved?.counts };
     this.#endpoints = new Map(saved?.endpoints);
@@ -81,7 +85,22 @@ export class ArmTally {
     }
   }
 
+  /** In which half of its window it came, of times that a window's own length shows in. */
+  addHalf({ times }: RolloutOutcome, isLater: boolean): void {
+    if (times.e2e === undefined) return;
+    const place = isLater ? 2 : 0;
+    this.#halves[place]! += times.e2e;
+    this.#halves[place + 1]!++;
+  }
+
+  /** Mean E2E of the later half less that of the earlier; NaN where one has none. */
+  get trend(): number {
+    const [early, earlies, late, lates] = this.#halves as [number, number, number, number];
+    return late / lates - early / earlies;
+  }
+
   merge(other: ArmTally): void {
+    other.#halves.forEach((value, i) => (this.#halves[i]! += value));
     for (const key of Object.keys(this.counts) as (keyof Counts)[]) this.counts[key] += other.counts[key];
     for (const [endpoint, count] of other.#endpoints) {
       const known = this.#endpoints.get(endpoint);
@@ -158,6 +177,7 @@ export class ArmTally {
     const predicted = this.#predicted;
     return {
       counts: { ...this.counts },
+      ...(this.#halves.some((value) => value > 0) && { halves: [...this.#halves] }),
       endpoints: [...this.#endpoints],
       times: { ttft: ttft.saved(), tpot: tpot.saved(), e2e: e2e.saved() },
       predicted: { ttft: [...predicted.ttft], tpot: [...predicted.tpot], e2e: [...predicted.e2e] },

@@ -87,6 +87,14 @@ export class ClusterMeans {
     return { count, mean, deviation, degrees, skewness: skewness(control) };
   }
 
+  /** Each arm's share of the requests, and as how many draws they count: those of a cluster are one (L. Kish, 1965). */
+  drawn(): { readonly shares: readonly number[]; readonly draws: number } {
+    const sum = (of: (arm: ArmSums) => number) => this.#arms.reduce((all, arm) => all + of(arm), 0);
+    const count = sum((arm) => arm.count);
+    const squares = sum((arm) => arm.countSquared);
+    return { shares: this.#arms.map((arm) => arm.count / count), draws: count === 0 ? 0 : (count * count) / squares };
+  }
+
   #meanCovariate(): number {
     const [sum, count] = this.#arms.reduce(([s, c], one) => [s + one.covariate, c + one.count] as const, [0, 0]);
     return count === 0 ? 0 : sum / count;

@@ -1,5 +1,5 @@
 import { assert } from "../../base/assert.ts";
-import type { Micros } from "../../base/units.ts";
+import { MICROS_PER_SECOND, type Micros } from "../../base/units.ts";
 import type { RolloutPlan } from "../plan/rollout-plan.ts";
 import { armFigures, type WindowFigures } from "./arm-figures.ts";
 import { ArmTally, type SavedTally } from "./arm-tally.ts";
@@ -17,6 +17,8 @@ import {
 import { type ClusteredShare, ClusterGroups, type SavedGroups } from "./cluster-groups.ts";
 import { ClusterMeans, type SavedClusters } from "./cluster-means.ts";
 import { type MeanEstimate, priorFor } from "./confidence-sequence.ts";
+import { arrivalsAilment, type Ailment, carryOver, deadArm, sampleRatio } from "./health.ts";
+import { sliceOf } from "./slice-counts.ts";
 import { differenceOf, quantileDifferenceOf } from "./difference-of.ts";
 import { figureLevel, GUARDRAILS_SHARE } from "./figure-level.ts";
 import { Guard, type SavedGuard } from "./guard.ts";
@@ -46,6 +48,9 @@ export interface SavedJudge {
   readonly blockMembers?: readonly (readonly [number, SavedMembers])[];
   /** Absent where windows are compared. */
   readonly groups?: SavedGroups;
+  /** Absent in what earlier versions saved. */
+  readonly arrivals?: readonly BlockSums[];
+  readonly trends?: readonly BlockSums[];
   readonly history: readonly WindowFigures[];
   readonly closedUntil: number;
   readonly stageFrom: number;
@@ -84,6 +89,9 @@ export class Judge {
   readonly #blocks = new Map<number, (ArmTally | undefined)[]>();
   readonly #blockMembers = new Map<number, MemberTallies>();
   readonly #sums: Map<string, BlockSums>;
+  /** Of a switchback's blocks, by arm: requests less the control's, and the later half of windows less the earlier. */
+  readonly #arrivals: BlockSums[];
+  readonly #trends: BlockSums[];
   readonly #history: WindowFigures[];
   readonly #awaited: AwaitedOutcomes;
   #clusters: ReadonlyMap<TimeMetric, ClusterMeans>;
@@ -112,6 +120,8 @@ export class Judge {
     for (const [block, tallies] of saved?.blocks ?? []) this.#blocks.set(block, tallies.map(restored));
     for (const [block, members] of saved?.blockMembers ?? []) this.#blockMembers.set(block, this.#noMembers(members));
     this.#sums = new Map(saved?.sums.map(([key, sums]) => [key, { ...sums }]));
+    this.#arrivals = arms.map((_, arm) => ({ ...(saved?.arrivals?.[arm] ?? noBlocks()) }));
+    this.#trends = arms.map((_, arm) => ({ ...(saved?.trends?.[arm] ?? noBlocks()) }));
     this.#history = [...(saved?.history ?? [])];
     const clusters = new Map(saved?.clusters);
     this.#clusters = new Map(
@@ -175,6 +185,7 @@ export class Judge {
     else {
       window.open--;
       window.arms[outcome.arm]!.add(outcome);
+      window.arms[outcome.arm]!.addHalf(outcome, this.#isLater(outcome));
       window.members.add(outcome);
     }
     if (!this.#bySession || outcome.window < this.#stageFrom) return;
@@ -215,15 +226,49 @@ export class Judge {
 
   /** With the requests that have not ended, for the guardrails. */
   verdict(open: readonly OpenRequest[] = []): Verdict {
-    const differences = this.#treatments.flatMap((arm) =>
-      TIME_METRICS.flatMap((metric) => TIME_FIGURES.map((figure) => this.difference(arm, metric, figure))),
-    );
+    const differences = this.#differences();
     const contradictions = this.#options.predictions.flatMap((prediction) => {
       const { arm, metric, figure, low, high } = prediction;
       const difference = this.difference(arm, metric, figure);
       return difference.low > high || difference.high < low ? [{ prediction, difference }] : [];
     });
-    return { differences, crossings: this.readings(open).filter(({ crossed }) => crossed), contradictions };
+    return {
+      differences,
+      crossings: this.readings(open).filter(({ crossed }) => crossed),
+      contradictions,
+      ailments: this.ailments(),
+    };
+  }
+
+  #differences(): Difference[] {
+    return this.#treatments.flatMap((arm) =>
+      TIME_METRICS.flatMap((metric) => TIME_FIGURES.map((figure) => this.difference(arm, metric, figure))),
+    );
+  }
+
+  /** What makes the comparison worthless, by what it is made of. */
+  ailments(): Ailment[] {
+    const { design } = this.#options.plan;
+    if (design.kind === "shadow") return [];
+    const found: (Ailment | undefined)[] = [];
+    // A switchback's arms take turns; as many windows as there are arms, twice, have each at least once.
+    const windows = design.kind === "switchback" ? 2 * this.#arms : 1;
+    const recent = this.#history.slice(-windows).filter(({ window }) => window >= this.#stageFrom);
+    const isCanary = design.kind === "canary";
+    if (recent.length === windows && !isCanary) found.push(deadArm(recent.map(({ arms }) => arms)));
+    if (design.kind === "switchback") {
+      for (const arm of this.#treatments) {
+        found.push(arrivalsAilment(arm, plainEstimate(this.#arrivals[arm] ?? noBlocks())));
+        const trend = plainEstimate(this.#trends[arm] ?? noBlocks());
+        found.push(carryOver(arm, trend, design.windowMicros / MICROS_PER_SECOND));
+      }
+    } else if (design.kind === "split") {
+      const drawn = this.#clusters.get("ttft")!.drawn();
+      drawn.shares.forEach((share, arm) => {
+        found.push(sampleRatio({ arm, share, expected: 1 / this.#arms, draws: drawn.draws }));
+      });
+    }
+    return found.filter((one) => one !== undefined);
   }
 
   /** How far each arm is from each guardrail, with the requests that have not ended. */
@@ -234,7 +279,7 @@ export class Judge {
   }
 
   /** Whether a canary may go on to a share of the traffic, in percent, by what its step has shown. */
-  canary(nextPercent: number, differences: readonly Difference[]): CanaryReading {
+  canary(nextPercent: number, differences: readonly Difference[] = this.#differences()): CanaryReading {
     const { level, margin = MARGIN_DEFAULT, stepSamplesMin = STEP_SAMPLES_DEFAULT, plan } = this.#options;
     const ofStep = level / (plan.design.kind === "canary" ? plan.design.stepPercents.length : 1);
     const share = nextPercent / 100;
@@ -290,6 +335,8 @@ export class Judge {
         blockMembers: [...this.#blockMembers].map(([block, members]) => [block, members.saved()] as const),
       }),
       ...(this.#bySession && { groups: this.#groups.saved() }),
+      arrivals: this.#arrivals.map((sums) => ({ ...sums })),
+      trends: this.#trends.map((sums) => ({ ...sums })),
       history: [...this.#history],
       closedUntil: this.#closedUntil,
       stageFrom: this.#stageFrom,
@@ -305,6 +352,13 @@ export class Judge {
   get #bySession(): boolean {
     const { kind } = this.#options.plan.design;
     return kind === "split" || kind === "canary";
+  }
+
+  /** Whether a request came in the later half of what its window compares. */
+  #isLater({ slice }: RolloutOutcome): boolean {
+    const { design } = this.#options.plan;
+    const washoutMicros = design.kind === "switchback" ? design.washoutMicros : 0;
+    return slice > sliceOf(0, design.windowMicros, (design.windowMicros + washoutMicros) / 2);
   }
 
   #windowOf(window: number, endAt: Micros): OpenWindow {
@@ -372,6 +426,17 @@ export class Judge {
     this.#blockMembers.delete(block);
     this.#compare(whole as ArmTally[]);
     if (!this.#bySession) this.#guard.compareBlock(whole as ArmTally[], ofMembers);
+    if (kind === "switchback") this.#addHealth(whole as ArmTally[]);
+  }
+
+  #addHealth(arms: readonly ArmTally[]): void {
+    const [control] = arms;
+    for (const arm of this.#treatments) {
+      const [own, others] = [arms[arm]!.counts.requests, control!.counts.requests];
+      addBlock(this.#arrivals[arm]!, (own - others) / (own + others), 0);
+      const trend = arms[arm]!.trend - control!.trend;
+      if (!Number.isNaN(trend)) addBlock(this.#trends[arm]!, trend, 0, (own * others) / (own + others));
+    }
   }
 
   #compare(arms: readonly ArmTally[]): void {

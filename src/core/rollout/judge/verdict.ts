@@ -1,4 +1,5 @@
 import type { CanaryReading } from "./canary-reading.ts";
+import type { Ailment } from "./health.ts";
 import type { GuardrailReading } from "./guardrail.ts";
 import type { TimeFigure, TimeMetric } from "./outcome.ts";
 
@@ -41,6 +42,8 @@ export interface Verdict {
   readonly differences: readonly Difference[];
   readonly crossings: readonly GuardrailReading[];
   readonly contradictions: readonly Contradiction[];
+  /** What makes the comparison worthless; empty where nothing does. */
+  readonly ailments: readonly Ailment[];
   /** Of a canary that has a next step. */
   readonly canary?: CanaryReading;
 }

@@ -388,3 +388,44 @@ test("each arm's tally has counts, hits and how unevenly endpoints were used", (
   assert.equal(control!.imbalance, 1.6);
   assert.equal(control!.time("tpot", "p90"), 10_000 - (10_000 % 64) + 31.5);
 });
+
+test("health: arms that answer nothing, wrong shares, arrivals that follow the arm and carry-over each have their sentence", () => {
+  const healthy = (design: Design) => {
+    const judge = new Judge(options(design));
+    show(judge, design, 40, { effectMicros: 50 * MILLI });
+    return judge.ailments();
+  };
+  for (const design of [SWITCHBACK, SPLIT, POOLS, CANARY]) assert.deepEqual(healthy(design), [], design.kind);
+  const kindsOf = (design: Design, windows: number, change: (one: RolloutOutcome, i: number) => RolloutOutcome[]) => {
+    const judge = new Judge(options(design));
+    for (let window = 0; window < windows; window++) {
+      ended(judge, windowOf(design, window, { effectMicros: 0 }).flatMap(change));
+      judge.advance((window + 1) * WINDOW_MICROS);
+    }
+    const step = proposedStep(after(planOf(design), stepOf("start", 0)), 1e9, judge.verdict());
+    const found = judge.ailments();
+    if (found.length > 0) assert.equal(step?.step, "pause", "it pauses by itself");
+    return found.map(({ kind, arm }) => `${kind} ${arm}`);
+  };
+  const isOther = ({ arm }: RolloutOutcome) => arm === 1;
+  assert.deepEqual(
+    kindsOf(POOLS, 3, (one) => (isOther(one) ? [] : [one, one])),
+    ["dead-arm 1"],
+  );
+  const ratios = kindsOf(SPLIT, 60, (one, i) =>
+    isOther(one) && i % 4 === 1 ? [] : [{ ...one, cluster: `${one.window} ${i}` }],
+  );
+  assert.deepEqual(ratios, ["sample-ratio 0", "sample-ratio 1"]);
+  assert.deepEqual(
+    kindsOf(SWITCHBACK, 60, (one, i) => (isOther(one) && i % 3 === 0 ? [] : [one])),
+    ["arrivals 1"],
+  );
+  // The arm before it is there for the first half of a window.
+  const slices = 20 * 8;
+  const carried = kindsOf(SWITCHBACK, 60, (one, i) => {
+    const late = isOther(one) && i >= 10 ? 150 * MILLI : 0;
+    const times = { ...one.times, e2e: one.times.e2e! + late };
+    return [{ ...one, slice: Math.floor((i * 2 * slices) / 20) + 80, times }];
+  });
+  assert.deepEqual(carried, ["carry-over 1"]);
+});

@@ -1,0 +1,74 @@
+import type { ArmFigures } from "./arm-figures.ts";
+import { evidence, type MeanEstimate, priorFor } from "./confidence-sequence.ts";
+import { shareEvidence } from "./share-bound.ts";
+
+/** What makes a comparison worthless, whatever it shows. */
+export interface Ailment {
+  readonly kind: "dead-arm" | "sample-ratio" | "arrivals" | "carry-over";
+  readonly arm: number;
+  /** What is wrong, in words, without the arm's name. */
+  readonly sentence: string;
+}
+
+/** Each check alone is wrong at any look as rarely; beside the level, since it pauses and finds nothing. */
+const HEALTH_LEVEL = 0.001;
+const NEEDED = Math.log(1 / HEALTH_LEVEL);
+/** Blocks at which a trend is found soonest. */
+const BLOCKS_PLANNED = 10;
+/** Requests of other arms beside which none of an arm's is no chance. */
+const BESIDE_NONE_MIN = 20;
+
+/** Requests that were drawn to an arm, of all, and as how many draws they count: those of a cluster are one. */
+export interface DrawnShare {
+  readonly arm: number;
+  readonly share: number;
+  readonly expected: number;
+  readonly draws: number;
+}
+
+/** An arm that answers nothing, by the last windows that had every arm. */
+export function deadArm(windows: readonly (readonly ArmFigures[])[]): Ailment | undefined {
+  const [first] = windows;
+  if (first === undefined) return undefined;
+  const answered = first.map((_, arm) =>
+    windows.reduce((sum, arms) => sum + arms[arm]!.requests - arms[arm]!.failed - arms[arm]!.refused, 0),
+  );
+  const arm = answered.indexOf(0);
+  if (arm < 0 || !answered.some((count) => count >= BESIDE_NONE_MIN)) return undefined;
+  const beside = Math.max(...answered);
+  return { kind: "dead-arm", arm, sentence: `it answered nothing while another arm answered ${beside} requests` };
+}
+
+/** An arm that has another share of the draws than it is to have: what is compared is not who was drawn. */
+export function sampleRatio({ arm, share, expected, draws }: DrawnShare): Ailment | undefined {
+  if (!(draws > 0) || shareEvidence(draws, share, expected) < NEEDED) return undefined;
+  const sentence = `it has ${percent(share)} of the requests where ${percent(expected)} were drawn to it`;
+  return { kind: "sample-ratio", arm, sentence };
+}
+
+/** A block's requests of an arm, less the control's, over both: who comes must not depend on the arm. */
+export function arrivalsAilment(arm: number, estimate: MeanEstimate): Ailment | undefined {
+  if (!isSure(estimate)) return undefined;
+  const times = (1 + estimate.mean) / (1 - estimate.mean);
+  return { kind: "arrivals", arm, sentence: `its windows have ${times.toFixed(2)} times the control's requests` };
+}
+
+/** The difference in the later half of a block's windows less that in the earlier half. */
+export function carryOver(arm: number, estimate: MeanEstimate, windowSeconds: number): Ailment | undefined {
+  if (!isSure(estimate)) return undefined;
+  const millis = (estimate.mean / 1000).toFixed(0);
+  const longer = `windows of ${Math.ceil(3 * windowSeconds)} s, and a washout of ${Math.ceil(windowSeconds)} s, would leave it out`;
+  return {
+    kind: "carry-over",
+    arm,
+    sentence: `its difference changes by ${millis} ms within windows, so that the arm before is still there: ${longer}`,
+  };
+}
+
+function isSure(estimate: MeanEstimate): boolean {
+  return evidence(estimate, priorFor(BLOCKS_PLANNED, HEALTH_LEVEL)) >= 1 / HEALTH_LEVEL;
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
