@@ -2,15 +2,17 @@
  * What a reader meets in the source: its size, how much of it is names of types, files that serve one other file alone, how
  * far a feature is spread, and folders that import one another in a circle. One table, in Markdown, in a few seconds.
  *
- *     npm run bench -- structure [--root CHECKOUT]
+ *     npm run bench -- structure [--root CHECKOUT] [--no-chat]
  *
- * With --root another checkout is measured, for a comparison.
+ * With --root another checkout is measured, for a comparison. Without --no-chat a gateway is started and asked for one
+ * streamed chat, to count what it touches.
  */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { folderCycles } from "./structure/folder-cycles.ts";
 import { documentWords, sourceFiles } from "./structure/source-files.ts";
 import { singleImporters } from "./structure/single-importers.ts";
+import { touchedByChat } from "./structure/touched-by-chat.ts";
 
 /** What of a file's path or text names a feature. */
 const FEATURES: Readonly<Record<string, RegExp>> = {
@@ -21,7 +23,13 @@ const FEATURES: Readonly<Record<string, RegExp>> = {
   rollout: /rollout/i,
 };
 
-const { values } = parseArgs({ options: { root: { type: "string", default: resolve(import.meta.dirname, "..") } } });
+const { values } = parseArgs({
+  options: {
+    root: { type: "string", default: resolve(import.meta.dirname, "..") },
+    chat: { type: "boolean", default: true },
+  },
+  allowNegative: true,
+});
 const files = sourceFiles(values.root);
 const lines = files.map((file) => file.lines).sort((a, b) => a - b);
 const total = lines.reduce((sum, count) => sum + count, 0);
@@ -33,6 +41,10 @@ const rows: string[][] = [
   ["named types per 1,000 lines", ((1000 * types) / total).toFixed(1)],
   ["files with one importer (in the same folder)", `${single} (${sameFolder})`],
 ];
+if (values.chat) {
+  const { functions, files: touched } = await touchedByChat(resolve(values.root));
+  rows.push(["one streamed chat touches", `${functions} functions in ${touched} files`]);
+}
 for (const [feature, pattern] of Object.entries(FEATURES)) {
   const naming = files.filter(({ path, text }) => pattern.test(path) || pattern.test(text)).length;
   rows.push([`files naming ${feature}`, String(naming)]);
