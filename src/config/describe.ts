@@ -67,6 +67,27 @@ function writeSection(node: SchemaNode, depth: number, lines: string[]): void {
     if (depth > 0) lines.push(`${indent}# ${child.description ?? ""} ${capitalized(expectation(child))}.`);
     if (child.default === undefined) lines.push(`${indent}# ${key}:`);
     else lines.push(`${indent}${key}: ${stringify(child.default, { collectionStyle: "flow" }).trim()}`);
+    writeShape(child, `${indent}# `, lines);
+  }
+}
+
+/** What one element of a list looks like, or what a name of a free mapping stands for, as comments. */
+function writeShape(node: SchemaNode, margin: string, lines: string[]): void {
+  const isList = node.items !== undefined;
+  const inside = node.items ?? (typeof node.additionalProperties === "object" ? node.additionalProperties : undefined);
+  if (inside === undefined) return;
+  const first = isList ? "  - " : "  NAME: ";
+  if (inside.properties === undefined) {
+    const below = inside.items ?? inside.additionalProperties;
+    if (typeof below !== "object" && inside.type === undefined && inside.expected === undefined) return;
+    lines.push(`${margin}${first}${expectation(inside)}`);
+    return;
+  }
+  if (!isList) lines.push(`${margin}${first.trimEnd()}`);
+  for (const [i, [key, child]] of Object.entries(inside.properties).entries()) {
+    const lead = isList && i === 0 ? first : "    ";
+    const needed = inside.required?.includes(key) === true && child.default === undefined ? "; needed" : "";
+    lines.push(`${margin}${lead}${key}: ${expectation(child)}${needed}`);
   }
 }
 

@@ -248,3 +248,28 @@ test("of a choice by type, what is wrong in the branch that was chosen is named 
     ],
   );
 });
+
+test("the production configuration fits a screen, and is checked where no secret is", () => {
+  const file = join(import.meta.dirname, "../../config/production.yaml");
+  assert.ok(readFileSync(file, "utf8").split("\n").length <= 31);
+  const given = { file, environment: {}, overrides: [] };
+  const config = loadConfig({ ...given, withoutSecrets: true });
+  assert.deepEqual([config.listen.host, config.prefix.secretEnv], ["0.0.0.0", "GNOMON_HASH_KEY"]);
+  assert.throws(() => loadConfig(given), {
+    message: /prefix\.secretEnv: expected a variable that is set, got no GNOMON_HASH_KEY/,
+  });
+});
+
+test("default.yaml shows what an element of each list and mapping looks like", () => {
+  const text = describeAsYaml();
+  const lists = describeKeys().filter(({ key }) => /^[^[]+\[\]\.[^[.]+$/.test(key) && !key.includes("NAME"));
+  assert.ok(lists.length > 20);
+  for (const { key } of lists) {
+    const [, list = "", field = ""] = /^(.*)\[\]\.([^.]+)/.exec(key)!;
+    const block = text.split(new RegExp(`^ *#? ?${list.split(".").at(-1)}:.*\\n`, "m")).slice(1);
+    assert.ok(
+      block.some((after) => /^(?: *# {3}.*\n)+/.exec(after)?.[0].includes(` ${field}: `)),
+      key,
+    );
+  }
+});

@@ -2,13 +2,16 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { test } from "node:test";
-import { parse, parseAllDocuments } from "yaml";
+import { parse } from "yaml";
 import { jobManifest } from "#cli/sweep/job-manifest.ts";
 import { loadConfig } from "#config/load.ts";
 import { CLUSTER_FOLDER, RealCluster } from "../live/discovery/real-cluster.ts";
+import { charted, HELM, VALUES } from "./helm-chart.ts";
+import { COMPONENTS, documentsOf, type Manifest, pairs, rendered } from "./manifest-components.ts";
 
 const FOLDER = resolve(import.meta.dirname, "../../k8s");
 const OVERLAYS = ["base", ...globSync("overlays/*", { cwd: FOLDER })].sort();
+const CHART = join(FOLDER, "../deploy/helm");
 /** Folder with the definitions of Gateway API, its inference extension and the Prometheus operator. */
 const DEFINITIONS = process.env["TEST_CRDS"] ?? "";
 /** Kinds of others, whose definitions a bare cluster does not have. */
@@ -48,31 +51,26 @@ test(
     t.after(() => cluster.stop());
     const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
     cluster.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "infer", labels } });
+    cluster.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "engines" } });
     if (DEFINITIONS !== "") cluster.define(DEFINITIONS);
-    const check = (object: Manifest, name: string): void => {
-      if (FOREIGN.has(object.kind) && DEFINITIONS === "") return;
-      cluster.create(object);
-      const template = object.spec?.template;
-      if (template === undefined) return;
-      const { serviceAccountName: _, ...spec } = template.spec;
-      cluster.create({ apiVersion: "v1", kind: "Pod", metadata: { ...template.metadata, name }, spec });
+    const check = (objects: readonly Manifest[], name: string): void => {
+      const known = objects.filter(({ kind }) => !FOREIGN.has(kind) || DEFINITIONS !== "");
+      const pods = known.flatMap(({ spec }, i) => {
+        if (spec?.template === undefined) return [];
+        const { serviceAccountName: _, ...pod } = spec.template.spec;
+        return [
+          { apiVersion: "v1", kind: "Pod", metadata: { ...spec.template.metadata, name: `${name}-${i}` }, spec: pod },
+        ];
+      });
+      cluster.create([...known, ...pods]);
     };
-    for (const overlay of OVERLAYS) {
-      const documents = parseAllDocuments(cluster.kubectl("kustomize", join(FOLDER, overlay)));
-      for (const [i, document] of documents.entries())
-        check(document.toJSON() as Manifest, `${basename(overlay)}-${i}`);
-    }
+    for (const overlay of OVERLAYS)
+      check(documentsOf(cluster.kubectl("kustomize", join(FOLDER, overlay))), basename(overlay));
+    const kubectl = join(CLUSTER_FOLDER, "bin/kubectl");
+    for (const name of COMPONENTS) check(rendered(kubectl, [name]), name);
+    for (const pair of pairs()) check(rendered(kubectl, pair), pair.join("-"));
+    if (HELM !== "") for (const [name, values] of VALUES) check(charted(CHART, values), name);
     const ran = { name: "sweep", image: "gnomon:0.1.0", claim: "sweep", file: "sweep.yaml", parts: "parts" };
-    check(parse(jobManifest({ ...ran, shards: 64, parallelism: 8, cpus: 2 })) as Manifest, "sweep");
+    check([parse(jobManifest({ ...ran, shards: 64, parallelism: 8, cpus: 2 })) as Manifest], "sweep");
   },
 );
-
-interface Manifest {
-  readonly kind: string;
-  readonly spec?: { readonly template?: Pod };
-}
-
-interface Pod {
-  readonly metadata: object;
-  readonly spec: Readonly<Record<string, unknown>>;
-}

@@ -50,10 +50,11 @@ export class RealCluster {
     this.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s");
   }
 
-  /** Asks the server whether it would take an object of namespace infer, with no field that it does not know. */
-  create(object: object): void {
-    const argv = ["create", "-n", "infer", "--dry-run=server", "--validate=strict", "-f", "-"];
-    this.#kubectl(argv, JSON.stringify(object));
+  /** Asks the server whether it would take objects, of namespace infer if of no other, with no field that it does not know. */
+  create(objects: readonly { readonly metadata: object }[]): void {
+    const items = objects.map((one) => ({ ...one, metadata: { namespace: "infer", ...one.metadata } }));
+    const argv = ["create", "--dry-run=server", "--validate=strict", "-f", "-"];
+    this.#kubectl(argv, JSON.stringify({ apiVersion: "v1", kind: "List", items }));
   }
 
   /** A pod of a node, with addresses and a state that a kubelet would have written. */

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { test } from "node:test";
+import { parse } from "yaml";
+import { loadConfig } from "#config/load.ts";
+import { CLUSTER_FOLDER } from "../live/discovery/real-cluster.ts";
+import { COMPONENTS, pairs, rendered } from "./manifest-components.ts";
+
+const FOLDER = resolve(import.meta.dirname, "../../k8s");
+const skip = CLUSTER_FOLDER === "" ? "TEST_KUBE names no folder with kubectl" : false;
+
+interface Component {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly resources?: readonly string[];
+  readonly patches?: readonly { readonly patch: string }[];
+  readonly configMapGenerator?: readonly { readonly files: readonly string[] }[];
+}
+
+interface Patch {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly spec?: unknown;
+}
+
+const components = COMPONENTS.map((name) => {
+  const folder = join(FOLDER, "components", name);
+  return { name, folder, ...(parse(readFileSync(join(folder, "kustomization.yaml"), "utf8")) as Component) };
+});
+const patchesOf = ({ patches = [] }: Component): Patch[] => patches.map(({ patch }) => parse(patch) as Patch);
+
+/** Values by their path; elements of a list by their name, as Kubernetes merges them. */
+function leaves(value: unknown, path = ""): [string, unknown][] {
+  if (Array.isArray(value)) {
+    return value.flatMap((one: unknown, i) => {
+      const { name, port, mountPath } = (one ?? {}) as { name?: string; port?: number; mountPath?: string };
+      return leaves(one, `${path}[${mountPath ?? name ?? port ?? i}]`);
+    });
+  }
+  if (typeof value === "object" && value !== null)
+    return Object.entries(value).flatMap(([key, one]) => leaves(one, `${path}.${key}`));
+  return [[path, value]];
+}
+
+test("every component is one, adds files that it has, and changes nothing but what the base has", () => {
+  assert.ok(components.length >= 10);
+  const base = new Set(["Deployment gnomon", "Service gnomon", "Role gnomon", "RoleBinding gnomon"]);
+  for (const component of components) {
+    assert.equal(`${component.kind} ${component.apiVersion}`, "Component kustomize.config.k8s.io/v1alpha1");
+    for (const file of component.resources ?? []) assert.ok(existsSync(join(component.folder, file)), file);
+    for (const { kind, metadata } of patchesOf(component)) assert.ok(base.has(`${kind} ${metadata.name}`));
+    const variables = patchesOf(component).flatMap((patch) =>
+      leaves(patch).flatMap(([path, value]) => {
+        const name = /\.env\[(GNOMON_[A-Z_]+)\]\.value$/.exec(path)?.[1];
+        return name === undefined ? [] : [[name, String(value)] as const];
+      }),
+    );
+    // Of a variable that names another one, the other has its value from a secret.
+    const secrets = { ADMIN_TOKEN: "a".repeat(32), HASH_KEY: "b".repeat(32), CLIENT_KEYS: "c=d" };
+    loadConfig({ file: undefined, environment: { ...secrets, ...Object.fromEntries(variables) }, overrides: [] });
+  }
+});
+
+test("no two components that combine give one field two values", () => {
+  for (const [one, other] of pairs()) {
+    const [a, b] = [one, other].map((name) => components.find((component) => component.name === name)!);
+    const valuesOf = (component: Component) =>
+      new Map(patchesOf(component).flatMap(({ kind, metadata, ...rest }) => leaves(rest, `${kind} ${metadata.name}`)));
+    const [first, second] = [valuesOf(a!), valuesOf(b!)];
+    for (const [path, value] of second) {
+      if (first.has(path)) assert.deepEqual(value, first.get(path), `${one} and ${other}: ${path}`);
+    }
+    const both = [a!, b!].filter(({ configMapGenerator = [] }) => configMapGenerator.length > 0);
+    assert.ok(both.length < 2, `${one} and ${other} each bring a configuration`);
+  }
+});
+
+test("every pair renders, to the same whatever the order", { skip }, () => {
+  const kubectl = join(CLUSTER_FOLDER, "bin/kubectl");
+  const known = new Map<string, string>();
+  for (const pair of pairs()) {
+    const [one, other] = [pair, pair.toReversed()].map((names) =>
+      rendered(kubectl, names)
+        .map((manifest) => [
+          `${manifest.kind} ${manifest.metadata.name}`,
+          leaves(manifest)
+            .map(([path, value]) => `${path}=${String(value)}`)
+            .sort()
+            .join("\n"),
+        ])
+        .sort(),
+    );
+    assert.deepEqual(one, other, pair.join());
+    known.set(pair.join(), JSON.stringify(one));
+  }
+  assert.equal(new Set(known.values()).size, known.size, "each pair differs from every other one");
+});
