@@ -90,6 +90,10 @@ function addFaults(app: GatewayApp, { context, routes }: Parts, { isInference, p
       return answerOf(context, refusal("wrong-method", `${path} takes POST.`), path, { allow: "POST" });
     }
     context.counters.refused["unknown-path"] = (context.counters.refused["unknown-path"] ?? 0) + 1;
+    if (isInference && ABSENT.test(path)) {
+      const absent = `${path.slice(0, PATH_SHOWN_MAX)}: batches, files, uploads, fine-tuning and assistants are not served here: requests go to engines one by one, and nothing is kept of them. Send them to /v1/chat/completions; many prompts at once to /v1/chat/completions/batch, or with a class of low priority.`;
+      return answerOf(context, refusal("unknown-path", absent), path);
+    }
     const nothing = `There is nothing at ${method} ${path.slice(0, PATH_SHOWN_MAX)}.`;
     const inference = `POST serves ${routes.list()}. Further paths pass where routes.extra has them; status pages and administration are served on listen.adminPort.`;
     const there = isInference ? `${pages} ${inference}` : pages;
@@ -110,6 +114,8 @@ function modelsOf({ directory, cascades }: GatewayParts): ServedModel[] {
 }
 
 const PATH_SHOWN_MAX = 200;
+/** Of OpenAI's API what keeps something between requests. */
+const ABSENT = /^\/v1\/(?:batches|files|uploads|fine_tuning|assistants|threads|vector_stores)(?:\/|$)/;
 
 function isAllowed(allowed: ClientAuth, { headers }: IncomingMessage): boolean {
   const apiKey = headers["x-api-key"];

@@ -4,6 +4,7 @@ import type { Dialect } from "../request/route.ts";
 import { isMediaType } from "./media-type.ts";
 import { PassAnswer } from "./pass-answer.ts";
 import { StreamAnswer } from "./stream-answer.ts";
+import { UnservedAnswer } from "./unserved-answer.ts";
 import { WholeAnswer } from "./whole-answer.ts";
 
 /**
@@ -21,6 +22,8 @@ export function chooseAnswer(delivery: Delivery, head: AnswerHead): Answer | und
   if (delivery.writer.headSent && !streams) return undefined;
   if (streams) return new StreamAnswer(delivery, head);
   if (status >= 500 && !PERMANENT.has(status)) return new WholeAnswer(delivery, head);
+  if (UNSERVED.has(status) && readable && isMediaType(type, "application/json"))
+    return new UnservedAnswer(delivery, head);
   if (status !== 200 || !readable) return new PassAnswer(delivery, head);
   if (isMediaType(type, "application/json")) return new WholeAnswer(delivery, head);
   return delivery.dialect === "other" ? new PassAnswer(delivery, head) : undefined;
@@ -35,3 +38,6 @@ const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /** Errors that no other endpoint would better: the engine does not know the method or the protocol. */
 const PERMANENT: ReadonlySet<number> = new Set([501, 505]);
+
+/** An engine's web framework answers these where there is no such path, or not by POST. */
+const UNSERVED: ReadonlySet<number> = new Set([404, 405]);

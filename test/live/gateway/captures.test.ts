@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 
 import { type Capture, capture, captureNames } from "./captures.ts";
-import { NEVER_OPEN, type Rig, ask, startRig } from "./rig.ts";
+import { NEVER_OPEN, type Rig, ask, errorOf, startRig } from "./rig.ts";
 import { type Reply, jsonReply } from "./stub-engine.ts";
 
 /** Answers that speak of an engine that cannot serve; the request goes elsewhere. */
@@ -52,7 +52,7 @@ describe("what vLLM 0.32 sent", () => {
     current = capture(name);
     if (current.method === "HEAD") continue;
     const fault = RETRIED[name];
-    const expected = CUT.has(name) ? "breaks openly" : fault === undefined ? "passes unchanged" : `is ${fault}`;
+    const expected = CUT.has(name) ? "breaks openly" : fault === undefined ? "passes" : `is ${fault}`;
     test(`${name} ${expected}`, async () => {
       current = capture(name);
       const { path, body } = requestFor(current);
@@ -63,7 +63,9 @@ describe("what vLLM 0.32 sent", () => {
         assert.match(got.body, /"EngineCore encountered an issue[^\n]*\n\n$/);
       } else if (fault === undefined) {
         assert.equal(got.status, current.status);
-        assert.equal(got.body, current.body.toString());
+        const detail = /^\{"detail":"([^"]+)"\}$/.exec(current.body.toString())?.[1];
+        if (detail === undefined) assert.equal(got.body, current.body.toString());
+        else assert.equal(errorOf(got).message, `The engines of this model do not serve this path (${detail}).`);
         assert.equal(got.headers["x-gnomon-endpoint"], "a");
         assert.match(got.headers["content-type"] ?? "", new RegExp(`^${current.contentType}`));
         assert.equal(got.headers["server"], "uvicorn");
