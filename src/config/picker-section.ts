@@ -25,10 +25,24 @@ export const picker = z
       .describe(
         "Endpoints named after the chosen one, which a proxy that retries tries in order. 0 where its cluster takes one address only (Envoy's ORIGINAL_DST answers 503 to a list); 1 or more for Envoy's override_host policy.",
       ),
-    certFile: z.string().min(1).optional().describe("Certificate (PEM) of the picker's port; unset: plain text."),
+    plaintext: z
+      .boolean()
+      .default(false)
+      .describe("true serves the port in plain text, where its proxy is set to that. false: TLS."),
+    certFile: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        "Certificate (PEM) of the picker's port; a change takes effect at once. Unset: the picker signs its own, which gateways accept since they do not ask who answers.",
+      ),
     keyFile: z.string().min(1).optional().describe("Its private key (PEM)."),
   })
   .refine((value) => (value.certFile === undefined) === (value.keyFile === undefined), {
     path: ["keyFile"],
     message: "certFile and keyFile together",
+  })
+  .refine((value) => !value.plaintext || value.certFile === undefined, {
+    path: ["plaintext"],
+    message: "false, or no certFile",
   });

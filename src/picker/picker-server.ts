@@ -6,6 +6,7 @@ import { Addresses } from "./destination.ts";
 import { PickerHealth } from "./health.ts";
 import { type PickerParts, PickStream } from "./pick-stream.ts";
 import { proxyServer } from "./proxy-server.ts";
+import { PickerCredentials, type PickerTls } from "./picker-credentials.ts";
 import { pathReader } from "./picked-path.ts";
 import { EXTERNAL_PROCESSOR, HEALTH, serviceOf } from "./protocol.ts";
 import type { ProcessingRequest, ProcessingResponse } from "./wire.ts";
@@ -22,7 +23,7 @@ export interface PickerOptions {
   /** A port on which health alone is served, always in plain text, as Kubernetes' probes ask; undefined for none. */
   readonly healthPort: number | undefined;
   /** Undefined: plain text. */
-  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
+  readonly tls: PickerTls | undefined;
   /** Endpoints named behind the chosen one, which a proxy with retries goes down. */
   readonly fallbacksMax: number;
   readonly ready: () => boolean;
@@ -66,10 +67,7 @@ export async function startPicker(options: PickerOptions): Promise<Picker> {
     Process: (stream: Stream) => serve(stream, shared),
   });
   server.addService(healthService, health.handlers);
-  const credentials =
-    tls === undefined
-      ? ServerCredentials.createInsecure()
-      : ServerCredentials.createSsl(null, [{ cert_chain: tls.cert, private_key: tls.key }]);
+  const credentials = tls === undefined ? ServerCredentials.createInsecure() : new PickerCredentials(tls);
   const bound = await bind(server, `${host}:${port}`, credentials);
   const beside = healthPort === undefined ? undefined : new Server();
   beside?.addService(healthService, health.handlers);

@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
 import type { Config } from "#config/schema.ts";
+import type { PickerTls } from "#picker/picker-credentials.ts";
 import type { Picker } from "#picker/picker-server.ts";
-import { CommandFailure } from "./process/command-failure.ts";
+import { TlsFiles } from "./clients/tls-files.ts";
 import type { LiveStack } from "./live-stack.ts";
 import { refusedBySystem } from "./process/system-error.ts";
 
@@ -13,6 +13,7 @@ export async function startLivePicker(
   const { port } = picker;
   if (port === undefined) return undefined;
   // Its libraries are loaded where they are used.
+  const held = await tlsOf(picker, stack.faults.report);
   const { startPicker } = await import("#picker/picker-server.ts");
   const options = {
     context: stack.gateway.parts,
@@ -21,24 +22,43 @@ export async function startLivePicker(
     host: listen.host,
     port,
     healthPort: picker.healthPort,
-    tls: tlsOf(picker),
+    tls: held.tls,
     fallbacksMax: picker.fallbacks,
     ready: () => stack.readiness.waitsFor().length === 0,
   };
-  return startPicker(options).catch((error: unknown) => {
+  const started = await startPicker(options).catch((error: unknown) => {
     throw refusedBySystem(`cannot listen on ${listen.host}:${port}`, error, "choose another with --picker-port");
   });
+  return {
+    ...started,
+    stop: async (graceMillis, noticeMillis) => {
+      await held.stop();
+      await started.stop(graceMillis, noticeMillis);
+    },
+  };
 }
 
-function tlsOf({ certFile, keyFile }: Config["picker"]): { cert: Buffer; key: Buffer } | undefined {
-  if (certFile === undefined || keyFile === undefined) return undefined;
-  return { cert: fileOf("certFile", certFile), key: fileOf("keyFile", keyFile) };
+interface HeldTls {
+  readonly tls: PickerTls | undefined;
+  stop(): Promise<void>;
 }
 
-function fileOf(key: string, file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch {
-    throw new CommandFailure(`picker.${key}: expected a PEM file that can be read, got ${file}`);
+/** Own files, which are watched; without any a certificate of the picker's own. */
+async function tlsOf(
+  { plaintext, certFile, keyFile }: Config["picker"],
+  report: LiveStack["faults"]["report"],
+): Promise<HeldTls> {
+  const stop = async (): Promise<void> => {};
+  if (plaintext) return { tls: undefined, stop };
+  if (certFile === undefined || keyFile === undefined) {
+    const { selfSigned } = await import("#picker/self-signed.ts");
+    const { cert, key } = selfSigned("gnomon", new Date());
+    return { tls: { context: { cert, key }, listen: () => {} }, stop };
   }
+  const cert = { certKey: "certFile", certFile, keyKey: "keyFile", keyFile };
+  const files = new TlsFiles({ section: "picker", cert, minVersion: "TLSv1.2", watchMillis: WATCH_MILLIS, report });
+  return { tls: files, stop: () => files.stop() };
 }
+
+/** Between two looks at the files. */
+const WATCH_MILLIS = 1_000;

@@ -57,6 +57,7 @@ export interface LiveStack {
   readonly readiness: Readiness;
   /** How the sources of endpoints stand; whoever follows one enters it here. */
   readonly sources: SourceBoard;
+  readonly faults: FaultLog;
   /** Takes what happens to endpoints and their sources, for the log and for /readyz. */
   readonly report: (event: KeeperEvent) => void;
   /** Runs made-up requests, so that the first real ones meet compiled code. */
@@ -157,7 +158,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
     await Promise.all([policy.caughtUp(), rollouts.caughtUp()]);
     readiness.warm = true;
   };
-  return { tap, gateway, policy, rollouts, keeper, directory, readiness, sources, report, warmUp, close };
+  return { tap, gateway, policy, rollouts, keeper, directory, readiness, sources, faults, report, warmUp, close };
 }
 
 interface Counting {
