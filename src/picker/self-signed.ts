@@ -70,5 +70,5 @@ function der(tag: number, ...parts: readonly Buffer[]): Buffer {
 }
 
 function time(at: Date): Buffer {
-  return der(GENERALIZED_TIME, Buffer.from(`${at.toISOString().replaceAll(/[-:T]|\.\d+/g, "")}`));
+  return der(GENERALIZED_TIME, Buffer.from(at.toISOString().replaceAll(/[-:T]|\.\d+/g, "")));
 }
