@@ -61,7 +61,7 @@ class GnomonAdapter:
     def _ask(self, part, policy: str):
         self.calls += 1
         command = [
-            "node_modules/.bin/node", "src/main.ts", "gepa-evaluate", self.trace,
+            "node", "bin/gnomon.js", "gepa-evaluate", self.trace,
             "--limit", str(part["limit"]), "--timeout", "60", *self.options,
         ]  # fmt: skip
         done = subprocess.run(command, cwd=ROOT, input=policy, capture_output=True, text=True, check=True)

@@ -51,7 +51,7 @@ def evaluate(program_path: str) -> EvaluationResult:
     """What openevolve asks of an evaluator."""
     policy = policy_of(Path(program_path).read_text())
     trace, *options = json.loads(os.environ[ASKED])
-    command = ["node_modules/.bin/node", "src/main.ts", "openevolve-evaluate", trace, "--timeout", "60", *options]
+    command = ["node", "bin/gnomon.js", "openevolve-evaluate", trace, "--timeout", "60", *options]
     done = subprocess.run(
         command, cwd=ROOT, input=json.dumps(policy), capture_output=True, text=True, check=True
     )
