@@ -2,8 +2,12 @@
  * Rollouts of one routing policy against another in the simulator: how often a profile is found to differ from itself, how
  * soon a known difference is found, what each design gets wrong, and how soon harm is taken back.
  *
- *     npx node bench/rollout.ts [--part aa|aa-trace|ab|bias|live|harm] [--runs N] [--seconds N] [--design NAME] [--case NAME]
+ *     npx node bench/rollout.ts [--part NAME] [--runs N] [--seconds N] [--design NAME] [--case NAME]
  *         [--control PROFILE] [--other PROFILE]
+ *
+ * aa, aa-trace, ab, bias and harm simulate whole fleets; live has sockets. aa-outcomes, ab-outcomes and harm-outcomes draw
+ * the requests' outcomes alone, with sessions of 1 to 300 turns, 30 tenants, drift and bursts, so that many rollouts are
+ * judged in little time; aa-resampled takes parts of Mooncake's trace instead.
  *
  * --design leaves out the designs whose names do not begin with it. aa-trace and bias need BENCH_TRACES, a folder with
  * mooncake/conversation_trace.jsonl and weka/*.json; bias goes through mooncake-moderate, mooncake-high, weka-light and
@@ -21,6 +25,8 @@ import { detection } from "./rollout/detection.ts";
 import { falseAlarms } from "./rollout/false-alarms.ts";
 import { harm } from "./rollout/harm.ts";
 import { live } from "./rollout/live.ts";
+import { traceTraffic } from "./rollout/trace-traffic.ts";
+import { trustPower } from "./rollout/trust-power.ts";
 import { trustHarm } from "./rollout/trust-harm.ts";
 import { trustFalseAlarms } from "./rollout/trust.ts";
 import { madeSetting, traceSetting } from "./rollout/study-setting.ts";
@@ -66,6 +72,11 @@ const PARTS: Readonly<Record<string, () => void | Promise<void>>> = {
     falseAlarms({ about, settingOf: () => setting, spanSeconds, windowSeconds, runs: runs ?? 200, design });
   },
   "aa-outcomes": () => trustFalseAlarms({ runs: runs ?? 200, seconds: seconds ?? 1800, design }),
+  "aa-resampled": () => {
+    const trafficOf = traceTraffic(join(traces, "mooncake/conversation_trace.jsonl"));
+    trustFalseAlarms({ runs: runs ?? 200, seconds: seconds ?? 1800, design }, trafficOf);
+  },
+  "ab-outcomes": () => trustPower({ runs: runs ?? 100, seconds: seconds ?? 7200, design }),
   "harm-outcomes": () => trustHarm({ runs: runs ?? 100, seconds: seconds ?? 3600, design, only: values.case }),
   ab: () => detection(values.control, values.other, runs ?? 40, design),
   bias: () => bias(traces, values.case),

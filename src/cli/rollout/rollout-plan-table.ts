@@ -1,6 +1,6 @@
 import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
 import type { FigureStudy } from "#shadow/rollout/design-study.ts";
-import { isBiased } from "#shadow/rollout/recommendation.ts";
+import { isBiased, NOTHING_KNOWN } from "#shadow/rollout/recommendation.ts";
 import { type FigureKey, PLANNED_FIGURES } from "#shadow/job/rollout-sample.ts";
 import { type ArmTruth, controlFigure, type RolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
@@ -80,6 +80,7 @@ function verdict(study: RolloutStudy, guessedEngine: string | undefined): string
       : ` ${capital(spoken(worst.name))} would have shown ${signedMillis(worst.figures[figure].estimate)} ms.`;
   const guess =
     guessedEngine === undefined ? "" : ` All of this rests on the engine ${guessedEngine}, which is a guess.`;
+  if (recommendation.warning === NOTHING_KNOWN) return `${known}; ${recommendation.warning}.${guess}`;
   return `${known}: ${advice}${warning}.${would}${guess}`;
 }
 
@@ -124,12 +125,19 @@ function designTable({ designs, figure }: RolloutStudy): string {
 }
 
 /** What is to be seen in the end, so that a rollout can be held against it. */
-function predictionLines({ shown, recommendation, figure }: RolloutStudy): string[] {
+function predictionLines({ shown, traffic, recommendation, figure }: RolloutStudy): string[] {
   const interval = shown[figure];
   if (interval === undefined) return [];
+  const { covered, of } = traffic[figure] ?? { covered: 0, of: 0 };
+  const heldOut =
+    of === 0
+      ? "the trace is too short to show how its parts differ, so the document predicts nothing"
+      : `of its ${of} parts, each held out, ${covered} came out as the others had it expected`;
   const range = `${signedMillis(interval.low)} to ${signedMillis(interval.high)} ms`;
   return [
-    wrapped(`${capital(spoken(recommendation.design))} would show ${range} of ${titleOf(figure)} in the end (90 %).`),
+    wrapped(
+      `${capital(spoken(recommendation.design))} would show ${range} of ${titleOf(figure)} on other traffic of the kind (90 %); ${heldOut}.`,
+    ),
   ];
 }
 
@@ -146,14 +154,14 @@ function guardrailLines({ guarded, recommendation }: RolloutStudy): string[] {
   ];
 }
 
-function limitText({ figure, absoluteMax, relativeMax }: Guardrail): string {
+function limitText({ figure, each, absoluteMax, relativeMax }: Guardrail): string {
   const limits = [
     ...(relativeMax === undefined ? [] : [`${relativeMax} times the control's`]),
     ...(absoluteMax === undefined
       ? []
       : [figure.endsWith("-rate") ? percent(absoluteMax) : `${millis(absoluteMax)} ms`]),
   ];
-  return `${figure} at most ${limits.join(" or ")}`;
+  return `${figure}${each === undefined ? "" : ` of each ${each}`} at most ${limits.join(" or ")}`;
 }
 
 function timeCell({ truth, estimate, biasError }: FigureStudy, hours: number | undefined): string {

@@ -10,7 +10,7 @@ import { type Candidate, type Setting } from "#shadow/candidate/candidate.ts";
 import { type NamedDesign, namedDesigns } from "#shadow/job/rollout-design.ts";
 import { rolloutDocument } from "#shadow/rollout/rollout-document.ts";
 import { type RolloutStudy, rolloutStudy } from "#shadow/rollout/rollout-study.ts";
-import { defaultGuardrails } from "#serve/rollout/guardrails.ts";
+import { defaultGuardrails, guardrailDocuments } from "#serve/rollout/guardrails.ts";
 import { checkOutputFile } from "../output/check-output-file.ts";
 import { gaugesOf } from "../flag/profile-gauges.ts";
 import { notesOf, type Traffic } from "../what-if/what-if-traffic.ts";
@@ -39,7 +39,7 @@ async function plan(path: string, flags: RolloutPlanFlags): Promise<void> {
   if (flags.json !== undefined)
     write(flags.json, `${JSON.stringify({ ...study, left: traffic.left, notes: [...notes, ...known] })}\n`);
   if (flags.write !== undefined) {
-    write(flags.write, stringify(rolloutDocument(study, `${control.name}-to-${other.name}`)));
+    write(flags.write, stringify(rolloutDocument(study, `${control.name}-to-${other.name}`, guardrailDocuments())));
   }
   if (flags.json !== "-" && flags.write !== "-") {
     const { name, isGuess } = traffic.engine;

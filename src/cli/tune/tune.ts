@@ -1,3 +1,4 @@
+import { guardrailDocuments } from "#serve/rollout/guardrails.ts";
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { ConfigError } from "#config/config-error.ts";
@@ -204,7 +205,7 @@ async function written(
     }),
   );
   const head = `# The policy must know ${found.name} first: its file is a profile of the policy's profiles.\n`;
-  write(writeRollout, head + yamlText(rolloutDocument(study, `to-${found.name}`)));
+  write(writeRollout, head + yamlText(rolloutDocument(study, `to-${found.name}`, guardrailDocuments())));
   return notes;
 }
 

@@ -28,6 +28,11 @@ const GUARDRAILS: NonNullable<RolloutDocument["guardrails"]> = [
   ]),
 ];
 
+/** The same as a document has them. */
+export function guardrailDocuments(): readonly object[] {
+  return GUARDRAILS;
+}
+
 /** Those of a rollout whose document names none. */
 export function defaultGuardrails(): readonly Guardrail[] {
   return GUARDRAILS.map(guardrailOf);

@@ -38,6 +38,8 @@ export interface FigureStudy {
   /** Smallest difference that is found in a number of hours, by those hours' order in the question. */
   readonly detectable: readonly number[];
   readonly detectableAdjusted: readonly number[];
+  /** Independent values in one rollout as long as the trace. */
+  readonly clusters: number;
   /** Independent values in an hour: blocks of windows, or clusters. */
   readonly valuesPerHour: number;
 }
@@ -146,6 +148,7 @@ function figureStudy(
     hoursAdjusted: hoursToFind(adjusted),
     detectable: detectable(plain),
     detectableAdjusted: detectable(adjusted),
+    clusters: plain.count / found.length,
     valuesPerHour: perHour,
   };
 }

@@ -17,6 +17,7 @@ import { type RolloutPair, type ShownIntervals, shownIntervals } from "./shown-i
 import type { FigureKey } from "../job/rollout-sample.ts";
 import { rolloutTruth } from "./rollout-truth.ts";
 import type { SimulatedRollout } from "../job/simulated-rollout.ts";
+import { trafficErrors, type TrafficErrors } from "./traffic-error.ts";
 import { unexplainedErrors } from "./unexplained-error.ts";
 import { predictedTimes, predictingCandidate } from "./prediction.ts";
 
@@ -67,6 +68,8 @@ export interface RolloutStudy {
    * guardrails.
    */
   readonly guarded?: { readonly guardrails: readonly Guardrail[]; readonly runs: number; readonly takenBack: number };
+  /** What the difference owes to the traffic, by figure; absent where the trace is too short for it. */
+  readonly traffic: TrafficErrors;
   /** What the recommended design is predicted to show in the end, with a probability of 90 %. */
   readonly shown: ShownIntervals;
 }
@@ -113,6 +116,7 @@ export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutSt
     const replicas = setting.residuals === undefined ? 0 : REPLICAS;
     const guardedRuns = guardrails.length === 0 ? 0 : Math.min(runs, GUARDED_RUNS);
     simulations += runs * designs.length + guardedRuns + 2 * replicas;
+    const traffic = trafficErrors([ofControl, ofOther], { startMicros, spanMicros });
     const predicted = predictedTimes(predicting);
     const arms = [control, other] as const;
     const asked: PowerQuestion = { level, primary: figure, standardErrors: normalQuantile(power), hours };
@@ -150,7 +154,8 @@ export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutSt
       designs: studies,
       recommendation,
       ...(guardedRuns > 0 && { guarded: { guardrails, runs: guardedRuns, takenBack } }),
-      shown: shownIntervals(chosen, pairs),
+      traffic,
+      shown: shownIntervals(chosen, pairs, traffic),
     };
   } finally {
     await pool.close();

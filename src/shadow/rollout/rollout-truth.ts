@@ -17,8 +17,14 @@ export function rolloutTruth(
   startMicros: Micros,
 ): RolloutSample {
   const { windowMicros } = design;
-  // Every window has both arms, as with pools.
-  const plan = twoArmPlan({ kind: "pools", windowMicros, by: "request", label: "none" }, 0);
+  // Every window has both arms, as with pools; where clusters are compared all requests are, as in a split.
+  const byCluster = design.kind === "split" || design.kind === "canary";
+  const plan = twoArmPlan(
+    byCluster
+      ? { kind: "split", windowMicros, by: "request" }
+      : { kind: "pools", windowMicros, by: "request", label: "none" },
+    0,
+  );
   const judge = new Judge({ ...judgeOptions(plan, 0.05, 100), windowSamplesMin: 1 });
   const [control] = outcomes;
   control.arrivalMicros.forEach((at, row) => {

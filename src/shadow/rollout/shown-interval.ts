@@ -2,6 +2,7 @@ import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import { COVERAGE, type Interval, predictionInterval } from "../figure/interval.ts";
 import { normalQuantile } from "../figure/normal-quantile.ts";
 import type { DesignStudy } from "./design-study.ts";
+import { STUDENT_ALL, type TrafficErrors } from "./traffic-error.ts";
 import { type FigureKey, PLANNED_FIGURES, type RolloutSample } from "../job/rollout-sample.ts";
 
 /** Where a design is predicted to come out in the end, the other arm less the control, microseconds. */
@@ -16,10 +17,15 @@ export interface RolloutPair {
 }
 
 /**
- * What a rollout shows when it has run long: the mean of the simulated ones, and around it what their own number leaves to
- * chance and, where the engine's calibration states how far it may be off, what drawn engines make of it.
+ * What a rollout shows on another draw of such traffic: the mean of the simulated ones, and around it what their own number
+ * leaves to chance, what parts of the trace differ by and, where the engine's calibration states how far it may be off, what
+ * drawn engines make of it.
  */
-export function shownIntervals({ figures }: DesignStudy, pairs: readonly RolloutPair[]): ShownIntervals {
+export function shownIntervals(
+  { figures }: DesignStudy,
+  pairs: readonly RolloutPair[],
+  traffic: TrafficErrors = {},
+): ShownIntervals {
   const all = TIME_METRICS.flatMap((metric) =>
     PLANNED_FIGURES.flatMap((figure): [FigureKey, Interval][] => {
       const key: FigureKey = `${metric}.${figure}`;
@@ -30,8 +36,10 @@ export function shownIntervals({ figures }: DesignStudy, pairs: readonly Rollout
         return estimate + drawn! - fitted!;
       });
       const engines = predictionInterval(estimate, shown, "linear") ?? { low: estimate, high: estimate };
-      const low = estimate - Math.hypot(estimate - engines.low, ERRORS * biasError);
-      const high = estimate + Math.hypot(engines.high - estimate, ERRORS * biasError);
+      // The trace was one draw of the traffic, and what the rollout meets is another.
+      const drawn = STUDENT_ALL * Math.SQRT2 * (traffic[key]?.error ?? 0);
+      const low = estimate - Math.hypot(estimate - engines.low, ERRORS * biasError, drawn);
+      const high = estimate + Math.hypot(engines.high - estimate, ERRORS * biasError, drawn);
       return [[key, { low, high }]];
     }),
   );

@@ -48,7 +48,7 @@ test("the verdict comes first, in a sentence; tables fit a terminal", async (t) 
   assert.doesNotMatch(out, /canary|pools/);
   assert.match(out, /found in 2 hours/);
   const [, many] =
-    /guardrails that a rollout has where its document names none\s.*ttft\.p90\s+at\s+most\s+2\s+times.*overdue-rate\s+at\s+most\s+5.*,\s+(none|1)\s+of\s+1\s+simulated/s.exec(
+    /guardrails that a rollout has where its document names none\s.*ttft\.p90\s+at\s+most\s+1\.25\s+times.*overdue-rate\s+at\s+most\s+90.*,\s+(none|1)\s+of\s+1\s+simulated/s.exec(
       out,
     ) ?? [];
   assert.equal(many, "none");

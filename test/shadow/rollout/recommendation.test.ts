@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DesignStudy, FigureStudy } from "#shadow/rollout/design-study.ts";
-import { isBiased, recommended } from "#shadow/rollout/recommendation.ts";
+import { isBiased, NOTHING_KNOWN, recommended } from "#shadow/rollout/recommendation.ts";
 
 const MILLI = 1000;
 
@@ -16,6 +16,7 @@ const UNBIASED: FigureStudy = {
   hoursAdjusted: 1,
   detectable: [50 * MILLI],
   detectableAdjusted: [10 * MILLI],
+  clusters: 100,
   valuesPerHour: 10,
 };
 
@@ -49,14 +50,22 @@ test("a design that is wrong about another mean is not taken for right about thi
   assert.equal(recommended([{ ...lucky, figures }, studyOf("right", { hours: 5 })], ...ASKED).design, "right");
 });
 
-test("pools, which halve the fleet, must be twice as quick", () => {
-  const switchback = studyOf("switchback", { hours: 5 });
-  const pools = (hours: number): DesignStudy => ({
-    ...studyOf("pools", { hours }),
-    design: { kind: "pools", windowMicros: 1, by: "session", label: "pool" },
+test("what cannot be known is not recommended: two pools, few tenants, figures without a number", () => {
+  const switchback = studyOf("switchback", { hours: 50 });
+  const as = (name: string, design: DesignStudy["design"], figure: Partial<FigureStudy>) => ({
+    ...studyOf(name, { hours: 1, ...figure }),
+    design,
   });
-  assert.equal(recommended([switchback, pools(4)], ...ASKED).design, "switchback");
-  assert.equal(recommended([switchback, pools(1.5)], ...ASKED).design, "pools");
+  const pools = as("pools", { kind: "pools", windowMicros: 1, by: "session", label: "pool" }, {});
+  const tenants = (clusters: number) => as("tenants", { kind: "split", windowMicros: 1, by: "tenant" }, { clusters });
+  const empty = studyOf("empty", { estimate: NaN, bias: NaN, biasError: NaN, hours: 1 });
+  assert.ok(isBiased(empty, ...OF), "NaN is no proof");
+  for (const other of [pools, tenants(2), empty]) {
+    assert.equal(recommended([other, switchback], ...ASKED).design, "switchback");
+    const { hours, warning } = recommended([other], ...ASKED);
+    assert.deepEqual([hours, warning], [undefined, NOTHING_KNOWN]);
+  }
+  assert.equal(recommended([tenants(60), switchback], ...ASKED).design, "tenants");
 });
 
 test("a bias is one that is more than chance, and more than a fifth of the truth", () => {
