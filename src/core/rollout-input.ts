@@ -12,6 +12,7 @@ export function applyRolloutInput(
 ): void {
   if (input.kind === "rollout-look") return rollouts.look(input);
   if (input.kind === "rollout-predicted") return rollouts.predicted(input);
+  if (input.kind === "rollout-shared") return rollouts.shared(input);
   if (input.kind === "sessions-restored") return sessions.restore(input.keys);
   rollouts.change(input);
   profiles.keep(rollouts.profiles);

@@ -7,6 +7,7 @@ import { type Assignment, assignmentOf, clusterOf } from "./rollout/assignment.t
 import type { GuardrailReading, OpenRequest } from "./rollout/judge/guardrail.ts";
 import type { Judge } from "./rollout/judge/judge.ts";
 import { giveJudge, type JudgeEntry } from "./rollout/judge/judge-entry.ts";
+import type { RolloutShared, SharedRequest } from "./rollout/rollout-input.ts";
 import { sliceOf } from "./rollout/judge/slice-counts.ts";
 import type { Verdict } from "./rollout/judge/verdict.ts";
 import type { RolloutOutcome, Times } from "./rollout/judge/outcome.ts";
@@ -36,6 +37,9 @@ const STATUS: Readonly<Record<Outcome, RolloutOutcome["status"]>> = {
   refused: "refused",
 };
 
+/** A replica that was silent for so long has nothing in flight any more. */
+const REPLICA_GONE_MICROS: Micros = 15_000_000;
+
 export interface RolloutWatchOptions {
   /** What the simulator expects of a request if the control routes everything, where that is known at its end. */
   readonly predictionOf?: ((request: RouteRequest) => Times | undefined) | undefined;
@@ -53,7 +57,10 @@ const NEVER: Readonly<Agreement> = { decisions: 0, agreed: 0, addedHitTokens: 0 
  */
 export class RolloutWatch {
   #state: RolloutState;
-  readonly judge: Judge;
+  #judge: Judge;
+  /** What replicas that judge together have in flight, by replica, as of when that was known. */
+  readonly #openAt = new Map<string, { readonly at: Micros; readonly open: readonly SharedRequest[] }>();
+  #isTogether = false;
   readonly #predictionOf: (request: RouteRequest) => Times | undefined;
   readonly #awaits: boolean;
   readonly #open = new Map<string, Watched>();
@@ -62,13 +69,15 @@ export class RolloutWatch {
   #lastVerdict: Verdict | undefined;
   /** Sees what the judge is given, for a host that keeps it. */
   noted: ((entry: JudgeEntry) => void) | undefined;
+  /** Takes what this watch itself saw, for a host that shares it. */
+  outbox: ((entry: JudgeEntry) => void) | undefined;
   /** By arm; the control's is empty. */
   readonly agreements: readonly Agreement[];
 
   constructor(state: RolloutState, judge: Judge, options: RolloutWatchOptions = {}) {
     const { predictionOf = () => undefined, awaits = false, agreements = [] } = options;
     this.#state = state;
-    this.judge = judge;
+    this.#judge = judge;
     this.#predictionOf = predictionOf;
     this.#awaits = awaits;
     this.agreements = state.plan.arms.map((_, arm) => ({ ...NEVER, ...agreements[arm] }));
@@ -76,6 +85,15 @@ export class RolloutWatch {
 
   get state(): RolloutState {
     return this.#state;
+  }
+
+  get judge(): Judge {
+    return this.#judge;
+  }
+
+  /** Its judge is that of all replicas. */
+  get isTogether(): boolean {
+    return this.#isTogether;
   }
 
   /** Requests that have not ended. */
@@ -144,15 +162,15 @@ export class RolloutWatch {
   }
 
   verdict(at: Micros): Verdict {
-    const verdict = this.judge.verdict(this.#openRequests(at));
+    const verdict = this.#judge.verdict(this.#openRequests(at));
     const { plan, canaryStep } = this.#state;
     const next = plan.design.kind === "canary" ? plan.design.stepPercents[canaryStep + 1] : undefined;
-    return next === undefined ? verdict : { ...verdict, canary: this.judge.canary(next, verdict.differences) };
+    return next === undefined ? verdict : { ...verdict, canary: this.#judge.canary(next, verdict.differences) };
   }
 
   /** How far each arm is from each guardrail. */
   readings(at: Micros): GuardrailReading[] {
-    return this.judge.readings(this.#openRequests(at));
+    return this.#judge.readings(this.#openRequests(at));
   }
 
   /** The state after a step, or as it is elsewhere. */
@@ -161,8 +179,30 @@ export class RolloutWatch {
     this.#state = next;
   }
 
+  /** What replicas see, in their order; another judge takes the place of this one first. */
+  shared({ at, together, entries, replica, open }: RolloutShared, judge?: Judge): void {
+    this.#isTogether = together;
+    if (!together) this.#openAt.clear();
+    if (judge !== undefined) this.#judge = judge;
+    for (const entry of entries) this.#enter(entry);
+    if (together && replica !== "") this.#openAt.set(replica, { at, open });
+  }
+
+  /** The oldest of what has not ended here, for other replicas. */
+  openRequests(max: number): SharedRequest[] {
+    const oldest = Array.from(this.#open.values()).slice(0, max);
+    return oldest.map(({ assignment, stretch, slice, arrivedAt, firstTokenAt }) => {
+      return [assignment.arm, stretch, slice, arrivedAt, firstTokenAt === undefined ? null : firstTokenAt - arrivedAt];
+    });
+  }
+
   #give(entry: JudgeEntry): void {
-    giveJudge(this.judge, entry);
+    this.outbox?.(entry);
+    if (!this.#isTogether) this.#enter(entry);
+  }
+
+  #enter(entry: JudgeEntry): void {
+    giveJudge(this.#judge, entry);
     this.noted?.(entry);
   }
 
@@ -188,6 +228,7 @@ export class RolloutWatch {
   }
 
   #openRequests(at: Micros): OpenRequest[] {
+    if (this.#isTogether) return this.#openOfAll(at);
     return Array.from(this.#open.values(), ({ assignment, stretch, slice, arrivedAt, firstTokenAt }) => ({
       arm: assignment.arm,
       stretch,
@@ -195,6 +236,18 @@ export class RolloutWatch {
       ageMicros: at - arrivedAt,
       ttftMicros: firstTokenAt === undefined ? undefined : firstTokenAt - arrivedAt,
     }));
+  }
+
+  #openOfAll(at: Micros): OpenRequest[] {
+    const all: OpenRequest[] = [];
+    for (const [replica, { at: since, open }] of this.#openAt) {
+      // It is gone, with all that it had in flight.
+      if (at - since > REPLICA_GONE_MICROS) this.#openAt.delete(replica);
+      else
+        for (const [arm, stretch, slice, arrivedAt, ttft] of open)
+          all.push({ arm, stretch, slice, ageMicros: at - arrivedAt, ttftMicros: ttft ?? undefined });
+    }
+    return all;
   }
 
   #finished({ at, requestId, outcome, cachedTokens, outputTokens }: RequestFinished): void {

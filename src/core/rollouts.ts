@@ -15,7 +15,7 @@ import {
   type RolloutBook,
   rolloutOf,
 } from "./rollout/rollout-book.ts";
-import type { RolloutLook, RolloutPredicted, RolloutSpec } from "./rollout/rollout-input.ts";
+import type { RolloutLook, RolloutPredicted, RolloutShared, RolloutSpec } from "./rollout/rollout-input.ts";
 import type { RolloutPlan } from "./rollout/plan/rollout-plan.ts";
 import type { RolloutStep } from "./rollout/rollout-state.ts";
 import { RolloutWatch } from "./rollout-watch.ts";
@@ -116,6 +116,15 @@ export class Rollouts {
   /** One that is not there, or that was taken away meanwhile, needs no predictions. */
   predicted({ rollout, requests }: RolloutPredicted): void {
     this.watch(rollout)?.predicted(requests);
+  }
+
+  /** One that is not there, or that was taken away meanwhile, is judged by nobody. */
+  shared(input: RolloutShared): void {
+    const entry = this.#entries.get(input.rollout);
+    if (entry === undefined) return;
+    const { watch, rules } = entry;
+    const judge = input.judge && new Judge({ plan: watch.state.plan, ...rules }, input.judge);
+    watch.shared(input, judge);
   }
 
   /** Where a request belongs; undefined where no rollout is about it. `request.session` is known where it is read. */

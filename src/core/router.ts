@@ -211,6 +211,7 @@ export class Router {
       case "rollout-restored":
       case "rollout-look":
       case "rollout-predicted":
+      case "rollout-shared":
       case "sessions-restored":
         applyRolloutInput(this.rollouts, this.#profiles, this.#sessions, input);
         break;

@@ -17,7 +17,7 @@ type Options = Pick<LivePolicyOptions, "plan" | "environment" | "tap" | "gateway
   readonly state: LiveState & Scraped;
   readonly faults: Pick<FaultLog, "report">;
   /** What replicas share; undefined where there is none beside this gateway. */
-  readonly share: Pick<LiveShare, "store" | "retryPolicy"> | undefined;
+  readonly share: Pick<LiveShare, "store" | "replica" | "retryPolicy"> | undefined;
 };
 
 /** What decides in a running gateway, and what compares it: neither changes what the other needs. */
@@ -43,6 +43,7 @@ export function livePolicies({ state, share, faults: { report }, ...options }: O
     folder,
     report,
     store: share?.store,
+    replica: share?.replica,
     // What was refused because a rollout compared it need not wait for another change of the file.
     takenBack: () => {
       policy.retry();

@@ -21,7 +21,7 @@ import { RedisSource } from "./policy/redis-source.ts";
 import { secretOf } from "./process/secrets.ts";
 import type { ServePlan } from "./plan/serve-plan.ts";
 import { type LiveState, rememberSessions } from "./policy/live-state.ts";
-import type { SharedStore } from "./state/shared-store.ts";
+import { LOG_START, type SharedStore } from "./state/shared-store.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -30,6 +30,8 @@ export interface LiveShare {
   readonly link: RedisLink;
   /** What all of them keep there. */
   readonly store: SharedStore;
+  /** This gateway, unlike any other, also one of its name that ran before. */
+  readonly replica: string;
   /**
    * Begins to share; resolves when what others did is known, or after a moment without. A policy that Redis holds is
    * offered.
@@ -115,9 +117,13 @@ function liveShare(
   const policy = policySource(config, link, environment);
   return {
     link,
+    replica: `${replica}/${Math.round(performance.timeOrigin).toString(36)}`,
     store: {
       read: (name) => link.readShared(`${share.key}:${name}`),
       replace: (name, revision, text) => link.replaceShared(`${share.key}:${name}`, revision, text),
+      append: (name, text, textsMax) => link.appendShared(`${share.key}:${name}`, text, textsMax),
+      logEnd: async (name) => (await link.lastShared(`${share.key}:${name}`)) ?? LOG_START,
+      readLog: (name, after, textsMax) => link.readSharedLog(`${share.key}:${name}`, after, textsMax),
     },
     start: async (offer) => {
       policy?.start(offer);

@@ -54,12 +54,14 @@ interface Host {
   ask(count: number, millisOf: (arm: string) => number | "never", outcome?: Outcome, overMicros?: number): void;
 }
 
+let replicas = 1;
+
 /** A keeper over a real router on a clock that stands, as a gateway has it. */
 function host(
   folder?: StateFolder,
   wallStartMicros = 1_000 * SECOND,
   store?: SharedStore,
-  { promoted }: { readonly promoted?: string } = {},
+  { promoted, replica = `replica-${replicas++}` }: { readonly promoted?: string; readonly replica?: string } = {},
 ): Host {
   let at = 0;
   let asked = 0;
@@ -95,6 +97,7 @@ function host(
     bytesMax: 65_536,
     policy: () => policies.inForce,
     store,
+    replica,
     promote: (_state, arm) =>
       arm === "control" ? [] : offerMerge(policies, { routing: { profile: "llm-d" } }, "rollout"),
     ...(promoted !== undefined && { hasPromoted: (_rollout: string, arm: string) => arm === promoted }),
@@ -611,6 +614,118 @@ test("what a rollout stood in the way of may be asked for again once it was roll
   await started(one, { name: "next" });
   await one.keeper.step({ rollout: "next", step: "promote", arm: "control", by: "test" });
   assert.equal(one.takenBack(), 1);
+});
+
+const judged = ({ keeper }: Host) => keeper.view().rollouts[0]!;
+/** What every replica is to show of a rollout alike. */
+function shown(made: Host) {
+  const { arms, verdict, differences, guardrails, phase, scope, windows } = judged(made);
+  const counts = arms.map(({ total: { requests, failed, times } }) => ({ requests, failed, times }));
+  return { counts, verdict, differences, guardrails, phase, scope, windows };
+}
+
+const countOf = (made: Host) => judged(made).arms.reduce((sum, { total }) => sum + total.requests, 0);
+
+/** Looks of all, at one wall time, until what all saw has reached all. */
+async function settle(hosts: readonly Host[], micros = 0): Promise<void> {
+  for (const one of hosts) one.pass(micros);
+  for (let i = 0; i < 3; i++) {
+    for (const one of hosts) one.pass(0);
+    for (let turn = 0; turn < 40; turn++) await setImmediate();
+  }
+}
+
+test("replicas have one judge: counts add up, each shows the same, and one of them takes its steps", async () => {
+  const store = new MemoryStore();
+  // Their clocks began at different times.
+  const [one, other, third] = [0, 7, 23].map((after) => host(undefined, (1_000 + after) * SECOND, store)) as [
+    Host,
+    Host,
+    Host,
+  ];
+  const all = [one, other, third];
+  await started(one, { guardrails: [{ figure: "ttft.p90", relativeMax: 2, samplesMin: 10 }] });
+  await settle(all, SECOND);
+  assert.match(judged(one).scope, /^what \d gateways? sees?, judged by replica-/);
+  let asked = 0;
+  for (let i = 0; i < 6; i++) {
+    one.ask(20, (arm) => (arm === "other" ? 130 : 100), "ok", SECOND);
+    other.ask(10, (arm) => (arm === "other" ? 130 : 100), "ok", SECOND);
+    asked += 30;
+    await settle(all, SECOND);
+  }
+  assert.deepEqual(all.map(countOf), [asked, asked, asked]);
+  assert.deepEqual(shown(other).verdict, shown(one).verdict);
+  assert.deepEqual(shown(other).differences, shown(one).differences);
+  assert.deepEqual(shown(other).counts, shown(one).counts);
+  assert.deepEqual(shown(third), shown(other));
+  // Harm that only one of them routes: it is the fleet's, and the step is made once.
+  for (let i = 0; i < 8 && phaseOf(one) === "running"; i++) {
+    other.ask(60, (arm) => (arm === "other" ? 900 : 100), "ok", SECOND);
+    await settle(all, SECOND);
+  }
+  assert.deepEqual(all.map(phaseOf), ["rolled-back", "rolled-back", "rolled-back"]);
+  const steps = all.map((each) => judged(each).steps.filter(({ by }) => by === "judge"));
+  assert.equal(steps[0]!.length, 1);
+  for (const each of steps) assert.deepEqual(each, steps[0]);
+  const taken = all.map(({ faults }) => faults.filter(({ kind }) => kind === "rollout-taken-back").length);
+  assert.equal(
+    taken.reduce((sum, count) => sum + count, 0),
+    1,
+    "by one of them",
+  );
+});
+
+test("without the store each judges its own share and shows it; afterwards nothing of what each saw is missing, and nothing counts twice", async () => {
+  for (const isEmptied of [false, true]) {
+    const store = new MemoryStore();
+    const [one, other] = [host(undefined, 1_000 * SECOND, store), host(undefined, 1_005 * SECOND, store)];
+    await started(one, { guardrails: [] });
+    await settle([one, other], SECOND);
+    one.ask(10, () => 100);
+    await settle([one, other], SECOND);
+    store.isAway = true;
+    one.ask(20, () => 100);
+    other.ask(40, () => 100);
+    await settle([one, other], SECOND);
+    assert.deepEqual([countOf(one), countOf(other)], [30, 50]);
+    assert.match(judged(one).scope, /^this gateway's own share alone: away$/);
+    if (isEmptied) store.empty();
+    store.isAway = false;
+    // The lease of who took steps before ends first.
+    await settle([one, other], 6 * SECOND);
+    await settle([one, other], SECOND);
+    await settle([one, other], SECOND);
+    assert.deepEqual([countOf(one), countOf(other)], [70, 70], String(isEmptied));
+    assert.deepEqual(shown(one), shown(other));
+    // Who starts now has all of it.
+    const late = host(undefined, 1_011 * SECOND, store);
+    await settle([late], SECOND);
+    await settle([one, other, late], SECOND);
+    assert.equal(countOf(late), 70);
+  }
+});
+
+test("what replicas judged together replays from the trace of any of them", async () => {
+  const store = new MemoryStore();
+  const [one, other] = [host(undefined, 1_000 * SECOND, store), host(undefined, 1_005 * SECOND, store)];
+  await started(one, { guardrails: [] });
+  await settle([one, other], SECOND);
+  for (let i = 0; i < 4; i++) {
+    one.ask(10, () => 100, "ok", SECOND);
+    other.ask(10, () => 130, "ok", SECOND);
+    await settle([one, other], SECOND);
+  }
+  const again = new Router({
+    seed: 1,
+    profiles: { gnomon: PLAN.profile.spec },
+    defaultProfile: "gnomon",
+    index: new ApproximateIndex(),
+    blockTokens: 16,
+    staleAfterMicros: SECOND,
+  });
+  for (const input of one.inputs) again.accept(JSON.parse(JSON.stringify(input)) as Input);
+  assert.deepEqual(again.rollouts.watch("try")!.judge.saved(), one.router.rollouts.watch("try")!.judge.saved());
 });
 
 test("a rollback that the disk refuses acts, answers at once that it is not kept, and is there after a restart once it could be written", async (t) => {

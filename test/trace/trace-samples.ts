@@ -242,6 +242,17 @@ function rolloutInputs(at: number): fc.Arbitrary<Input> {
         { kind: "rollout-removed", at, rollout: reason },
         { kind: "rollout-look", at },
         { kind: "rollout-predicted", at, rollout: reason, requests: [[reason, 1, null, 3.5]] },
+        { kind: "rollout-shared", at, rollout: reason, together: false, entries: [], replica: "", open: [] },
+        {
+          kind: "rollout-shared",
+          at,
+          rollout: reason,
+          together: true,
+          judge,
+          entries: [{ kind: "advanced", at: shift }],
+          replica: reason,
+          open: [[1, shift, 2, shift, null]],
+        },
         { kind: "sessions-restored", at, keys },
       );
     });

@@ -97,6 +97,8 @@ export class Words {
         return "";
       case "rollout-predicted":
         return `${input.rollout} ${input.requests.length}`;
+      case "rollout-shared":
+        return `${input.rollout} ${input.entries.length}`;
       case "sessions-restored":
         return String(input.keys.length);
       case "block-size-changed":

@@ -18,6 +18,7 @@ export function rolloutLine(rollout: RolloutView): string {
 export function rolloutTable(rollout: RolloutView): string {
   return [
     rolloutLine(rollout),
+    ...(rollout.scope === "" ? [] : [`Judged: ${rollout.scope}`]),
     tableOf(ARM_HEAD, armRows(rollout)),
     "Differences from the control, milliseconds, with intervals that are valid at any time of looking:",
     tableOf(DIFFERENCE_HEAD, differenceRows(rollout)),

@@ -8,7 +8,7 @@ import type { Outcome } from "../endpoint/outcome.ts";
 import type { PolicySpec, ProfileSpec } from "../plugin/spec.ts";
 import type { KvEventsLostReason } from "../endpoint/knowledge.ts";
 import type { RouteRequest } from "../request/request.ts";
-import type { RolloutInput, RolloutLook, RolloutPredicted } from "../rollout/rollout-input.ts";
+import type { RolloutInput, RolloutLook, RolloutPredicted, RolloutShared } from "../rollout/rollout-input.ts";
 import type { Micros } from "../base/units.ts";
 import type { Fault } from "../endpoint/fault.ts";
 
@@ -67,7 +67,7 @@ export type ExogenousInput =
   /** One profile is added to those of the policy, or takes the place of one; the policy's number stays. */
   | { readonly kind: "profile-changed"; readonly at: Micros; readonly name: string; readonly profile: ProfileSpec }
   | PolicyChanged
-  | Exclude<RolloutInput, RolloutLook | RolloutPredicted>
+  | Exclude<RolloutInput, RolloutLook | RolloutPredicted | RolloutShared>
   /** Prompts are cut into blocks of another size from now on: what the index holds can never match again. */
   | { readonly kind: "block-size-changed"; readonly at: Micros; readonly blockTokens: number }
   | RequestArrived;
@@ -103,6 +103,7 @@ export type EndogenousInput =
   | PeerLeft
   | RolloutLook
   | RolloutPredicted
+  | RolloutShared
   | BlocksCleared
   | KvEventsAlive
   /** Some of an endpoint's events are missing for good; those to come are followed. */

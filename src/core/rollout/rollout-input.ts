@@ -1,6 +1,7 @@
 import type { ProfileSpec } from "../plugin/spec.ts";
 import type { Micros } from "../base/units.ts";
 import type { SavedJudge } from "./judge/judge.ts";
+import type { JudgeEntry } from "./judge/judge-entry.ts";
 import type { JudgeRules } from "./judge/judge-rules.ts";
 import type { Agreement } from "./agreement.ts";
 import type { RolloutPlan } from "./plan/rollout-plan.ts";
@@ -63,6 +64,27 @@ export interface RolloutPredicted {
   readonly requests: readonly RequestPrediction[];
 }
 
+/** A request of a replica that has not ended: arm, stretch, slice, when it arrived, and the time to its first token. */
+export type SharedRequest = readonly [arm: number, stretch: Micros, slice: number, at: Micros, ttft: Micros | null];
+
+/**
+ * What replicas of a gateway give the judge of a rollout that all of them run, in the order that all of them have: each
+ * has the same judge. While they are together what a watch itself sees comes back this way alone.
+ */
+export interface RolloutShared {
+  readonly kind: "rollout-shared";
+  readonly at: Micros;
+  readonly rollout: string;
+  /** False: from now on it judges what it sees itself. */
+  readonly together: boolean;
+  /** Takes the place of the judge, before the entries; on this router's clock, as they are. */
+  readonly judge?: SavedJudge;
+  readonly entries: readonly JudgeEntry[];
+  /** Who sent them, and what has not ended there. */
+  readonly replica: string;
+  readonly open: readonly SharedRequest[];
+}
+
 /** Conversations as they were inferred before a restart: keys of prompts' ends and of the conversation's, in turn. */
 export interface SessionsRestored {
   readonly kind: "sessions-restored";
@@ -78,4 +100,5 @@ export type RolloutInput =
   | RolloutRestored
   | RolloutLook
   | RolloutPredicted
+  | RolloutShared
   | SessionsRestored;

@@ -22,6 +22,8 @@ export interface RolloutView {
   readonly by: string;
   /** What it has found so far and what follows, in a sentence; the same wherever a rollout is shown. */
   readonly verdict: VerdictView;
+  /** Whose requests are judged, and by whom; "" where there is one gateway. */
+  readonly scope: string;
   readonly design: DesignView;
   /** The control first. */
   readonly arms: readonly ArmView[];

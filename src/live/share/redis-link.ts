@@ -131,6 +131,21 @@ export class RedisLink implements ShareLink {
     return next === 0 ? undefined : revision + 1;
   }
 
+  async appendShared(key: string, text: string, textsMax: number): Promise<void> {
+    await this.#asked(this.#writer.xadd(key, "MAXLEN", "~", textsMax, "*", "t", text));
+  }
+
+  /** Of the last text; undefined where there is none. */
+  async lastShared(key: string): Promise<string | undefined> {
+    const [last] = await this.#asked(this.#writer.xrevrange(key, "+", "-", "COUNT", 1));
+    return last?.[0];
+  }
+
+  async readSharedLog(key: string, after: string, textsMax: number): Promise<{ id: string; text: string }[]> {
+    const found = await this.#asked(this.#writer.xrange(key, `(${after}`, "+", "COUNT", textsMax));
+    return found.map(([id, [, text = ""]]) => ({ id, text }));
+  }
+
   /** What limits had counted, of neighbouring versions too: they write beside each other while one replaces the other. */
   async readLimits(key: string): Promise<{ readonly text: string; readonly leftMillis: number }[]> {
     const keys = [WIRE_VERSION - 1, WIRE_VERSION, WIRE_VERSION + 1].map((version) => `${key}:${version}`);

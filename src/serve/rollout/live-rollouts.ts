@@ -16,6 +16,8 @@ export interface LiveRolloutsOptions {
   readonly policies: PolicyKeeper;
   readonly folder: StateFolder | undefined;
   readonly store: SharedStore | undefined;
+  /** This gateway among those that share it. */
+  readonly replica: string | undefined;
   /** A rollout was rolled back. */
   readonly takenBack: () => void;
   readonly report: FaultLog["report"];
@@ -28,6 +30,7 @@ export function liveRollouts({
   policies,
   folder,
   store,
+  replica,
   takenBack,
   report,
 }: LiveRolloutsOptions): RolloutKeeper {
@@ -47,6 +50,7 @@ export function liveRollouts({
     },
     report,
     store,
+    replica,
     takenBack,
   });
   keeper.follow(config.rollout.start);

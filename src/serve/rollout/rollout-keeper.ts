@@ -13,6 +13,7 @@ import type { Policy } from "../policy/policy.ts";
 import type { SharedStore } from "../state/shared-store.ts";
 import type { RolloutMemory } from "./rollout-memory.ts";
 import { adoptRollout } from "./adopted-rollout.ts";
+import { JudgeShare } from "./judge-share.ts";
 import { RolloutShare } from "./rollout-share.ts";
 import { byThen } from "../state/unkept.ts";
 import type { SavedRollout } from "./saved-rollout.ts";
@@ -47,6 +48,8 @@ export interface RolloutKeeperOptions {
   readonly takenBack?: () => void;
   /** What replicas share; each runs its own rollouts where it is left out. */
   readonly store?: SharedStore | undefined;
+  /** This one among them. */
+  readonly replica?: string | undefined;
 }
 
 const SHARED_KEY = "rollouts";
@@ -59,6 +62,7 @@ export class RolloutKeeper implements RolloutDesk {
   readonly #options: RolloutKeeperOptions;
   readonly #memory: RolloutMemory;
   readonly #share: RolloutShare | undefined;
+  readonly #judges: JudgeShare | undefined;
   #timer: NodeJS.Timeout | undefined;
   readonly #waiting: WaitingRollouts;
   readonly #promotions = new StandingPromotions();
@@ -67,8 +71,27 @@ export class RolloutKeeper implements RolloutDesk {
     this.#options = options;
     this.#memory = options.memory;
     this.#waiting = new WaitingRollouts(options.report);
-    const { store, report } = options;
+    const { store, report, replica = "" } = options;
     if (store === undefined) return;
+    this.#judges = new JudgeShare({
+      store,
+      replica,
+      rollouts: () => this.#rollouts,
+      accept: (input) => void options.tap.accept(input),
+      replaced: (rollout) => this.#memory.replaced(this.#rollouts, rollout),
+      now: options.now,
+      wallStartMicros: options.memory.wallStartMicros,
+      failed: (detail) =>
+        report({
+          kind: "sharing-lost",
+          detail,
+          done: "rollouts are judged here by this gateway's own share of the requests",
+        }),
+      recovered: () => {
+        const detail = "what rollouts are judged by";
+        report({ kind: "sharing-recovered", detail, done: "one judge sees what all gateways see" });
+      },
+    });
     this.#share = new RolloutShare({
       store,
       key: SHARED_KEY,
@@ -86,6 +109,7 @@ export class RolloutKeeper implements RolloutDesk {
   restore(): void {
     this.#memory.restore(this.#options.tap, this.#options.now());
     for (const state of this.#rollouts.book) this.#completePromotion(state);
+    this.#judges?.attach();
   }
 
   /** A promotion changes policy and rollout, which are two files: a kill may have come between them. */
@@ -198,7 +222,7 @@ export class RolloutKeeper implements RolloutDesk {
     const at = now();
     if (this.#rollouts.book.some(({ phase }) => phase === "running")) {
       tap.accept({ kind: "rollout-look", at });
-      for (const step of this.#rollouts.proposals) this.#take(step);
+      for (const step of this.#rollouts.proposals) if (this.#judges?.mayStep(step.rollout) !== false) this.#take(step);
       this.#memory.measured(this.#rollouts, at);
     }
     for (const { plan, phase } of this.#rollouts.book) {
@@ -212,6 +236,7 @@ export class RolloutKeeper implements RolloutDesk {
       this.#memory.save(this.#rollouts);
     }
     void this.#share?.sync();
+    void this.#judges?.sync();
     // Another replica may run one of that name already.
     if (this.#share?.asked !== false) {
       const isOver = (name: string) => this.#rollouts.watch(name) !== undefined || this.#memory.hasEnded(name);
@@ -311,6 +336,7 @@ export class RolloutKeeper implements RolloutDesk {
     const refusal = this.#rollouts.refusal(input);
     if (refusal !== undefined) return [refusal];
     this.#options.tap.accept(input);
+    this.#judges?.attach();
     return [];
   }
 
@@ -322,7 +348,8 @@ export class RolloutKeeper implements RolloutDesk {
   #viewOf(name: string, at: Micros) {
     const { rules } = this.#rollouts.spec(name)!;
     const watch = this.#rollouts.watch(name)!;
-    return rolloutViewOf({ watch, rules, ...this.#memory.story(name) }, at, this.#memory.wallOf);
+    const scope = this.#judges?.scope(name);
+    return rolloutViewOf({ watch, rules, scope, ...this.#memory.story(name) }, at, this.#memory.wallOf);
   }
 
   /** One that has not begun. */

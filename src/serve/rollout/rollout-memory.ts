@@ -197,6 +197,16 @@ export class RolloutMemory {
     return unkeptOf(this.#options.folder, shared);
   }
 
+  get wallStartMicros(): Micros {
+    return this.#options.wallStartMicros;
+  }
+
+  /** A judge is another one now: it is written whole again. */
+  replaced(rollouts: Rollouts, rollout: string): void {
+    const watch = rollouts.watch(rollout);
+    if (watch !== undefined) watch.noted = undefined;
+  }
+
   /** What judges have seen, where it is time for it. */
   async saveMeasures(rollouts: Rollouts): Promise<void> {
     await this.#written(this.#measures.keep(rollouts));

@@ -7,6 +7,7 @@ import type { RolloutSpec } from "#core/rollout/rollout-input.ts";
 import { switchbackArm } from "#core/rollout/assignment.ts";
 import { type RolloutState, windowAt } from "#core/rollout/rollout-state.ts";
 import { verdictLine } from "#core/rollout/verdict-line.ts";
+import type { JudgeScope } from "./judge-share.ts";
 import type { RolloutWatch } from "#core/rollout-watch.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type {
@@ -34,13 +35,15 @@ export interface RolloutStory {
 export interface ViewedRollout extends RolloutStory {
   readonly watch: RolloutWatch;
   readonly rules: RolloutSpec["rules"];
+  /** Left out where there is one gateway. */
+  readonly scope?: JudgeScope | undefined;
 }
 
 const CONTROL = 0;
 
 /** `wallOf` gives the ISO time of a time of the router's clock. */
 export function rolloutViewOf(
-  { watch, rules, steps, intervals }: ViewedRollout,
+  { watch, rules, scope, steps, intervals }: ViewedRollout,
   at: Micros,
   wallOf: (at: Micros) => string,
 ): RolloutView {
@@ -57,6 +60,7 @@ export function rolloutViewOf(
     reason: state.reason,
     by: steps.at(-1)?.by ?? "",
     verdict: verdictLine(state, judge, rules, at),
+    scope: scopeText(scope),
     design: designView(design),
     arms: plan.arms.map((_, arm) => armView(watch, arm, at)),
     window: phase === "running" ? windowView(state, at, wallOf) : null,
@@ -73,6 +77,13 @@ export function rolloutViewOf(
     lateOutcomes: judge.lateOutcomes,
     adjustment: rules.awaitsPredictions === true ? adjustmentView(judge) : null,
   };
+}
+
+function scopeText(scope: JudgeScope | undefined): string {
+  if (scope === undefined) return "";
+  const { of, replicas, by, problem } = scope;
+  if (of === "fleet") return `what ${replicas} ${replicas === 1 ? "gateway sees" : "gateways see"}, judged by ${by}`;
+  return `this gateway's own share alone${problem === "" ? "" : `: ${problem}`}`;
 }
 
 function adjustmentView({ awaited: { predicted, unpredicted, size } }: RolloutWatch["judge"]) {

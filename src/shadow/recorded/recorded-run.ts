@@ -155,8 +155,7 @@ export class RunBook {
         this.#firstToken(input);
         break;
       case "request-finished":
-        this.#finish(input);
-        break;
+        return this.#finish(input);
       case "answer-known":
         this.#answer(input);
         break;
@@ -183,14 +182,14 @@ export class RunBook {
         return this.#fleet.resizeBlocks(input.blockTokens);
       case "load-observed":
         return this.#pace.observe(input.at, input.endpoint);
-      // What engines did under the policy in force is no evidence about another one.
-      case "attempt-failed":
+      case "attempt-failed": // What engines did under the policy in force is no evidence about another one.
       case "prefill-finished":
       case "prefill-failed":
       case "transfer-failed":
       case "answer-judged":
       case "rollout-look":
       case "rollout-predicted":
+      case "rollout-shared":
       case "progress":
       case "blocks-stored":
       case "blocks-removed":

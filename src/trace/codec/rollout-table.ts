@@ -6,6 +6,7 @@ import type { Arm, Design, RolloutPlan } from "#core/rollout/plan/rollout-plan.t
 import type { Phase, RolloutState, StepKind } from "#core/rollout/rollout-state.ts";
 import { expected } from "./format-error.ts";
 import {
+  bool,
   type FieldType,
   flag,
   integer,
@@ -95,6 +96,14 @@ export const rolloutInputs: TablesByKind<RolloutBody, "kind"> = {
   }),
   "rollout-look": record({}),
   "rollout-predicted": record({ rollout: text, requests: listOf(prediction) }),
+  "rollout-shared": record<Omit<Extract<RolloutBody, { readonly kind: "rollout-shared" }>, "kind">>({
+    rollout: text,
+    together: bool,
+    judge: optional(unchecked("an object")),
+    entries: unchecked("a list"),
+    replica: text,
+    open: unchecked("a list"),
+  }),
   "sessions-restored": record({ keys: listOf(number) }),
 };
 

@@ -76,6 +76,7 @@ export class KeptRequests {
       case "rollout-restored":
       case "rollout-look":
       case "rollout-predicted":
+      case "rollout-shared":
       case "sessions-restored":
       case "block-size-changed":
       case "load-observed":

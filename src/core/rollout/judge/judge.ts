@@ -213,6 +213,8 @@ export class Judge {
    * comparison begins anew. The level is shared among the steps.
    */
   startStage(fromWindow: number): void {
+    // Each replica that took the step brings it.
+    if (fromWindow <= this.#stageFrom) return;
     this.#closedUntil = Math.max(this.#closedUntil, fromWindow - 1);
     this.#stageFrom = fromWindow;
     this.#windows.clear();

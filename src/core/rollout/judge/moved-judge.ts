@@ -3,12 +3,13 @@ import type { SavedJudge } from "./judge.ts";
 
 /**
  * A judge as it was saved, on a clock that shows `byMicros` more at the same time. The requests that had not ended are
- * gone with the process that served them, so their windows wait for nobody.
+ * gone with the process that served them, so their windows wait for nobody; unless it still runs.
  */
-export function movedJudge(saved: SavedJudge, byMicros: Micros): SavedJudge {
+export function movedJudge(saved: SavedJudge, byMicros: Micros, { runs = false } = {}): SavedJudge {
   return {
     ...saved,
-    windows: saved.windows.map(([window, endAt, , arms]) => {
+    windows: saved.windows.map(([window, endAt, open, arms]) => {
+      if (runs) return [window, endAt + byMicros, open, arms];
       const waiting = saved.awaited?.waiting.filter(({ outcome }) => outcome.window === window).length ?? 0;
       return [window, endAt + byMicros, waiting, arms];
     }),
