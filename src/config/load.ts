@@ -5,6 +5,7 @@ import { checkShape, problemLine, type Problem } from "./problem.ts";
 import { CONFIG_SCHEMA, type Config } from "./schema.ts";
 import { schemaNode, type Path, type SchemaNode } from "./schema-node.ts";
 import { readYamlFile, type YamlFile } from "./yaml-file.ts";
+import { withWholeRollouts } from "./whole-rollout.ts";
 
 export interface ConfigSources {
   /** Path of a YAML file; undefined for defaults alone. */
@@ -29,7 +30,7 @@ export function loadConfig(sources: ConfigSources): Config {
   const fromEnvironment = overridesFromEnvironment(environment, root, isSecret);
   const given = [...fromEnvironment.overrides, ...sources.overrides];
   const overrides = [...adminTokenOverride(applyOverrides(written, given), environment), ...given];
-  const checked = checkShape(CONFIG_SCHEMA, applyOverrides(written, overrides));
+  const checked = checkShape(CONFIG_SCHEMA, withWholeRollouts(applyOverrides(written, overrides)));
   const problems = fromEnvironment.problems.map((problem) => problemLine(problem));
   if (!checked.ok) problems.push(...checked.problems.map((problem) => withOrigin(problem, overrides, file?.value)));
   if (checked.ok && sources.withoutSecrets !== true)

@@ -6,6 +6,7 @@ import { type Problem, checkShape, problemLine } from "./problem.ts";
 import type { ResolvedProfiles } from "./resolve-profiles.ts";
 import { CONFIG_SCHEMA, type Config } from "./schema.ts";
 import { type Path, nodeAt, schemaNode } from "./schema-node.ts";
+import { withWholeRollouts } from "./whole-rollout.ts";
 
 /** A policy as plain data, whole and complete: nothing in it names a file. Also a part of a configuration file. */
 export interface PolicyDocument {
@@ -80,7 +81,7 @@ export function configOver(running: Config, base: PolicyDocument, document: unkn
     admission,
     limits: isMapping(limits) ? { ...running.limits, ...limits } : limits,
   };
-  const checked = checkShape(CONFIG_SCHEMA, asked);
+  const checked = checkShape(CONFIG_SCHEMA, withWholeRollouts(asked));
   if (!checked.ok) throw new ConfigError(checked.problems.map((problem) => problemLine(problem)));
   return checked.value;
 }

@@ -97,8 +97,15 @@ export const ROLLOUT_SCHEMA = z.strictObject({
     .max(Number.MAX_SAFE_INTEGER)
     .optional()
     .describe("Of who is on which arm, and of the order of windows; the name's where it is left out."),
-  arms: z.array(arm).min(2).max(8).describe("The control first."),
-  design: design.prefault({}).describe("How requests come to their arm."),
+  arms: z
+    .array(arm)
+    .min(2)
+    .max(8)
+    .meta({ expected: "2 to 8 arms, the control first" })
+    .describe(
+      "The control first. Or by name: {control: gnomon, other: lmetric}; or endpoints by a label: {by: version, control: a, other: b}.",
+    ),
+  design: design.prefault({}).describe("How requests come to their arm; its kind alone is enough."),
   baselineMillis: millis(0, MILLIS_PER_DAY)
     .default(10_000)
     .describe("Before the first window, so long what the policy does is watched, for guardrails to compare with."),

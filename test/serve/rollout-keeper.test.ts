@@ -845,3 +845,55 @@ test("only the latest text is on the disk, and whoever waits for an older one kn
   await Promise.all(Array.from({ length: 50 }, (_, i) => policy.write(JSON.stringify({ i }))));
   assert.deepEqual(new StateFolder(path).readPolicy(), { i: 49 });
 });
+
+test("a rollout in five lines: a design by its kind, arms by their names, endpoints by a label", async () => {
+  const short = { name: "try", design: "canary", arms: { control: null, other: "llm-d" }, baselineMillis: 0 };
+  const made = host();
+  assert.equal((await made.keeper.start(short, BY)).outcome, "applied");
+  const long = host();
+  const whole = {
+    ...short,
+    design: { kind: "canary" },
+    arms: [{ name: "control" }, { name: "other", profile: "llm-d" }],
+  };
+  assert.equal((await long.keeper.start(whole, BY)).outcome, "applied");
+  assert.deepEqual(made.router.rollouts.book[0]?.plan, long.router.rollouts.book[0]?.plan);
+  assert.deepEqual(made.router.rollouts.spec("try")?.rules, long.router.rollouts.spec("try")?.rules);
+  assert.equal(judged(made).design.kind, "canary");
+
+  const engines = host();
+  const byLabel = { name: "try", arms: { by: "version", control: "a", other: "b" }, baselineMillis: 0 };
+  assert.equal((await engines.keeper.start(byLabel, BY)).outcome, "applied");
+  const { design, arms } = judged(engines);
+  assert.deepEqual([design.kind, design.label], ["pools", "version"]);
+  assert.deepEqual(
+    arms.map(({ name, pool, profile }) => [name, pool, profile]),
+    [
+      ["control", "a", "gnomon"],
+      ["other", "b", "gnomon"],
+    ],
+  );
+
+  const wrong: readonly [object, RegExp][] = [
+    [{ ...short, design: "canery" }, /^design\.kind: expected one of switchback, .*canary/],
+    [{ ...short, design: 7 }, /^design: expected a mapping/],
+    [{ ...short, arms: { control: "gnomon" } }, /^arms: expected 2 to 8 arms, the control first, got a list of 1/],
+    [
+      { ...short, arms: { control: "gnomon", other: "nobody" } },
+      /^arms\[1\]\.profile: expected .* got the unknown profile "nobody"/,
+    ],
+    [
+      { ...short, arms: { control: "gnomon", other: 7 } },
+      /^arms\[1\]\.profile: expected a string that is not empty, got 7/,
+    ],
+    [
+      { ...byLabel, arms: { by: "version", control: "a", other: "a" } },
+      /^arms\[1\]\.pool: expected a value of the label that no other arm has/,
+    ],
+  ];
+  for (const [document, problem] of wrong) {
+    const outcome = await host().keeper.start(document, BY);
+    assert.ok(outcome.outcome === "refused", JSON.stringify(document));
+    assert.match(outcome.problems.join("; "), problem);
+  }
+});

@@ -99,7 +99,7 @@ export class JudgeShare {
   #number = 0;
   #leader = "";
   #judgesAt = -Infinity;
-  /** Replicas, and when they were last heard of. */
+  /** Replicas, and when they last sent something. */
   readonly #seenAt = new Map<string, Micros>();
   /** Entries that there was no room for. */
   lost = 0;

@@ -12,6 +12,7 @@ import type { Design, RolloutPlan } from "#core/rollout/plan/rollout-plan.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { Policy } from "../policy/policy.ts";
 import { defaultGuardrails, guardrailOf } from "./guardrails.ts";
+import { wholeRollout } from "#config/whole-rollout.ts";
 
 export interface AskedRollout extends RolloutSpec {
   /** Between the asking and the first window. */
@@ -26,7 +27,7 @@ const WASHOUT_SHARE = 0.2;
  * predicts requests. Throws ConfigError with all that is wrong.
  */
 export function askedRollout(document: unknown, policy: Policy, predicts: boolean): AskedRollout {
-  const checked = checkShape(ROLLOUT_SCHEMA, document);
+  const checked = checkShape(ROLLOUT_SCHEMA, wholeRollout(document));
   if (!checked.ok) throw new ConfigError(checked.problems.map((problem) => problemLine(problem)));
   const { value } = checked;
   const { names, profiles } = armProfiles(value, policy);
