@@ -34,7 +34,7 @@ function wholeArms(arms: unknown, label: unknown): unknown {
   return named.map(([name, value]) => {
     if (isMapping(value)) return { name, ...value };
     if (value === null) return { name };
-    if (typeof label === "string") return { name, pool: typeof value === "string" ? value : String(value) };
+    if (typeof label === "string") return { name, pool: typeof value === "number" ? String(value) : value };
     return { name, profile: value };
   });
 }

@@ -13,7 +13,7 @@ const METRICS: readonly TimeMetric[] = ["ttft", "tpot", "e2e"];
 
 /** What of a rollout the status page shows. */
 export function rolloutCard(view: RolloutView): RolloutCard {
-  const { name, model, phase, since, reason, verdict, window, arms, guardrails, steps, cooldownEndsAt } = view;
+  const { name, model, phase, since, reason, verdict, scope, window, arms, guardrails, steps, cooldownEndsAt } = view;
   return {
     name,
     model,
@@ -22,6 +22,7 @@ export function rolloutCard(view: RolloutView): RolloutCard {
     at: Date.parse(since),
     reason,
     verdict,
+    scope,
     cooldownEndsAt: cooldownEndsAt === null ? null : Date.parse(cooldownEndsAt),
     window:
       window === null

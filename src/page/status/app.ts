@@ -21,7 +21,7 @@ export function app(state: PageState, actions: PageActions): Markup {
           endpointsSection(state, actions),
           trafficSection(state, overview.traffic, actions),
           autopilotSection(overview.autopilot),
-          rolloutSection(overview.rollouts, overview.at),
+          rolloutSection(overview.rollouts, state, actions),
           shadowSection(overview.shadow),
           decisionsSection(state, actions),
           policySection(overview.policy),

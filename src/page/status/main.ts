@@ -5,6 +5,7 @@ import { app } from "./app.ts";
 import { lastSequence, lastSlot, mergeOverview } from "./merge-overview.ts";
 import type { DecisionDetail, Overview } from "./overview.ts";
 import { EMPTY_PAGE, type PageActions, type PageState } from "./page-state.ts";
+import { isSame, type OrderState, type RolloutOrder } from "./rollout-orders.ts";
 import { troubleOf } from "./trouble.ts";
 
 const POLL_MILLIS = 2_000;
@@ -33,12 +34,56 @@ const actions: PageActions = {
   showAllDecisions: (allDecisions) => change({ allDecisions }),
   hold: (held) => change({ held }),
   moveCursor: (cursor) => cursor === state.cursor || change({ cursor }),
+  order: (asked) => void order(asked),
+  sendAdminToken: (given, asked) => {
+    adminToken = given;
+    sessionStorage.setItem(ADMIN_TOKEN_KEY, given);
+    change({ order: { order: asked, kind: "sure", message: "" } });
+    void order(asked);
+  },
   sendToken: (given) => {
     token = given;
     sessionStorage.setItem(TOKEN_KEY, given);
     void poll();
   },
 };
+
+/** Kept for this tab alone, beside the token that may only look. */
+const ADMIN_TOKEN_KEY = "gnomon-admin-token";
+let adminToken = sessionStorage.getItem(ADMIN_TOKEN_KEY) ?? "";
+
+/** Pause and going on are made at once; what ends a rollout is asked for twice. */
+async function order(asked: RolloutOrder): Promise<void> {
+  const before = state.order;
+  const isAgain = before?.kind === "sure" && isSame(before.order, asked);
+  const needsAgain = (asked.step === "promote" || asked.step === "rollback") && asked.evenSo !== true;
+  if (needsAgain && !isAgain) return change({ order: { order: asked, kind: "sure", message: "Press once more." } });
+  change({ order: { order: asked, kind: "asking", message: "Asking the gateway …" } });
+  const { kind, message } = await ordered(asked);
+  change({ order: { order: asked, kind, message } });
+  void poll();
+}
+
+async function ordered({ rollout, step, arm, evenSo }: RolloutOrder): Promise<Pick<OrderState, "kind" | "message">> {
+  const given = adminToken === "" ? token : adminToken;
+  const headers = {
+    "content-type": "application/json",
+    authorization: `Bearer ${given}`,
+    "x-gnomon-by": "status page",
+  };
+  const body = JSON.stringify({ ...(arm !== undefined && { arm }), ...(evenSo === true && { evenSo }) });
+  const signal = AbortSignal.timeout(ANSWER_MILLIS_MAX);
+  try {
+    const path = `admin/rollout/${encodeURIComponent(rollout)}/${step}`;
+    const answer = await fetch(path, { method: "POST", headers, body, signal });
+    if (answer.status === 401) return { kind: "locked", message: "Only the token of administration may do that." };
+    if (!answer.ok) return { kind: "refused", message: await problemOf(answer) };
+    const { unkept = [] } = (await answer.json()) as { readonly unkept?: readonly string[] };
+    return { kind: "done", message: unkept.length === 0 ? "Done." : `Done, and ${unkept.join("; ")}.` };
+  } catch (error) {
+    return { kind: "refused", message: error instanceof Error ? error.message : String(error) };
+  }
+}
 
 function change(changes: Partial<PageState>): void {
   state = { ...state, ...changes };

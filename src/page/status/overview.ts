@@ -226,6 +226,8 @@ export interface RolloutCard {
     readonly planned: number;
     readonly unit: string;
   };
+  /** Whose requests are judged, and by whom; "" where there is one gateway. */
+  readonly scope: string;
   /** After a rollback: until when no rollout of the model starts. */
   readonly cooldownEndsAt: number | null;
   /** The window under way; null while it does not run. */

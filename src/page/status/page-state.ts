@@ -1,3 +1,4 @@
+import type { OrderState, RolloutOrder } from "./rollout-orders.ts";
 import type { DecisionDetail, DecisionLine, Overview, TrafficSlot } from "./overview.ts";
 
 /** All that the page shows: the same state is the same page. */
@@ -22,6 +23,8 @@ export interface PageState {
   readonly held: boolean;
   /** Slot that a pointer or the arrow keys are at. */
   readonly cursor: number | undefined;
+  /** What a person asked for last of a rollout. */
+  readonly order: OrderState | undefined;
 }
 
 export type EndpointSort = "trouble" | "name" | "load" | "waiting" | "kv" | "hits";
@@ -45,6 +48,8 @@ export interface PageActions {
   hold(held: boolean): void;
   moveCursor(slot: number | undefined): void;
   sendToken(token: string): void;
+  order(order: RolloutOrder): void;
+  sendAdminToken(token: string, order: RolloutOrder): void;
 }
 
 export const EMPTY_PAGE: PageState = {
@@ -61,4 +66,5 @@ export const EMPTY_PAGE: PageState = {
   allDecisions: false,
   held: false,
   cursor: undefined,
+  order: undefined,
 };

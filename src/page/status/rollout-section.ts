@@ -4,6 +4,8 @@ import { type Content, element, type Markup } from "../part/markup.ts";
 import { meter } from "../part/meter.ts";
 import { pill } from "../part/pill.ts";
 import type { RolloutCard, RolloutPhase, TimeFigures } from "./overview.ts";
+import type { PageActions, PageState } from "./page-state.ts";
+import { rolloutOrders } from "./rollout-orders.ts";
 import type { RolloutArm } from "./rollout-arm.ts";
 import { rolloutChart } from "./rollout-chart.ts";
 import { section } from "./section.ts";
@@ -17,15 +19,20 @@ const LEVELS: Readonly<Record<RolloutPhase, Parameters<typeof pill>[0]>> = {
   "rolled-back": "bad",
 };
 
-export function rolloutSection(rollouts: readonly RolloutCard[], at: number): Markup {
+export function rolloutSection(
+  rollouts: readonly RolloutCard[],
+  state: Pick<PageState, "order" | "overview">,
+  actions: PageActions,
+): Markup {
   const content =
     rollouts.length === 0
       ? [element("p", { class: "card" }, "No rollout. gnomon rollout start begins one.")]
-      : rollouts.map((one) => rolloutOf(one, at));
+      : rollouts.map((one) => rolloutOf(one, state, actions));
   return section("rollout", "Rollout", ...content);
 }
 
-function rolloutOf(rollout: RolloutCard, at: number): Markup {
+function rolloutOf(rollout: RolloutCard, state: Pick<PageState, "order" | "overview">, actions: PageActions): Markup {
+  const at = state.overview?.at ?? rollout.at;
   const { name, model, phase, design, reason, intervals, windows, guardrails, steps } = rollout;
   return element(
     "article",
@@ -33,6 +40,8 @@ function rolloutOf(rollout: RolloutCard, at: number): Markup {
     element("h3", {}, name, " ", pill(LEVELS[phase], phase.replace("-", " "))),
     element("p", { class: "lead" }, `${design}${model === "" ? "" : ` Of model ${model}.`}${windowText(rollout, at)}`),
     element("p", { class: "verdict" }, element("b", {}, verdictText(rollout))),
+    doneMeter(rollout),
+    rolloutOrders(rollout, state, actions),
     reason !== "" && element("p", {}, `Last step, ${dayAndClock(rollout.at)} UTC: ${reason}.`),
     element("div", { class: "card table" }, armsTable(rollout)),
     intervals.length > 0 &&
@@ -55,6 +64,18 @@ function rolloutOf(rollout: RolloutCard, at: number): Markup {
       ),
       element("div", { class: "card" }, element("h4", {}, "Steps"), stepList(steps)),
     ),
+  );
+}
+
+/** How much of what is planned was compared. */
+function doneMeter({ phase, verdict: { done, planned, unit }, scope }: RolloutCard): Markup | undefined {
+  if (phase !== "running" && phase !== "paused") return undefined;
+  const text = `${count(Math.min(done, planned))} of ${count(planned)} ${unit}`;
+  return element(
+    "p",
+    { class: "done" },
+    element("progress", { max: Math.max(1, planned), value: Math.min(done, planned), "aria-label": text }),
+    ` ${text}${scope === "" ? "" : `; judged by ${scope}`}`,
   );
 }
 

@@ -51,6 +51,7 @@ figcaption{margin-bottom:2px}
 .expected{color:var(--c4)}
 .rollout{margin:0 0 14px}.rollout .cards,.rollout .card.table{margin:0 0 12px}
 .steps{list-style:none;margin:0;padding:0}.steps li{padding:5px 0 5px 14px;border-left:2px solid var(--line);overflow-wrap:anywhere}.steps span{display:block;font-size:12.5px;color:var(--soft)}
+.orders{display:flex;flex-wrap:wrap;gap:8px;align-items:center;margin:0 0 12px}.orders p{margin:0;flex-basis:100%}.orders form{display:flex;flex-wrap:wrap;gap:8px;align-items:center}.done progress{accent-color:var(--c0);vertical-align:middle}
 .old main>:not(.notice){filter:grayscale(1)}
 .narrow{display:none}
 @media (max-width:820px){

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { resolve } from "node:path";
 import { type TestContext, test } from "node:test";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { axeObjections } from "../axe-objections.ts";
 import { openPage, photograph, withoutBrowser } from "../browser.ts";
 
@@ -105,6 +105,21 @@ async function opened(page: Page, address: string): Promise<void> {
   await page.locator("#rollout article").waitFor();
 }
 
+/** Who may only look is asked for the token of administration; what ends a rollout is asked for twice. */
+async function orderedByButtons(page: Page, rollout: Locator): Promise<void> {
+  assert.match((await rollout.locator(".done").textContent()) ?? "", /\d+ of \d+ blocks/);
+  await rollout.getByRole("button", { name: "Pause", exact: true }).click();
+  await rollout.getByLabel("Token of administration").fill(ADMIN);
+  await rollout.locator("form").getByRole("button", { name: "Pause", exact: true }).click();
+  await rollout.getByText("paused", { exact: true }).waitFor();
+  await rollout.getByRole("button", { name: "Roll back", exact: true }).click();
+  await rollout.getByRole("button", { name: "Sure? Roll back", exact: true }).waitFor();
+  assert.equal(await rollout.getByText("paused", { exact: true }).count(), 1, "nothing happened yet");
+  assert.deepEqual(await axeObjections(page), []);
+  await rollout.getByRole("button", { name: "Go on", exact: true }).click();
+  await rollout.getByText("running", { exact: true }).waitFor();
+}
+
 test("a rollout of a real gateway, from its first window to who promoted it", { skip: withoutBrowser }, async (t) => {
   const viewport = { width: 1400, height: 900 };
   const [{ url, adminUrl }, page] = await Promise.all([startedGateway(t), openPage({ viewport })]);
@@ -138,6 +153,7 @@ test("a rollout of a real gateway, from its first window to who promoted it", { 
     if (colorScheme === "dark") assert.deepEqual(await axeObjections(page), []);
     await photograph(page, `rollout-${width}-${colorScheme}`);
   }
+  await orderedByButtons(page, rollout);
   await stop();
   await post(
     adminUrl,
