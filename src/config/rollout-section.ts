@@ -146,7 +146,7 @@ export const ROLLOUT_SCHEMA = z.strictObject({
     .max(10)
     .default(MARGIN_DEFAULT)
     .describe(
-      "Of a canary: share that all traffic may lose by its next step in p50 and p90 of TTFT and E2E; it steps once more is ruled out.",
+      "Of a canary: share that all traffic may lose by its next step in the median of what is primary; it steps once more is ruled out.",
     ),
   stepSamplesMin: z
     .int()

@@ -1,8 +1,5 @@
 import type { FigureKey } from "./figure-level.ts";
 
-/** What a canary's next step rests on: harm to the middle and to the slower requests, whatever the tail does. */
-export const CANARY_FIGURES = ["ttft.p50", "ttft.p90", "e2e.p50", "e2e.p90"] as const satisfies readonly FigureKey[];
-
 /** Where a document names none: what all traffic may lose by the next step, and requests of each arm that a step has. */
 export const MARGIN_DEFAULT = 0.1;
 export const STEP_SAMPLES_DEFAULT = 100;
@@ -37,7 +34,8 @@ export interface CanaryReading {
 /**
  * What the figures allow. A step is taken when each is surely within what it may be, a margin over the share of traffic
  * that is to have the arm: all traffic loses no more than the margin. All must hold, so each has the whole level of the
- * step (an intersection-union test: R. Berger, 1982).
+ * step (an intersection-union test: R. Berger, 1982). They are the median of the time that the rollout is about, and errors:
+ * of the few sessions of a first step nothing else is known within hours, and limits watch it.
  */
 export function canaryReading(
   given: Pick<CanaryReading, "nextPercent" | "samples" | "samplesMin" | "figures">,

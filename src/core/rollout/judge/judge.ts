@@ -6,7 +6,6 @@ import { ArmTally, type SavedTally } from "./arm-tally.ts";
 import { AwaitedOutcomes, type SavedAwaited } from "./awaited-outcomes.ts";
 import { addBlock, adjustedEstimate, type BlockSums, noBlocks, plainEstimate } from "./block-differences.ts";
 import {
-  CANARY_FIGURES,
   type CanaryFigure,
   canaryReading,
   type CanaryReading,
@@ -20,7 +19,7 @@ import { type MeanEstimate, priorFor } from "./confidence-sequence.ts";
 import { arrivalsAilment, type Ailment, carryOver, deadArm, sampleRatio } from "./health.ts";
 import { sliceOf } from "./slice-counts.ts";
 import { differenceOf, quantileDifferenceOf } from "./difference-of.ts";
-import { figureLevel, GUARDRAILS_SHARE } from "./figure-level.ts";
+import { figureLevel, GUARDRAILS_SHARE, PRIMARY_DEFAULT } from "./figure-level.ts";
 import { Guard, type SavedGuard } from "./guard.ts";
 import type { GuardrailReading, OpenRequest } from "./guardrail.ts";
 import type { JudgeRules } from "./judge-rules.ts";
@@ -283,14 +282,14 @@ export class Judge {
   /** Whether a canary may go on to a share of the traffic, in percent, by what its step has shown. */
   canary(nextPercent: number, differences: readonly Difference[] = this.#differences()): CanaryReading {
     const { level, margin = MARGIN_DEFAULT, stepSamplesMin = STEP_SAMPLES_DEFAULT, plan } = this.#options;
-    const ofStep = level / (plan.design.kind === "canary" ? plan.design.stepPercents.length : 1);
+    // Of an interval with both ends one is asked for.
+    const ofStep = (2 * level) / (plan.design.kind === "canary" ? plan.design.stepPercents.length : 1);
     const share = nextPercent / 100;
-    const figures = CANARY_FIGURES.map((key): CanaryFigure => {
-      const [metric, figure] = key.split(".") as [TimeMetric, TimeFigure];
-      const { low, mean, high } = this.difference(1, metric, figure, ofStep);
-      const control = this.#groups.total(0).time(metric, figure);
-      return { figure: key, value: mean / control, low: low / control, high: high / control, allowed: margin / share };
-    });
+    const [metric] = (this.#options.primary ?? PRIMARY_DEFAULT).split(".") as [TimeMetric];
+    const { low, mean, high } = this.difference(1, metric, "p50", ofStep);
+    const middle = this.#groups.total(0).time(metric, "p50");
+    const ofMiddle = { value: mean / middle, low: low / middle, high: high / middle, allowed: margin / share };
+    const figures: CanaryFigure[] = [{ figure: `${metric}.p50`, ...ofMiddle }];
     const counted = [0, 1].map((arm) => this.#groups.shareOf(arm, ({ counts }) => [counts.failed, counts.requests]));
     const [control, other] = counted as [ClusteredShare, ClusteredShare];
     const evidence = Math.log(2 / ofStep);
