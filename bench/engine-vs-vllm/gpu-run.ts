@@ -1,26 +1,13 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { readKernelTables } from "#cli/calibrate/kernel-tables.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import { createEngine } from "#engine/serving-engine.ts";
-import type { AttentionRow } from "#engine/step-time/attention-grid.ts";
 import type { ExpertRow } from "#engine/step-time/expert-time.ts";
-import type { CurvePoint, KernelTableSpec } from "#engine/step-time/kernel-table.ts";
+import type { KernelTableSpec } from "#engine/step-time/kernel-table.ts";
 import { readVllmParallelism } from "#trace/import/vllm-parallelism.ts";
 import type { Comparison } from "./errors.ts";
 import { RunMeta } from "./meta.ts";
-
-/** Kernels that run once per layer, and those that run twice. */
-const LAYER_KERNELS: Readonly<Record<string, number>> = {
-  act_fn: 1,
-  down_proj: 1,
-  gate_up_proj: 1,
-  layernorm: 2,
-  o_proj: 1,
-  qk_norm: 1,
-  qkv_proj: 1,
-  rotary_emb: 1,
-};
-const ONCE_KERNELS: Readonly<Record<string, number>> = { embedding: 1, final_layernorm: 1 };
 
 interface GpuRequest {
   readonly input_toks: number;
@@ -64,6 +51,7 @@ export function readGpuRun(folder: string): GpuRun {
   const { dataParallel, notes } = readVllmParallelism(join(folder, "meta.json"), (key) =>
     meta.raw([`resolved_config.parallel_config.${key}`, `resolved_config.${key}`, `engine_kwargs.${key}`]),
   );
+  const { kernels, expertRows } = readKernelTables(join(folder, "kernels"));
   const texts = jsonLines("workload.jsonl") as { input_tok_ids: number[]; output_tok_ids: number[] }[];
   return {
     requests,
@@ -72,8 +60,8 @@ export function readGpuRun(folder: string): GpuRun {
       blockTokens,
     ),
     offset: Math.min(...requests.map((request) => request.queued_ts - request.arrival_time)),
-    kernels: { ...readKernels(join(folder, "kernels")), graphTokensMax: graphTokensMaxOf(meta, sequencesMax) },
-    expertRows: readExperts(join(folder, "kernels")),
+    kernels: { ...kernels, graphTokensMax: graphTokensMaxOf(meta, sequencesMax) },
+    expertRows,
     notes,
     kvBlocks: kvBlocks === 0 ? undefined : kvBlocks,
     sequencesMax,
@@ -121,35 +109,6 @@ function chains(texts: readonly (readonly number[])[], blockTokens: number): Int
     }
     return hashes;
   });
-}
-
-function readKernels(folder: string): Omit<KernelTableSpec, "layers"> {
-  const rows = (file: string) => {
-    const lines = readFileSync(join(folder, file), "utf8").trim().split("\n").slice(1);
-    return lines.map((line) => line.split(","));
-  };
-  const sum = (file: string, times: (kernel: string) => number): CurvePoint[] => {
-    const points = new Map<number, number>();
-    for (const [kernel = "", x, micros] of rows(file)) {
-      if (times(kernel) > 0) points.set(Number(x), (points.get(Number(x)) ?? 0) + times(kernel) * Number(micros));
-    }
-    return [...points];
-  };
-  return {
-    kind: "kernel-table",
-    layer: sum("dense.csv", (kernel) => LAYER_KERNELS[kernel] ?? 0),
-    once: sum("dense.csv", (kernel) => ONCE_KERNELS[kernel] ?? 0),
-    perSequence: sum("per_sequence.csv", () => 1),
-    attention: rows("attention.csv").map((row) => row.map(Number) as unknown as AttentionRow),
-  };
-}
-
-/** `tokens,activated_experts,time_us`, where there are any. */
-function readExperts(folder: string): readonly ExpertRow[] | undefined {
-  const file = join(folder, "moe.csv");
-  if (!existsSync(file)) return undefined;
-  const lines = readFileSync(file, "utf8").trim().split("\n").slice(1);
-  return lines.map((line) => line.split(",").map(Number) as unknown as ExpertRow);
 }
 
 export interface GpuReplay {

@@ -5,6 +5,7 @@ import { Command, InvalidArgumentError } from "commander";
 import { ConfigError } from "#config/config-error.ts";
 import { loadCalibratedEngine, loadEngine } from "#config/engine-file.ts";
 import type { EngineConfig } from "#engine/config.ts";
+import { HARDWARE } from "#engine/hardware.ts";
 import type { SourceRun } from "#engine/engine-source.ts";
 import { BETWEEN_RUNS_PARTS, BETWEEN_RUNS_STATED, type BetweenRunsPart } from "#shadow/recorded/between-runs.ts";
 import { type Calibration, CannotIdentify, calibrateInSteps } from "#shadow/calibrate/calibrate.ts";
@@ -20,6 +21,7 @@ import type { TraceHeader } from "#trace/codec/record.ts";
 import { calibrateTable, evaluationTable } from "./calibrate-table.ts";
 import { addCacheFlags, doLongWork, type LongWork, type LongWorkFlags } from "../long-work/long-work.ts";
 import { names } from "../flag/list-flag.ts";
+import { calibrateKernels, type KernelFlags } from "./calibrate-kernels.ts";
 import { calibratePoints, type PointFlags } from "./calibrate-points.ts";
 import { addSizeFlags, sizedEngine } from "./engine-sizes.ts";
 import { checkOutputFile } from "../output/check-output-file.ts";
@@ -28,7 +30,7 @@ import { CommandFailure } from "#serve/process/command-failure.ts";
 import { readRecordedTrace } from "../trace/recorded-trace.ts";
 import { writeWholeFile } from "#trace/export/whole-file.ts";
 
-interface CalibrateFlags extends PointFlags, LongWorkFlags {
+interface CalibrateFlags extends PointFlags, KernelFlags, LongWorkFlags {
   readonly endpoint?: readonly string[];
   readonly fix: Partial<Record<Parameter, number>>;
   readonly train: number;
@@ -58,7 +60,18 @@ export function calibrateCommand(): Command {
         "repeat for more, with two prompt lengths and two numbers of users at least",
       names,
     )
-    .option("--live <url>", "in place of a trace: measure this running, otherwise idle engine, with five short loads")
+    .option(
+      "--from-kernels <folder>",
+      "in place of a trace: measured kernels (LLMServingSim's dense.csv, attention.csv, per_sequence.csv, moe.csv), " +
+        "with --model-config and --hardware",
+    )
+    .option("--model-config <file>", "with --from-kernels: the model's config.json")
+    .option("--hardware <board>", `with --from-kernels: ${Object.keys(HARDWARE).join(", ")}`)
+    .option("--tp <count>", "with --from-kernels: boards that an engine uses", boards, 1)
+    .option(
+      "--live <url>",
+      "in place of a trace: measure this running, otherwise idle engine, with five short loads, each twice",
+    )
     .option("--live-seconds <n>", "how long that may take at most", seconds, LIVE_SECONDS)
     .option("--endpoint <id>", "fit only this endpoint, for fleets of different machines; repeat for more", names)
     .addOption(
@@ -93,13 +106,15 @@ export function calibrateCommand(): Command {
 
 async function run(given: readonly string[], flags: CalibrateFlags): Promise<void> {
   const [first, ...others] = given;
-  const ways = [first !== undefined, flags.fromBench !== undefined, flags.live !== undefined].filter(Boolean).length;
-  if (ways !== 1) throw new ConfigError([`calibrate: expected one of a trace, --from-bench and --live, got ${ways}`]);
+  const ways = [first, flags.fromBench, flags.fromKernels, flags.live].filter((way) => way !== undefined).length;
+  if (ways !== 1)
+    throw new ConfigError([`calibrate: expected one of a trace, --from-bench, --from-kernels and --live, got ${ways}`]);
   if (first === undefined) {
     if (flags.evaluate) throw new ConfigError(["--evaluate: expected a trace, got none"]);
     checkOutputFile("--output", flags.output);
     checkOutputFile("--json", flags.json);
-    return calibratePoints(flags);
+    if (flags.fromKernels === undefined) return calibratePoints(flags);
+    return calibrateKernels(flags.fromKernels, flags);
   }
   const paths = [first, ...others] as const;
   const absent = paths.filter((path) => !existsSync(path));
@@ -252,6 +267,13 @@ function report(
 function write(file: string, text: string): void {
   if (file === "-") process.stdout.write(text);
   else writeWholeFile(file, text);
+}
+
+function boards(text: string): number {
+  const value = Number(text);
+  if (!(Number.isSafeInteger(value) && value >= 1 && value <= 1024))
+    throw new InvalidArgumentError("expected a whole number of 1 to 1024");
+  return value;
 }
 
 function seconds(text: string): number {

@@ -1,6 +1,6 @@
 import { LEFT_OUT_ERROR, UNMEASURED } from "#engine/achieved.ts";
 import type { EngineConfig } from "#engine/config.ts";
-import { HARDWARE } from "#engine/hardware.ts";
+import { boardNamed } from "./model-on-board.ts";
 
 const PERCENT = 100;
 
@@ -14,8 +14,7 @@ export function predictionWords({ stepTime }: EngineConfig, hardware: string | u
       `${share(tpot.median)} % (TPOT) and ${share(ttft.median)} % (TTFT) in the median, 9 of 10 by less than ` +
       `${share(tpot.ninety)} and ${share(ttft.ninety)} %; calibrate --live or --from-bench fits your own`,
   ];
-  const board = hardware !== undefined && Object.hasOwn(HARDWARE, hardware) ? HARDWARE[hardware] : undefined;
-  if (board !== undefined && UNMEASURED.has(board.generation))
+  if (hardware !== undefined && UNMEASURED.has(boardNamed(hardware).generation))
     lines.push(`note: nothing of these was measured on ${hardware} or a board like it`);
   const { experts, weightBytes = 2 } = stepTime.model;
   if (experts !== undefined && weightBytes < 1)

@@ -1,12 +1,10 @@
-import { readFileSync } from "node:fs";
 import { ConfigError } from "#config/config-error.ts";
 import { engineNames, loadEngine } from "#config/engine-file.ts";
 import { unknownWord } from "#config/problem.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { EngineConfig, KvTierConfig } from "#engine/config.ts";
-import { HARDWARE } from "#engine/hardware.ts";
 import { modelledEngine } from "#engine/modelled-engine.ts";
-import { readHuggingFaceModel } from "#engine/step-time/hugging-face.ts";
+import { boardNamed, modelIn } from "./model-on-board.ts";
 import type { SimulateFlags } from "./simulate-flags.ts";
 import type { SimulatePolicies } from "./simulate-policies.ts";
 
@@ -53,26 +51,17 @@ function engineNamed(model: string, { hardware, engine, modelConfig }: SimulateF
 /** A Hugging Face config.json on a board: step time by a roofline of its kernels, KV blocks by what memory is left. */
 function modelledByConfig(file: string, flags: SimulateFlags): EngineConfig {
   const { hardware: name = "H100", tp: tensorParallel, gpuMemoryUtilization: utilization } = flags;
-  const board = Object.hasOwn(HARDWARE, name) ? HARDWARE[name] : undefined;
-  if (board === undefined) throw new ConfigError([`--hardware: ${unknownWord("board", name, Object.keys(HARDWARE))}`]);
-  const model = readHuggingFaceModel(readJson(file));
-  if (typeof model === "string") throw new ConfigError([`--model-config: ${file}: ${model}`]);
-  const engine = modelledEngine(model, board, { tensorParallel, utilization, eager: flags.enforceEager });
+  const engine = modelledEngine(modelIn(file), boardNamed(name), {
+    tensorParallel,
+    utilization,
+    eager: flags.enforceEager,
+  });
   if (engine.kvBlocks < 2) {
     throw new ConfigError([
       `--hardware: expected boards with room beside the weights, got ${tensorParallel} of ${name}`,
     ]);
   }
   return engine;
-}
-
-function readJson(file: string): unknown {
-  try {
-    return JSON.parse(readFileSync(file, "utf8"));
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new ConfigError([`--model-config: expected a config.json, got ${file}: ${reason}`]);
-  }
 }
 
 function tierOf(cpuBlocks: number, flags: SimulateFlags): KvTierConfig {

@@ -86,7 +86,7 @@ test("what cannot be fitted is refused, by file and key", async (t) => {
   const rate = fileWith("rate.json", { ...benchResult(1, 4, 100, 60), request_rate: 4 });
   const empty = fileWith("empty.json", { request_rate: "inf" });
   for (const [flags, words] of [
-    [[], /expected one of a trace, --from-bench and --live, got 0/],
+    [[], /expected one of a trace, --from-bench, --from-kernels and --live, got 0/],
     [["--from-bench", one, "--live", "http://127.0.0.1:1"], /got 2/],
     [["--from-bench", one], /two numbers of users, or of two prompt lengths, got 1/],
     [["--from-bench", rate], /rate\.json: request_rate: expected inf/],

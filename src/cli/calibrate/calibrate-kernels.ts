@@ -1,0 +1,67 @@
+import { stringify } from "yaml";
+import { ConfigError } from "#config/config-error.ts";
+import { achievedBy } from "#engine/achieved.ts";
+import type { EngineConfig } from "#engine/config.ts";
+import type { Hardware } from "#engine/hardware.ts";
+import { modelledEngine } from "#engine/modelled-engine.ts";
+import type { Exchange } from "#engine/step-time/exchange.ts";
+import { GRAPH_TOKENS_MAX } from "#engine/step-time/graph-tokens.ts";
+import { engineFields } from "#shadow/calibrate/engine-text.ts";
+import { writeWholeFile } from "#trace/export/whole-file.ts";
+import { boardNamed, modelIn } from "../simulate/model-on-board.ts";
+import { givenSizes, type SizeFlags } from "./engine-sizes.ts";
+import { readKernelTables } from "./kernel-tables.ts";
+
+export interface KernelFlags extends SizeFlags {
+  readonly fromKernels?: string;
+  readonly modelConfig?: string;
+  readonly hardware?: string;
+  readonly tp: number;
+  readonly output?: string;
+}
+
+/** As LLMServingSim configures boards that are joined by PCIe alone. */
+const PCIE_LINK = { gigabytesPerSecond: 16, hopMicros: 20 } as const;
+const PCIE_GBS_MAX = 64;
+
+/** Writes an engine of measured kernels: tables of one of its boards, and the model's config.json. */
+export function calibrateKernels(folder: string, flags: KernelFlags): void {
+  const { modelConfig, hardware, tp: tensorParallel, output } = flags;
+  if (modelConfig === undefined || hardware === undefined)
+    throw new ConfigError(["--from-kernels: expected together with --model-config and --hardware, got it alone"]);
+  const board = boardNamed(hardware);
+  const model = modelIn(modelConfig);
+  const { kernels, expertRows } = readKernelTables(folder);
+  const { experts, layers, hidden, bytesPerParameter } = model.shape;
+  if ((experts === undefined) !== (expertRows === undefined)) {
+    const [wanted, got] =
+      experts === undefined ? ["no moe.csv for a dense model", "one"] : ["moe.csv for a mixture", "none"];
+    throw new ConfigError([`--from-kernels: ${folder}: expected ${wanted}, got ${got}`]);
+  }
+  const exchange = exchangeOf(board, tensorParallel, hidden * bytesPerParameter);
+  const base = modelledEngine(model, board, { tensorParallel, utilization: 0.9 });
+  const sized = { ...base, ...givenSizes(flags) };
+  const engine: EngineConfig = {
+    ...sized,
+    modelTokensMax: Math.min(sized.modelTokensMax, (sized.kvBlocks - 1) * sized.blockTokens),
+    stepTime: {
+      ...kernels,
+      layers,
+      graphTokensMax: Math.min(2 * sized.sequencesMax, GRAPH_TOKENS_MAX),
+      ...(experts && expertRows && { experts: { count: experts.count, perToken: experts.perToken, rows: expertRows } }),
+      ...(exchange && { exchange }),
+    },
+  };
+  const comment = `# Measured kernels of one ${hardware} in ${folder}, put together by gnomon. Not validated on a run of this engine.`;
+  const text = `${comment}\n${stringify(engineFields(engine), { lineWidth: 0 })}`;
+  if (output === undefined || output === "-") process.stdout.write(text);
+  else writeWholeFile(output, text);
+}
+
+function exchangeOf(board: Hardware, gpus: number, bytesPerToken: number): Exchange | undefined {
+  if (gpus === 1) return undefined;
+  if (board.linkGbs <= PCIE_GBS_MAX) return { gpus, bytesPerToken, ...PCIE_LINK };
+  const { linkBandwidth, reduceMicros } = achievedBy(board.generation);
+  const hopMicros = reduceMicros / (2 * (gpus - 1));
+  return { gpus, bytesPerToken, gigabytesPerSecond: board.linkGbs * linkBandwidth, hopMicros };
+}
