@@ -1,7 +1,9 @@
 import { setTimeout } from "node:timers/promises";
+import type { Config } from "#config/schema.ts";
 import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
 import { NOT_ASKED } from "#live/discovery/member.ts";
 import type { Readiness } from "#live/status/readiness.ts";
+import { namesSources } from "./endpoints/names-sources.ts";
 import { type ReadyFacts, readyLine, readyText, waitingLine, waitingText } from "./ready-text.ts";
 
 const READY_POLL_MILLIS = 25;
@@ -13,6 +15,21 @@ const ENGINES_ASKED_MILLIS = 5_000;
 interface Announced {
   readonly directory: EndpointDirectory;
   readonly readiness: Pick<Readiness, "draining" | "waitsFor">;
+}
+
+/** Reports what is under way until the gateway is ready, to somebody who sits at a terminal. */
+export function announceStart(
+  url: string,
+  config: Config,
+  out: Pick<NodeJS.WriteStream, "isTTY" | "write"> = process.stdout,
+): void {
+  if (!out.isTTY) return;
+  const { count } = config.emulate;
+  const emulated = count === 1 ? "an emulated engine" : `${count} emulated engines`;
+  const engines = namesSources(config) ? "looks for its engines" : `starts ${emulated}`;
+  const warms =
+    config.listen.warmUpMillis === 0 ? "" : ", and warms up so that the first requests are as fast as all others";
+  out.write(`gnomon listens at ${url}, ${engines}${warms} ...\n`);
 }
 
 /** Reports when the gateway is ready, and before that, once, what it waits for; in JSON where nobody sits at a terminal. */

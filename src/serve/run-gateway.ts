@@ -4,7 +4,7 @@ import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { adminPortOf } from "#config/listen-section.ts";
 import type { Config } from "#config/schema.ts";
 import { listedTargets, startSources } from "./endpoints/endpoint-sources.ts";
-import { announce } from "./announce.ts";
+import { announce, announceStart } from "./announce.ts";
 import { openLog } from "./observe/live-log.ts";
 import { startLivePicker } from "./live-picker.ts";
 import { type LiveStack, createLiveStack, drainNoticeMillis } from "./live-stack.ts";
@@ -45,7 +45,6 @@ export async function runGateway(plan: ServePlan): Promise<void> {
 }
 
 async function getReady(stack: LiveStack, facts: ReadyFacts): Promise<void> {
-  await stack.warmUp();
   stack.policy.start();
   stack.rollouts.begin();
   await announce(stack, facts);
@@ -55,8 +54,11 @@ async function getReady(stack: LiveStack, facts: ReadyFacts): Promise<void> {
 
 async function start(stack: LiveStack, config: Config, listed: readonly Target[]) {
   const urls = await listen(stack, config);
+  announceStart(urls.url, config);
   const picker = await startLivePicker(stack, config);
-  return { urls, picker, sources: await startSources(stack, config, listed, process.env) };
+  // Emulated engines load their code in processes of their own meanwhile.
+  const [sources] = await Promise.all([startSources(stack, config, listed, process.env), stack.warmUp()]);
+  return { urls, picker, sources };
 }
 
 async function listen({ gateway }: LiveStack, config: Config): Promise<Pick<ReadyFacts, "url" | "adminUrl">> {

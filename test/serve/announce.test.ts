@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { loadConfig } from "#config/load.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
 import { NOT_ASKED } from "#live/discovery/member.ts";
-import { announce } from "#serve/announce.ts";
+import { announce, announceStart } from "#serve/announce.ts";
 
 const FACTS = {
   url: "http://h:1",
@@ -40,4 +41,19 @@ test("an endpoint that was asked and cannot be reached keeps nobody waiting", as
     await announced({ state: "waiting", detail: "connection refused" }, () => {}),
     "gnomon is ready at http://h:1: 1 of 2 emulated engines, profile gnomon",
   );
+});
+
+test("a person at a terminal learns what the start is about; a collector of logs gets no such line", () => {
+  const lines: string[] = [];
+  const shown = (isTTY: boolean, ...overrides: { path: readonly string[]; value: unknown; from: string }[]) => {
+    const config = loadConfig({ file: undefined, environment: {}, overrides });
+    announceStart("http://h:1", config, { isTTY, write: (line: string) => lines.push(line) > 0 } as never);
+    return lines.splice(0).join("");
+  };
+  const set = (path: string, value: unknown) => ({ path: path.split("."), value, from: "--set" });
+  assert.match(shown(true), /^gnomon listens at http:\/\/h:1, starts \d emulated engines, and warms up .* \.\.\.\n$/);
+  const endpoints = set("endpoints", [{ url: "http://127.0.0.1:8000" }]);
+  const listed = shown(true, endpoints, set("listen.warmUpMillis", 0));
+  assert.equal(listed, "gnomon listens at http://h:1, looks for its engines ...\n");
+  assert.equal(shown(false), "");
 });
