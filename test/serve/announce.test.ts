@@ -47,7 +47,7 @@ test("a person at a terminal learns what the start is about; a collector of logs
   const lines: string[] = [];
   const shown = (isTTY: boolean, ...overrides: { path: readonly string[]; value: unknown; from: string }[]) => {
     const config = loadConfig({ file: undefined, environment: {}, overrides });
-    announceStart("http://h:1", config, { isTTY, write: (line: string) => lines.push(line) > 0 } as never);
+    announceStart("http://h:1", config, { isTTY, write: (line: string) => lines.push(line) > 0 });
     return lines.splice(0).join("");
   };
   const set = (path: string, value: unknown) => ({ path: path.split("."), value, from: "--set" });

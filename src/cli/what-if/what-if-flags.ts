@@ -1,5 +1,6 @@
 import { RARE, rareOption } from "#drive/rare-option.ts";
 import { Command, Option } from "commander";
+import { OBJECTIVES } from "#core/objective-names.ts";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { CONVERSATIONS, type Conversations } from "#shadow/recorded/conversations.ts";
 import { SCALE_POLICIES } from "#core/autoscale/scale-policy.ts";
@@ -11,11 +12,14 @@ import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from ".
 import { amount, share, whole } from "../flag/flag-number.ts";
 import { listOf, names, repeated } from "../flag/list-flag.ts";
 import { addCacheFlags, type LongWorkFlags } from "../long-work/long-work.ts";
+import type { WhatIfObjective } from "./objective-sentence.ts";
 import { addSizeFlags, type SizeFlags } from "../calibrate/engine-sizes.ts";
 
 export interface WhatIfFlags extends LongWorkFlags, SizeFlags, RouterFlags, AutoscaleFlags, ArchitectureFlags {
   readonly autoscale: readonly string[];
   readonly slo?: string;
+  readonly objective?: WhatIfObjective;
+  readonly all?: boolean;
   readonly hpa?: string;
   readonly hpaDeployment: string;
   readonly routers: readonly number[];
@@ -67,6 +71,8 @@ export type TrafficFlags = Omit<
   | "threads"
   | "json"
   | "html"
+  | "objective"
+  | "all"
 > &
   Partial<ArchitectureFlags>;
 
@@ -201,6 +207,12 @@ function withAutoscaler(command: Command): Command {
   command.option("--autoscale <policy>", meaning, repeated, []);
   for (const option of autoscaleOptions()) command.addOption(option);
   return command
+    .addOption(
+      new Option("--objective <figure>", "what you want to be better; the first sentence answers it").choices(
+        OBJECTIVES.filter((name) => name !== "cost"),
+      ),
+    )
+    .option("--all", "print every table also on a terminal, where the first two fit a screen")
     .option(
       "--slo <targets>",
       "class:ttft:tpot:e2e in milliseconds, comma-separated, for goodput; an empty part is no target, * is any class",

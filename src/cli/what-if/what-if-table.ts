@@ -18,6 +18,7 @@ import {
   signedPercent,
   wrapped,
 } from "../output/figure-text.ts";
+import { objectiveSentence, type WhatIfObjective } from "./objective-sentence.ts";
 import { regretTables } from "./what-if-regret-table.ts";
 
 const METRICS: readonly (readonly [Metric, string])[] = [
@@ -29,16 +30,36 @@ const METRICS: readonly (readonly [Metric, string])[] = [
 const CAUSES_PRINTED = 4;
 const WITHIN = `${100 * COVERAGE} %`;
 
+export interface TableOptions {
+  /** Name of an engine that nobody stated. */
+  readonly guessed?: string;
+  /** The first sentence answers it. */
+  readonly objective?: WhatIfObjective;
+  /** Every table; else what fits a screen. */
+  readonly all: boolean;
+}
+
 /** The answer for people: the verdict, then predictions, differences, why, and the model's own error. */
-export function whatIfTable(answer: WhatIfAnswer, guessedEngine?: string): string {
+export function whatIfTable(answer: WhatIfAnswer, { guessed, objective, all }: TableOptions): string {
   const parts = [
-    wrapped(verdict(answer, guessedEngine)),
+    ...(objective === undefined ? [] : [wrapped(objectiveSentence(answer, objective))]),
+    wrapped(verdict(answer, guessed)),
     "",
     wrapped(
       `${answer.requests} requests; in force: ${answer.inForce}. Simulated, milliseconds${intervalWords(answer)}.`,
     ),
     predictions(answer),
     ...backlogs(answer),
+    ...(all
+      ? rest(answer)
+      : [wrapped("Placement, differences, causes and the model's own error: --all, or --html FILE.")]),
+  ];
+  const blank = objective === undefined ? 1 : 2;
+  return `${parts.filter((part, i) => part !== "" || i === blank).join("\n")}\n`;
+}
+
+function rest(answer: WhatIfAnswer): string[] {
+  return [
     placement(answer),
     ...cost(answer),
     ...faults(answer),
@@ -50,7 +71,6 @@ export function whatIfTable(answer: WhatIfAnswer, guessedEngine?: string): strin
     ...coverage(answer),
     ...scenarioWords(answer),
   ];
-  return `${parts.filter((part, i) => part !== "" || i === 1).join("\n")}\n`;
 }
 
 function intervalWords({ replicas }: WhatIfAnswer): string {

@@ -25,6 +25,8 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
   checkOutputFile("--html", flags.html);
   checkOutputFile("--json", flags.json);
   checkHpa(flags);
+  if (flags.objective === "goodput" && flags.slo === undefined)
+    throw new ConfigError(["--objective goodput: expected together with --slo, by which requests count"]);
   const startedAt = performance.now();
   let outcomes: readonly CandidateOutcome[] = [];
   const { asked, result } = await doLongWork(flags, async (work) => {
@@ -49,7 +51,11 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
     writeWhatIfPage(flags.html, result, { path, engine, isEngineGuess, setting, profiles, outcomes, observed, notes });
   }
   if (flags.hpa !== undefined) writeWholeFile(flags.hpa, hpaText(candidates, result, flags));
-  if (flags.json !== "-") process.stdout.write(whatIfTable(result, isEngineGuess ? engine : undefined));
+  if (flags.json !== "-") {
+    const guessed = isEngineGuess ? engine : undefined;
+    const { objective, all = !process.stdout.isTTY } = flags;
+    process.stdout.write(whatIfTable(result, { ...(guessed && { guessed }), ...(objective && { objective }), all }));
+  }
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const { replicas = 0 } = question;
   const runs = `${result.candidates.length} candidates${replicas === 0 ? "" : ` x ${1 + replicas} simulations`}`;

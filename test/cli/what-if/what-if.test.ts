@@ -82,7 +82,7 @@ test("intervals come with a stated step error, and their absence is reported", a
   const without = await ask(t);
   assert.match(without.notes, /no prediction intervals: the engine emulated-default does not state how far/);
   const { replicas, candidates } = await answerTo(t, "--step-error", "0.05");
-  assert.equal(replicas, 20);
+  assert.equal(replicas, 40);
   const { low, high } = candidates[0]!.intervals.e2eMicros!.mean;
   assert.ok(low < high);
   assert.equal((await answerTo(t, "--step-error", "0.05", "--replicas", "0")).replicas, 0);
@@ -214,4 +214,12 @@ test("from engines that do both to prefill and decode, and back: every profile o
   assert.equal(other?.name, "gnomon-pd, colocated");
   // Without roles nobody computes a prompt for another.
   assert.deepEqual(one?.predicted, other?.predicted);
+});
+
+test("--objective has the first sentence, and goodput needs what requests are promised", async (t) => {
+  const flags = ["--profile", "round-robin", "--endpoints", "2", "--replicas", "0"];
+  const { out } = await ask(t, "--objective", "ttft-p99", ...flags);
+  assert.match(out, /^[\w-]+ (?:stays best: p99 TTFT is|may be better: p99 TTFT of)/);
+  const refused = await ask(t, "--objective", "goodput", ...flags);
+  assert.match(refused.said, /--objective goodput: expected together with --slo/);
 });
