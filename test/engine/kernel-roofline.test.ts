@@ -118,3 +118,12 @@ test("boards share the work but not what each step takes anyhow; without graphs 
   // A compressed state is on every board.
   assert.ok(Math.abs(compressed(8) / compressed(1) - 1) < 1e-9);
 });
+
+test("layers that attend a window read no more than it, the others the whole context", () => {
+  const whole = stepOf();
+  const half = stepOf({ model: { ...LLAMA_8B, window: { layers: 16, tokens: 1024 } } });
+  const growth = (step: KernelRooflineStepTime, from: number, to: number) =>
+    step.micros(decodes(20, to)) - step.micros(decodes(20, from));
+  assert.ok(Math.abs(growth(half, 100, 900) / growth(whole, 100, 900) - 1) < 1e-9);
+  assert.ok(Math.abs(growth(half, 2000, 6000) / growth(whole, 2000, 6000) - 0.5) < 1e-9);
+});
