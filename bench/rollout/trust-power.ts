@@ -32,11 +32,22 @@ export function trustPower(question: TrustQuestion): void {
           effect: (outcome) => ({ ...outcome, ttft: (1 + effect) * outcome.ttft, tpot: (1 + effect) * outcome.tpot }),
           looked: ({ at, watch, verdict }) => {
             const one = verdict.differences.find(({ metric, figure }) => metric === "e2e" && figure === "mean")!;
-            const [control, other] = watch.judge.totals;
-            // Of all requests, those of both arms without the effect.
-            const [own, others] = [other!.samples("e2e"), control!.samples("e2e")];
-            const sum = own * (other!.time("e2e", "mean") / (1 + effect)) + others * control!.time("e2e", "mean");
-            const truth = (effect * sum) / (own + others);
+            // Of all requests that are compared, those of both arms without the effect.
+            const { history, totals } = watch.judge;
+            const compared =
+              design.kind === "switchback"
+                ? history
+                    .slice(0, 2 * one.count)
+                    .map(({ arms }) => arms.map(({ requests, times }) => [requests, times.e2e.mean]))
+                : [totals.map((tally) => [tally.samples("e2e"), tally.time("e2e", "mean")])];
+            let [sum, requests] = [0, 0];
+            for (const arms of compared) {
+              arms.forEach(([count, mean], arm) => {
+                sum += (count! * (mean ?? 0)) / (arm === 1 ? 1 + effect : 1);
+                requests += count!;
+              });
+            }
+            const truth = (effect * sum) / requests;
             if (Number.isFinite(one.low)) holds &&= one.low <= truth && truth <= one.high;
             if (found || !(one.low > 0)) return;
             found = true;

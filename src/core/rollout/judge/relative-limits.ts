@@ -27,7 +27,7 @@ export type SavedRelative = readonly (readonly [string, SavedExcess])[];
 /** Fewer groups of one size do not show how alike the requests of a cluster are. */
 const GROUPS_MIN = 8;
 /** A pool has what it happened to get: only times that are as many times the other's are surely harm. */
-const POOLS_MAX = 2;
+const POOLS_MAX = 5;
 /** Of the level of all relative limits: what those have that are judged for each member. */
 const MEMBERS_SHARE = 0.5;
 
@@ -147,7 +147,7 @@ export class RelativeLimits {
       return { ...reading, low: NaN, control: ofControl.value, limit: most * ofControl.value, crossed: false };
     }
     // A member's requests are as alike as all requests of a cluster are.
-    const [others, mine] = [independentOf(a!, ofControl.samples), independentOf(b!, ofOwn.samples)];
+    const [others, mine] = [independentOf(a!, ofControl.weight), independentOf(b!, ofOwn.weight)];
     const isRate = guardrail.figure.endsWith("-rate");
     // By the rule of succession: a control without a failure may have had one.
     const known = isRate ? (ofControl.value * others + 1) / (others + 1) : ofControl.value;
@@ -170,7 +170,10 @@ export class RelativeLimits {
 }
 
 interface Figure {
+  /** Requests. */
   readonly samples: number;
+  /** What a share is of: requests, or tokens. */
+  readonly weight: number;
   readonly value: number;
   readonly atLeast: (count: number, evidence: number) => number;
 }
@@ -180,12 +183,18 @@ function figureOf(guardrail: Guardrail, tally: ArmTally, waiting: readonly OpenR
   if (figure.endsWith("-rate")) {
     const [some, all] = rateOf(guardrail, tally);
     const share = some / all;
-    return { samples: all, value: share, atLeast: (count, evidence) => shareAtLeast(count, share, evidence) };
+    return {
+      samples: tally.counts.requests,
+      weight: all,
+      value: share,
+      atLeast: (count, evidence) => shareAtLeast(count, share, evidence),
+    };
   }
   const [metric, of] = figure.split(".") as [TimeMetric, TimeFigure];
   const times = metric === "tpot" || waiting.length === 0 ? tally.times(metric) : withWaiting(tally, metric, waiting);
   return {
     samples: times.count,
+    weight: times.count,
     value: times.figure(of),
     atLeast: (count, evidence) => times.atLeast(of, count, evidence),
   };
@@ -220,8 +229,8 @@ function estimatedWorth(degrees: number, evidence: number): number {
   return (2 * evidence) / (degrees * Math.expm1((2 * evidence) / (degrees + 1)));
 }
 
-function independentOf({ requests, independent }: ClusteredShare, samples: number): number {
-  return (samples * independent) / requests;
+function independentOf({ requests, independent }: ClusteredShare, weight: number): number {
+  return (weight * independent) / requests;
 }
 
 /** An arm's figure over the control's, in one block. */
@@ -230,7 +239,7 @@ function blockRatio(guardrail: Guardrail, own: ArmTally, control: ArmTally): num
   if (Math.min(mine.samples, other.samples) < Math.min(guardrail.samplesMin, BLOCK_SAMPLES_MIN)) return NaN;
   if (!guardrail.figure.endsWith("-rate")) return other.value > 0 ? mine.value / other.value : NaN;
   // Neither is taken for 0 or for all where there are few.
-  const smooth = ({ value, samples }: Figure) => (value * samples + 0.5) / (samples + 1);
+  const smooth = ({ value, weight }: Figure) => (value * weight + 0.5) / (weight + 1);
   return smooth(mine) / smooth(other);
 }
 

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Design } from "#core/rollout/plan/rollout-plan.ts";
+import { defaultGuardrails } from "#serve/rollout/guardrails.ts";
+import { type ArmEffect, outcomeRollout } from "../../../../bench/rollout/outcome-rollout.ts";
+import { drawnTraffic } from "../../../../bench/rollout/outcome-traffic.ts";
+
+const WINDOW_MICROS = 60_000_000;
+const SPLIT: Design = { kind: "split", windowMicros: WINDOW_MICROS, by: "session" };
+const DESIGNS: readonly Design[] = [
+  { kind: "switchback", windowMicros: WINDOW_MICROS, washoutMicros: WINDOW_MICROS / 5 },
+  { kind: "pools", windowMicros: WINDOW_MICROS, by: "session", label: "pool" },
+  SPLIT,
+  { ...SPLIT, by: "tenant" },
+  { kind: "canary", windowMicros: WINDOW_MICROS, by: "session", stepPercents: [25, 50, 100] },
+];
+
+/** What looks at rollouts of 20 minutes with sessions, tenants, drift and bursts found, and what was done about it. */
+function rolled(
+  design: Design,
+  seeds: number,
+  effect?: ArmEffect,
+): { readonly alarms: number; readonly steps: string[][] } {
+  const seconds = 1200;
+  let alarms = 0;
+  const steps = Array.from({ length: seeds }, (_, i) => {
+    const seed = i + 1;
+    let found = false;
+    const run = outcomeRollout({
+      traffic: drawnTraffic(seed, seconds, 6),
+      design,
+      seed,
+      seconds,
+      plannedCount: design.kind === "switchback" ? 10 : seconds,
+      guardrails: defaultGuardrails(),
+      speed: 1.5,
+      ...(effect && { effect }),
+      accepts: () => true,
+      looked: ({ verdict }) => (found ||= verdict.differences.some(({ low, high }) => low > 0 || high < 0)),
+    });
+    if (found) alarms++;
+    return run.steps.map(({ step }) => step);
+  });
+  return { alarms, steps };
+}
+
+for (const design of DESIGNS) {
+  const by = "by" in design ? ` by ${design.by}` : "";
+  test(`equal arms on hostile traffic: nothing is found or taken back at any look: ${design.kind}${by}`, () => {
+    const { alarms, steps } = rolled(design, 8);
+    assert.ok(alarms <= 1, `${alarms} of 8`);
+    assert.ok(steps.flat().filter((step) => step === "rollback").length === 0, steps.join("; "));
+  });
+}
+
+test("an arm that takes 60 % longer is taken back by the limits that a rollout has by default", () => {
+  const slower: ArmEffect = (outcome) => ({ ...outcome, ttft: 1.6 * outcome.ttft, tpot: 1.6 * outcome.tpot });
+  for (const { last } of rolled(SPLIT, 6, slower).steps.map((steps) => ({ last: steps.at(-1) })))
+    assert.equal(last, "rollback");
+});
