@@ -44,12 +44,12 @@ export class ArmTally {
   readonly #endpoints: Map<string, number>;
   readonly #times: Readonly<Record<TimeMetric, TimeHistogram>>;
   /** Sum and count of predictions of requests whose time was measured. */
-  /** Sum of E2E and count of the earlier and the later half. */
+  /** Of each time, the sum of logarithms and the count of the earlier and the later half. */
   readonly #halves: number[];
   readonly #predicted: Record<TimeMetric, [number, number]>;
 
   constructor(saved?: SavedTally) {
-    this.#halves = [...(saved?.halves ?? [0, 0, 0, 0])];
+    this.#halves = [...(saved?.halves ?? Array.from({ length: 4 * TIME_METRICS.length }, () => 0))];
     // What an earlier version saved has fewer counts.
     this.counts = { ...NO_COUNTS, ...saved?.counts };
     this.#endpoints = new Map(saved?.endpoints);
@@ -85,17 +85,24 @@ export class ArmTally {
     }
   }
 
-  /** In which half of its window it came, of times that a window's own length shows in. */
+  /**
+   * In which half of its window it came. Logarithms: answers differ by orders of magnitude, and what is left of the arm
+   * before is a part of each.
+   */
   addHalf({ times }: RolloutOutcome, isLater: boolean): void {
-    if (times.e2e === undefined) return;
-    const place = isLater ? 2 : 0;
-    this.#halves[place]! += times.e2e;
-    this.#halves[place + 1]!++;
+    TIME_METRICS.forEach((metric, i) => {
+      const time = times[metric];
+      if (time === undefined || time <= 0) return;
+      const place = 4 * i + (isLater ? 2 : 0);
+      this.#halves[place]! += Math.log(time);
+      this.#halves[place + 1]!++;
+    });
   }
 
-  /** Mean E2E of the later half less that of the earlier; NaN where one has none. */
-  get trend(): number {
-    const [early, earlies, late, lates] = this.#halves as [number, number, number, number];
+  /** Mean logarithm of a time in the later half less that in the earlier; NaN where one has none. */
+  trend(metric: TimeMetric): number {
+    const from = 4 * TIME_METRICS.indexOf(metric);
+    const [early, earlies, late, lates] = this.#halves.slice(from, from + 4) as [number, number, number, number];
     return late / lates - early / earlies;
   }
 
@@ -177,7 +184,7 @@ export class ArmTally {
     const predicted = this.#predicted;
     return {
       counts: { ...this.counts },
-      ...(this.#halves.some((value) => value > 0) && { halves: [...this.#halves] }),
+      ...(this.#halves.some((value) => value !== 0) && { halves: [...this.#halves] }),
       endpoints: [...this.#endpoints],
       times: { ttft: ttft.saved(), tpot: tpot.saved(), e2e: e2e.saved() },
       predicted: { ttft: [...predicted.ttft], tpot: [...predicted.tpot], e2e: [...predicted.e2e] },

@@ -1,5 +1,6 @@
 import type { ArmFigures } from "./arm-figures.ts";
 import { evidence, type MeanEstimate, priorFor } from "./confidence-sequence.ts";
+import { TIME_METRICS, type TimeMetric } from "./outcome.ts";
 import { shareEvidence } from "./share-bound.ts";
 
 /** What makes a comparison worthless, whatever it shows. */
@@ -53,20 +54,25 @@ export function arrivalsAilment(arm: number, estimate: MeanEstimate): Ailment | 
   return { kind: "arrivals", arm, sentence: `its windows have ${times.toFixed(2)} times the control's requests` };
 }
 
-/** The difference in the later half of a block's windows less that in the earlier half. */
-export function carryOver(arm: number, estimate: MeanEstimate, windowSeconds: number): Ailment | undefined {
-  if (!isSure(estimate)) return undefined;
-  const millis = (estimate.mean / 1000).toFixed(0);
-  const longer = `windows of ${Math.ceil(3 * windowSeconds)} s, and a washout of ${Math.ceil(windowSeconds)} s, would leave it out`;
+/** An arm's time over the control's in the later half of a block's windows, over that in the earlier half: a logarithm. */
+export function carryOver(
+  arm: number,
+  metric: TimeMetric,
+  estimate: MeanEstimate,
+  windowSeconds: number,
+): Ailment | undefined {
+  if (!isSure(estimate, HEALTH_LEVEL / TIME_METRICS.length)) return undefined;
+  const share = percent(Math.abs(Math.expm1(estimate.mean)));
+  const longer = `windows of ${Math.ceil(3 * windowSeconds)} s with a washout of ${Math.ceil(windowSeconds)} s would leave it out`;
   return {
     kind: "carry-over",
     arm,
-    sentence: `its difference changes by ${millis} ms within windows, so that the arm before is still there: ${longer}`,
+    sentence: `its ${metric.toUpperCase()} beside the control's changes by ${share} within windows, so that the arm before is still there: ${longer}`,
   };
 }
 
-function isSure(estimate: MeanEstimate): boolean {
-  return evidence(estimate, priorFor(BLOCKS_PLANNED, HEALTH_LEVEL)) >= 1 / HEALTH_LEVEL;
+function isSure(estimate: MeanEstimate, level = HEALTH_LEVEL): boolean {
+  return evidence(estimate, priorFor(BLOCKS_PLANNED, level)) >= 1 / level;
 }
 
 function percent(share: number): string {

@@ -88,7 +88,7 @@ export class Judge {
   readonly #blocks = new Map<number, (ArmTally | undefined)[]>();
   readonly #blockMembers = new Map<number, MemberTallies>();
   readonly #sums: Map<string, BlockSums>;
-  /** Of a switchback's blocks, by arm: requests less the control's, and the later half of windows less the earlier. */
+  /** Of a switchback's blocks, by arm (and time): requests less the control's, and the later half of windows less the earlier. */
   readonly #arrivals: BlockSums[];
   readonly #trends: BlockSums[];
   readonly #history: WindowFigures[];
@@ -120,7 +120,9 @@ export class Judge {
     for (const [block, members] of saved?.blockMembers ?? []) this.#blockMembers.set(block, this.#noMembers(members));
     this.#sums = new Map(saved?.sums.map(([key, sums]) => [key, { ...sums }]));
     this.#arrivals = arms.map((_, arm) => ({ ...(saved?.arrivals?.[arm] ?? noBlocks()) }));
-    this.#trends = arms.map((_, arm) => ({ ...(saved?.trends?.[arm] ?? noBlocks()) }));
+    this.#trends = arms.flatMap((_, arm) =>
+      TIME_METRICS.map((_metric, i) => ({ ...(saved?.trends?.[arm * TIME_METRICS.length + i] ?? noBlocks()) })),
+    );
     this.#history = [...(saved?.history ?? [])];
     const clusters = new Map(saved?.clusters);
     this.#clusters = new Map(
@@ -260,8 +262,11 @@ export class Judge {
     if (design.kind === "switchback") {
       for (const arm of this.#treatments) {
         found.push(arrivalsAilment(arm, plainEstimate(this.#arrivals[arm] ?? noBlocks())));
-        const trend = plainEstimate(this.#trends[arm] ?? noBlocks());
-        found.push(carryOver(arm, trend, design.windowMicros / MICROS_PER_SECOND));
+        const windowSeconds = design.windowMicros / MICROS_PER_SECOND;
+        const trends = TIME_METRICS.map((metric) => {
+          return carryOver(arm, metric, plainEstimate(this.#trendOf(arm, metric)), windowSeconds);
+        });
+        found.push(trends.find((one) => one !== undefined));
       }
     } else if (design.kind === "split") {
       const drawn = this.#clusters.get("ttft")!.drawn();
@@ -430,13 +435,19 @@ export class Judge {
     if (kind === "switchback") this.#addHealth(whole as ArmTally[]);
   }
 
+  #trendOf(arm: number, metric: TimeMetric): BlockSums {
+    return this.#trends[arm * TIME_METRICS.length + TIME_METRICS.indexOf(metric)]!;
+  }
+
   #addHealth(arms: readonly ArmTally[]): void {
     const [control] = arms;
     for (const arm of this.#treatments) {
       const [own, others] = [arms[arm]!.counts.requests, control!.counts.requests];
       addBlock(this.#arrivals[arm]!, (own - others) / (own + others), 0);
-      const trend = arms[arm]!.trend - control!.trend;
-      if (!Number.isNaN(trend)) addBlock(this.#trends[arm]!, trend, 0, (own * others) / (own + others));
+      for (const metric of TIME_METRICS) {
+        const trend = arms[arm]!.trend(metric) - control!.trend(metric);
+        if (Number.isFinite(trend)) addBlock(this.#trendOf(arm, metric), trend, 0, (own * others) / (own + others));
+      }
     }
   }
 

@@ -58,3 +58,20 @@ test("an arm that takes 60 % longer is taken back by the limits that a rollout h
   for (const { last } of rolled(SPLIT, 6, slower).steps.map((steps) => ({ last: steps.at(-1) })))
     assert.equal(last, "rollback");
 });
+
+test("an effect that outlasts the washout pauses a switchback as carry-over, one that is there at once does not", () => {
+  const design: Design = { kind: "switchback", windowMicros: WINDOW_MICROS / 2, washoutMicros: WINDOW_MICROS / 10 };
+  const slower: ArmEffect = (outcome) => ({ ...outcome, ttft: 1.5 * outcome.ttft, tpot: 1.5 * outcome.tpot });
+  const pausesWith = (carrySeconds: number) =>
+    [1, 2, 3].flatMap((seed) => {
+      const traffic = drawnTraffic(seed, 2400, 6);
+      const run = { traffic, design, seed, seconds: 2400, plannedCount: 40, guardrails: [], speed: 4, effect: slower };
+      const { steps } = outcomeRollout({ ...run, carrySeconds, accepts: () => true });
+      return steps.filter(({ step }) => step === "pause").map(({ reason }) => reason);
+    });
+  assert.deepEqual(pausesWith(0), []);
+  const reasons = pausesWith(15);
+  assert.equal(reasons.length, 3);
+  for (const reason of reasons)
+    assert.match(reason, /changes by [\d.]+ % within windows, .* windows of 90 s with a washout of 30 s/);
+});
