@@ -9,6 +9,8 @@
  * the requests' outcomes alone, with sessions of 1 to 300 turns, 30 tenants, drift and bursts, so that many rollouts are
  * judged in little time; aa-resampled takes parts of Mooncake's trace instead.
  *
+ * engines compares engines by label under one policy, of which one side is 0, 3 and 10 % slower.
+ *
  * --design leaves out the designs whose names do not begin with it. aa-trace and bias need BENCH_TRACES, a folder with
  * mooncake/conversation_trace.jsonl and weka/*.json; bias goes through mooncake-moderate, mooncake-high, weka-light and
  * weka-moderate, or the one case that is named. live runs rollouts over sockets, each for a minute or two, keeps them
@@ -22,6 +24,7 @@ import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { spanOf } from "#shadow/candidate/candidate.ts";
 import { bias } from "./rollout/bias.ts";
 import { detection } from "./rollout/detection.ts";
+import { engineCanary } from "./rollout/engine-canary.ts";
 import { falseAlarms } from "./rollout/false-alarms.ts";
 import { harm } from "./rollout/harm.ts";
 import { live } from "./rollout/live.ts";
@@ -81,6 +84,7 @@ const PARTS: Readonly<Record<string, () => void | Promise<void>>> = {
   ab: () => detection(values.control, values.other, runs ?? 40, design),
   bias: () => bias(traces, values.case),
   live: () => live(traces, values.out, values.case, Number(values.port)),
+  engines: () => engineCanary(runs ?? 20, seconds ?? 900),
   harm: () => harm(runs ?? 10, seconds ?? 100, design),
 };
 

@@ -68,15 +68,10 @@ export function profileNamed(name: string): ProfileSpec {
 }
 
 /** `speed` multiplies all step times: 1.1 is a tenth slower. */
-export function clusterOf(
-  profiles: Readonly<Record<string, ProfileSpec>>,
-  arrivals: ArrivalSource,
-  seed: number,
-  speed = 1,
-): SimulationOptions {
+export function engineAt(speed: number): EngineConfig {
   const { stepTime } = ENGINE;
   if (stepTime.kind !== "coefficients") throw new Error("the study's engine has coefficients");
-  const config = engineDefaults({
+  return engineDefaults({
     ...ENGINE,
     stepTime: {
       kind: "coefficients",
@@ -85,6 +80,15 @@ export function clusterOf(
       perDecodeMicros: stepTime.perDecodeMicros * speed,
     },
   });
+}
+
+export function clusterOf(
+  profiles: Readonly<Record<string, ProfileSpec>>,
+  arrivals: ArrivalSource,
+  seed: number,
+  speed = 1,
+): SimulationOptions {
+  const config = engineAt(speed);
   const [defaultProfile] = Object.keys(profiles);
   return {
     router: {

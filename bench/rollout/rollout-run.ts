@@ -7,9 +7,10 @@ import { JUDGE, type RolloutStep } from "#core/rollout/rollout-state.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import type { Micros } from "#core/base/units.ts";
 import { STATUSES } from "#sim/result/outcomes.ts";
+import type { SimulationOptions } from "#sim/setting/simulation-options.ts";
 import { Simulation } from "#sim/simulation.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
-import { arrivalsOf, clusterOf, POOL_LABEL, POOLS, profileNamed } from "./fleet.ts";
+import { arrivalsOf, clusterOf, engineAt, POOL_LABEL, POOLS, profileNamed } from "./fleet.ts";
 
 export const SECOND = 1_000_000;
 const LEVEL = 0.05;
@@ -35,6 +36,8 @@ export interface RolloutRun {
   readonly plannedCount: number;
   readonly guardrails?: readonly Guardrail[];
   readonly predictionOf?: (request: RouteRequest) => Times | undefined;
+  /** Engines with that label take so many times as long for each step. */
+  readonly slowerPool?: { readonly label: string; readonly speed: number };
   /** Sees the comparison at each look, several in each window. */
   readonly looked?: (at: Micros, judge: Judge) => void;
 }
@@ -85,8 +88,10 @@ export function rolloutRun(run: RolloutRun): RolloutRunResult {
   } as const;
   const steps: RolloutStep[] = [start];
   const { router, ...cluster } = clusterOf(profiles, arrivalsOf(run.workload, seed), seed);
+  const engines = run.slowerPool === undefined ? cluster.engines : slowed(cluster.engines, run.slowerPool);
   const simulation = new Simulation({
     ...cluster,
+    engines,
     router: { ...router, ...(run.predictionOf && { predictionOf: run.predictionOf }) },
     fleetEvents: [{ kind: "rollout-planned", at: 0, plan, rules, profiles }, start],
     rolloutLookMicros: design.windowMicros / LOOKS_PER_WINDOW,
@@ -106,4 +111,12 @@ export function rolloutRun(run: RolloutRun): RolloutRunResult {
     .subarray(0, outcomes.length)
     .reduce((sum, one) => sum + (one === completed ? 0 : 1), 0);
   return { judge, steps, failed, difference: (metric, figure) => judge.difference(1, metric, figure) };
+}
+
+function slowed(
+  engines: SimulationOptions["engines"],
+  { label, speed }: Required<RolloutRun>["slowerPool"],
+): SimulationOptions["engines"] {
+  const config = engineAt(speed);
+  return engines.map((one) => (one.endpoint.labels[POOL_LABEL] === label ? { ...one, config } : one));
 }

@@ -9,7 +9,7 @@ import { isTrace } from "#trace/segment-name.ts";
 import { checkOutputFile } from "../output/check-output-file.ts";
 import { brokenName, figureTable, percent, signedMillis, wrapped } from "../output/figure-text.ts";
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
-import { notesOf, trafficOf } from "../what-if/what-if-traffic.ts";
+import { anyTrafficOf, notesOf } from "../what-if/what-if-traffic.ts";
 import { addTrafficFlags } from "./traffic-flags.ts";
 import { writeWholeFile } from "#trace/export/whole-file.ts";
 
@@ -34,8 +34,11 @@ async function judge(path: string, flags: JudgeFlags): Promise<void> {
   const items = () => new TraceReader(path).items();
   const recorded = await recordedControl(items(), flags.rollout);
   if (typeof recorded === "string") throw new CommandFailure(`${path}: --rollout: ${recorded}`);
-  const traffic = await trafficOf(path, flags);
+  // A gateway that has just started again recorded what was measured before, and maybe no request.
+  const traffic = await anyTrafficOf(path, flags);
   for (const line of notesOf(traffic)) process.stderr.write(`note: ${line}\n`);
+  if (traffic.setting.workload.length === 0)
+    process.stderr.write("note: no request since the last start can be simulated: it is judged as it was measured\n");
   const judged = await judgedRollout(recorded, traffic.setting, traffic.requestIds ?? [], items());
   if (flags.json !== undefined) {
     const { arms, ...rest } = judged;

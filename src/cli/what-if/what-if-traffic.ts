@@ -54,12 +54,15 @@ const ENDPOINTS_DEFAULT = 4;
 
 /** Reads a trace, or a workload that was recorded elsewhere. Throws CommandFailure and ConfigError. */
 export async function trafficOf(path: string, flags: TrafficFlags, work?: LongWork): Promise<Traffic> {
-  const traffic = (await isRecorded(path))
-    ? await recorded(path, flags, work)
-    : await withPlainErrors(foreign(path, flags));
+  const traffic = await anyTrafficOf(path, flags, work);
   if (traffic.setting.workload.length === 0)
     throw new CommandFailure([`${path} has no request that can be simulated`, ...notesOf(traffic)].join("\n  "));
   return flags.capped === undefined ? traffic : capped(traffic, flags.capped);
+}
+
+/** The same, also where no request of it can be simulated. */
+export async function anyTrafficOf(path: string, flags: TrafficFlags, work?: LongWork): Promise<Traffic> {
+  return (await isRecorded(path)) ? recorded(path, flags, work) : withPlainErrors(foreign(path, flags));
 }
 
 /** Notes printed beside an answer, a line each. */

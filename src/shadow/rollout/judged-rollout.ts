@@ -52,9 +52,7 @@ export async function judgedRollout(
   requestIds: readonly string[],
   items: AsyncIterable<TraceItem>,
 ): Promise<JudgedRollout> {
-  const outcome = runCandidate(setting, { name: "control", spec: control });
-  const rows = new Map(requestIds.map((id, row) => [id, row]));
-  const again = await replayedRollouts(items, ({ id }) => timesOf(outcome, rows.get(id)));
+  const again = setting.workload.length === 0 ? replayed : await predictedRollouts(setting, control, requestIds, items);
   const [plain, adjusted] = [replayed, again].map(({ rollouts }) => rollouts.watch(rollout)!);
   const { plan, phase } = plain!.state;
   const others = plan.arms.map((_, arm) => arm).slice(1);
@@ -72,6 +70,18 @@ export async function judgedRollout(
       ),
     ),
   };
+}
+
+/** The rollouts once more, with what the simulator predicts of each request if the control routes all. */
+async function predictedRollouts(
+  setting: Setting,
+  control: ProfileSpec,
+  requestIds: readonly string[],
+  items: AsyncIterable<TraceItem>,
+): Promise<ReplayedRollouts> {
+  const outcome = runCandidate(setting, { name: "control", spec: control });
+  const rows = new Map(requestIds.map((id, row) => [id, row]));
+  return replayedRollouts(items, ({ id }) => timesOf(outcome, rows.get(id)));
 }
 
 function timesOf(outcome: CandidateOutcome, row: number | undefined): Times | undefined {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
 import { judgedRollout, recordedControl } from "#shadow/rollout/judged-rollout.ts";
+import { movedJudge } from "#core/rollout/judge/moved-judge.ts";
 import type { JudgeRules } from "#core/rollout/judge/judge-rules.ts";
 import { replayedRollouts } from "#shadow/rollout/replayed-rollouts.ts";
 import { requestPredictions } from "#shadow/rollout/request-predictions.ts";
@@ -94,6 +95,29 @@ test("a recorded rollout is judged as it was, and narrower with what the simulat
   // Both are estimates of the same.
   const apart = Math.abs(e2e.adjusted.mean - e2e.measured.mean);
   assert.ok(apart < (e2e.measured.high - e2e.measured.low) / 2, `${apart}`);
+});
+
+test("after a restart without requests a rollout is judged by what was measured before", async () => {
+  const items = recorded();
+  const before = await replayedRollouts(iterated(items));
+  const watch = before.rollouts.watch("plan")!;
+  const { rules, profiles } = before.rollouts.spec("plan")!;
+  const judge = movedJudge(watch.judge.saved(), -5 * SECOND);
+  const { state } = watch;
+  const input = { kind: "rollout-restored", at: 0, state, rules, profiles, judge } as const;
+  const restarted: TraceItem[] = [...items, items[0]!, { kind: "record", input, decision: undefined }];
+  const control = await recordedControl(iterated(restarted), undefined);
+  assert.ok(typeof control !== "string");
+  const { workload, requestIds = [], endpoints } = await readRecordedRun(iterated(restarted));
+  assert.equal(workload.length, 0);
+  const setting = { ...caseSetting(caseWorkload()), workload, endpoints };
+  const judged = await judgedRollout(control, setting, requestIds, iterated(restarted));
+  const { measured, adjusted } = judged.differences.find(
+    ({ measured: one }) => one.metric === "e2e" && one.figure === "mean",
+  )!;
+  assert.deepEqual(measured, watch.judge.difference(1, "e2e", "mean"));
+  assert.deepEqual(adjusted, measured);
+  assert.ok(Number.isFinite(measured.mean));
 });
 
 test("the shadow predicts requests that wait for it, each once, and the judge's interval is narrower; the inputs replay alike", async () => {
