@@ -58,10 +58,10 @@ function judged(
   predictionOf?: (request: RouteRequest) => Times | undefined,
 ): Found {
   let requests = Infinity;
-  const { difference } = rolloutRun({
+  const run = rolloutRun({
     control: "gnomon",
     other: "gnomon",
-    design: { kind: "pools", windowMicros: WINDOW_SECONDS * SECOND, by: "session", label: POOL_LABEL },
+    design: { kind: "pools", windowMicros: WINDOW_SECONDS * SECOND, by: "session", label: POOL_LABEL, redrawn: true },
     workload,
     seed,
     plannedCount: seconds / WINDOW_SECONDS / 2,
@@ -73,7 +73,7 @@ function judged(
         requests = judge.totals.reduce((sum, { counts }) => sum + counts.requests, 0);
     },
   });
-  return { requests, varianceLeft: difference("e2e", "mean").varianceLeft };
+  return { requests, varianceLeft: run.difference("e2e", "mean").varianceLeft };
 }
 
 /** What a twin makes of each request, by id. */

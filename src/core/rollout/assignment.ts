@@ -60,7 +60,10 @@ export function assignmentOf(request: DrawnBy, at: Micros, state: RolloutState):
   switch (design.kind) {
     case "switchback":
       return inWindow(switchbackArm(plan, window), at - windowStartAt >= design.washoutMicros);
-    case "pools":
+    case "pools": {
+      const drawn = design.redrawn === true ? window + 1 : 0;
+      return inWindow(Math.floor(place(plan, request, design.by, drawn) * arms.length), true);
+    }
     case "split":
       return inWindow(Math.floor(place(plan, request, design.by) * arms.length), true);
     case "canary": {
@@ -93,9 +96,10 @@ export function clusterOf(request: DrawnBy, by: SplitKey): string {
   return key === "" ? request.id : key;
 }
 
-/** Where a request's key lies in [0, 1), evenly and independently of other rollouts. */
-function place({ name, seed }: RolloutPlan, request: DrawnBy, by: SplitKey): number {
-  const salt = mix32(nameHash(name) ^ mix32(seed));
+/** Where a request's key lies in [0, 1), evenly and independently of other rollouts, and of other draws. */
+function place({ name, seed }: RolloutPlan, request: DrawnBy, by: SplitKey, draw = 0): number {
+  const first = mix32(nameHash(name) ^ mix32(seed));
+  const salt = draw === 0 ? first : mix32(first ^ mix32(draw));
   return mix32(nameHash(clusterOf(request, by)) ^ salt) / 0x1_0000_0000;
 }
 

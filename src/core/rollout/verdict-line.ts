@@ -57,7 +57,7 @@ export function verdictLine(state: RolloutState, judge: Judge, rules: JudgeRules
   const [ailment] = judge.ailments();
   if (ailment !== undefined)
     return line(`${paused}${after}: not to be trusted: ${arms[ailment.arm]!.name}: ${ailment.sentence}`, "wait");
-  if (design.kind === "pools")
+  if (design.kind === "pools" && design.redrawn !== true)
     return line(
       `${paused}${after}: cannot be known by this design: two pools are two values however long it runs; limits alone watch it`,
       "wait",

@@ -36,7 +36,7 @@ export function askedRollout(document: unknown, policy: Policy, predicts: boolea
     model: value.model,
     seed: value.seed ?? nameHash(value.name),
     arms: value.arms.map(({ name, pool }, i) => ({ name, profile: names[i]!, ...(pool !== undefined && { pool }) })),
-    design: designOf(value.design),
+    design: designOf(value.design, new Set(names).size === 1),
     cooldownMicros: micros(value.cooldownMillis),
   };
   return { plan, rules: rulesOf(value, predicts), profiles, baselineMicros: micros(value.baselineMillis) };
@@ -78,7 +78,10 @@ function resolved(key: string, { routing, profiles }: Pick<Policy["config"], "ro
   return resolveProfiles({ routing: alone, profiles }, { environment: {}, readsFiles: false }).profile;
 }
 
-function designOf({ kind, windowMillis, washoutMillis, by, label, stepPercents }: RolloutDocument["design"]): Design {
+function designOf(
+  { kind, windowMillis, washoutMillis, by, label, stepPercents }: RolloutDocument["design"],
+  isOnePolicy: boolean,
+): Design {
   const windowMicros = micros(windowMillis);
   switch (kind) {
     case "switchback": {
@@ -86,7 +89,8 @@ function designOf({ kind, windowMillis, washoutMillis, by, label, stepPercents }
       return { kind, windowMicros, washoutMicros };
     }
     case "pools":
-      return { kind, windowMicros, by, label };
+      // Engines are compared, not policies.
+      return { kind, windowMicros, by, label, ...(isOnePolicy && { redrawn: true }) };
     case "split":
       return { kind, windowMicros, by };
     case "canary":

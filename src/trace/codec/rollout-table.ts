@@ -31,7 +31,12 @@ const time = integer(Number.MIN_SAFE_INTEGER);
 
 const design = tagged<Design, "kind">("kind", {
   switchback: record({ windowMicros, washoutMicros: integer(0) }),
-  pools: record({ windowMicros, by, label: text }),
+  pools: record<Omit<Extract<Design, { readonly kind: "pools" }>, "kind">>({
+    windowMicros,
+    by,
+    label: text,
+    redrawn: flag,
+  }),
   split: record({ windowMicros, by }),
   canary: record({ windowMicros, by, stepPercents: listOf(number) }),
   shadow: record({ windowMicros }),

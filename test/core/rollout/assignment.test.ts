@@ -153,3 +153,17 @@ test("neighbouring seeds draw orders and places that agree as often as chance ha
     assert.ok(variance < 2 / 256, `${variance}`);
   }
 });
+
+test("pools that are redrawn keep a key on its arm within a window, and draw it anew for the next", () => {
+  const design = { kind: "pools", windowMicros: WINDOW_MICROS, by: "session", label: "pool", redrawn: true } as const;
+  const state = after(planOf(design), stepOf("start", 0));
+  const armIn = (window: number, session: number, share: number) =>
+    assignmentOf(requestOf(session, `s${session}`), Math.floor((window + share) * WINDOW_MICROS), state).arm;
+  let [moved, onOther] = [0, 0];
+  for (let session = 0; session < 400; session++) {
+    assert.equal(armIn(3, session, 0.9), armIn(3, session, 0.1));
+    if (armIn(4, session, 0) !== armIn(3, session, 0)) moved++;
+    onOther += armIn(4, session, 0);
+  }
+  for (const count of [moved, onOther]) assert.ok(count > 150 && count < 250, String(count));
+});

@@ -15,10 +15,10 @@ interface DifferenceRules {
 
 /**
  * Whether arms can be compared at all. Each pool is one queue, and its keys stay with it: two pools are two values however
- * long they run, and what they differ by is not the arm's for sure.
+ * long they run, and what they differ by is not the arm's for sure; unless keys are drawn anew in each window.
  */
-function isComparable({ kind }: Design): boolean {
-  return kind !== "pools" && kind !== "shadow";
+function isComparable(design: Design): boolean {
+  return design.kind === "pools" ? design.redrawn === true : design.kind !== "shadow";
 }
 
 /** The interval of a figure from its estimate as measured, and from what is left of it without what predictions explain. */

@@ -20,14 +20,25 @@ const SPLIT_KEYS: readonly SplitKey[] = ["session", "tenant", "request"];
  * - switchback: the whole fleet is on one arm at a time. As many windows in a row as there are arms have each arm once, in
  *   random order. What arrives in the first `washoutMicros` of a window is routed by its arm and left out of the comparison:
  *   it still meets the queues and caches that the window before left behind.
- * - pools: each arm has endpoints of its own, marked by a label; keys are spread evenly over the arms.
+ * - pools: each arm has endpoints of its own, marked by a label; keys are spread evenly over the arms, for
+ *   good or anew in each window.
  * - split: keys are spread evenly over the arms, which share all endpoints.
  * - canary: a split of two arms whose second has the share of the current step; its windows are the steps' dwell.
  * - shadow: the control routes everything; the other arms also decide, without any effect.
  */
 export type Design =
   | { readonly kind: "switchback"; readonly windowMicros: Micros; readonly washoutMicros: Micros }
-  | { readonly kind: "pools"; readonly windowMicros: Micros; readonly by: SplitKey; readonly label: string }
+  | {
+      readonly kind: "pools";
+      readonly windowMicros: Micros;
+      readonly by: SplitKey;
+      readonly label: string;
+      /**
+       * Keys are drawn anew for each window: windows are what was drawn, and what the pools themselves differ by is what
+       * is compared: engines under one policy.
+       */
+      readonly redrawn?: true;
+    }
   | { readonly kind: "split"; readonly windowMicros: Micros; readonly by: SplitKey }
   | {
       readonly kind: "canary";
