@@ -282,7 +282,6 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
     this.open--;
     this.handoffs.dropped(flight);
     this.desk?.departed(flight);
-    this.cascade?.ended(flight);
     if (admitted) this.#options.admission?.ended(flight.route, this.clock, flight);
     this.#options.arrivals.ended(flight.source, this.clock);
   }

@@ -14,25 +14,25 @@ export interface FoundAttempt {
   readonly trouble: Trouble | undefined;
   /** When the attempt was sent. */
   readonly sentAt: Micros;
-  /** The answer could go on elsewhere, and how often it did. */
+  /** The answer could go on elsewhere. */
   readonly continues: boolean;
-  readonly continuations: number;
-  /** One endpoint does all of it, and no cascade judges it: it may be moved again, or go to a second one. */
-  readonly isWhole: boolean;
 }
 
 /** What is to be done with the attempt of a request that is under way. */
 export function look(path: RequestPath, found: FoundAttempt, limits: WaitLimits): WaitVerdict {
   const { state, host } = path;
-  const { at, isWhole, streams } = found;
+  const { stages } = host;
+  const { at, streams } = found;
   const begun = state.kind === "passing";
   const resuming = state.kind === "resuming";
   const goesOn = begun || resuming;
-  const times = goesOn ? found.continuations : state.attempts - host.attemptsBefore;
-  const hasSecond = host.hedging?.underWay === true;
-  const movedTimes = isWhole && streams && !hasSecond ? timesMoved(path, times) : 0;
+  const times = goesOn ? (stages.find((stage) => stage.times !== undefined)?.times ?? 0) : path.attempts;
+  const isBound = stages.some(({ binds }) => binds === true);
+  const hasSecond = stages.some(({ standsBy }) => standsBy === true);
+  const movedTimes = streams && !isBound && !hasSecond ? timesMoved(path, times) : 0;
   const held = state.kind === "holding" && state.carriage !== "stream";
-  const lateMicros = isWhole && host.hedging?.mayBegin(state) === true ? at - found.sentAt : 0;
+  const isHelped = !isBound && stages.some((stage) => stage.mayHelp?.(state) === true);
+  const lateMicros = isHelped ? at - found.sentAt : 0;
   return waitVerdict({ ...found, begun, resuming, held, movedTimes, lateMicros }, limits, (kind: TakerKind) =>
     hasSecond ? "free" : host.router.takerOf({ requestId: host.routeId, kind, times, continues: goesOn }),
   );

@@ -53,7 +53,7 @@ export interface PlainReport {
 }
 
 /** The router learns that the first of two stages is done. */
-export interface ReportPrefilled {
+export interface StageReport {
   readonly kind: "report-prefilled";
 }
 
@@ -69,13 +69,7 @@ export interface ReportGivenUp {
 }
 
 export type ReportEffect = PlainReport | FaultReport | ReportGivenUp;
-export type AttemptEffect =
-  | UpstreamEffect
-  | ReportPrefilled
-  | AskContinuation
-  | AnswerEffect
-  | ErrorEffect
-  | ReportEffect;
+export type AttemptEffect = UpstreamEffect | AnswerEffect | ErrorEffect | ReportEffect;
 
 /** What is done with the client's side. */
 export interface PlainClientEffect {
@@ -112,4 +106,4 @@ export interface ReportIllegal {
 export type ClientEffect = PlainClientEffect | Finish | ReportIllegal;
 
 /** What a transition has done; carried out in order. Effects that ask stand last, and an event answers them. */
-export type PathEffect = AttemptEffect | AskRetry | ClientEffect;
+export type PathEffect = AttemptEffect | AskRetry | AskContinuation | StageReport | ClientEffect;

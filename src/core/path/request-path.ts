@@ -1,10 +1,10 @@
 import type { Routed } from "../input/decision.ts";
 import type { Fault } from "../endpoint/fault.ts";
-import type { Hedging } from "./hedging/hedging.ts";
-import type { AskRetry, PathEffect } from "./path-effect.ts";
-import { DEFECT, type PathEvent, REROUTED, REROUTED_APART } from "./path-event.ts";
-import type { FailedStage, PathRouter } from "./path-router.ts";
+import type { AskContinuation, AskRetry, PathEffect, StageReport } from "./path-effect.ts";
+import { DEFECT, type PathEvent, REROUTED, REROUTED_APART, ROUTED, ROUTED_APART } from "./path-event.ts";
+import type { PathRouter } from "./path-router.ts";
 import { type PathState, READING } from "./path-state.ts";
+import type { PathStage } from "./stage.ts";
 import { transition } from "./transition.ts";
 
 /** What a request does in its host: with sockets in a gateway, with simulated engines in a simulation. */
@@ -16,12 +16,8 @@ export interface PathHost {
   readonly router: PathRouter;
   /** As the router knows the request. */
   readonly routeId: string;
-  /** Where a second endpoint may be asked. */
-  readonly hedging: Hedging | undefined;
-  /** Which part of the attempt under way failed; undefined where it has but one. */
-  readonly failedStage: FailedStage | undefined;
-  /** Of its attempts so far, those at other models before this one. */
-  readonly attemptsBefore: number;
+  /** What its life has beside attempts, one after another; the first that has an answer gives it. */
+  readonly stages: readonly PathStage[];
   /** The attempt under way failed, for the counts. */
   faulted(fault: Fault): void;
   /** It goes to this endpoint next, for its attempt failed. */
@@ -29,13 +25,15 @@ export interface PathHost {
 }
 
 /** What a host carries out; the others are the path's own. */
-export type PerformedEffect = Exclude<PathEffect, AskRetry>;
+export type PerformedEffect = Exclude<PathEffect, AskRetry | AskContinuation | StageReport>;
 
 /** The life of one request: holds its state, puts it through its transitions, and asks what is decided on its way. */
 export class RequestPath {
   /** Who carries it out; another one where a second attempt goes on with it. */
   host: PathHost;
   state: PathState;
+  /** Of its attempts so far, those of an answer that was given up as a whole. */
+  #attemptsBefore = 0;
 
   /** `state`: where it begins. */
   constructor(host: PathHost, state: PathState = READING) {
@@ -52,10 +50,11 @@ export class RequestPath {
     const before = this.state;
     const { state, effects } = transition(before, event);
     this.state = state;
+    if (event.kind === "escalated" && state !== before) this.#attemptsBefore = before.attempts;
     let next: PathEvent | undefined;
     for (const effect of effects) {
       try {
-        const answer = effect.kind === "ask-retry" ? this.#askRetry(effect.fault) : this.host.perform(effect);
+        const answer = this.#perform(effect);
         if (answer !== undefined && next !== DEFECT) next = answer;
       } catch (error) {
         this.host.threw(error);
@@ -66,16 +65,71 @@ export class RequestPath {
     return next;
   }
 
-  /** The attempt failed before its client had a byte: a second endpoint has the request, or policy and router are asked. */
+  /** Attempts at the answer under way, this one included. */
+  get attempts(): number {
+    return this.state.attempts - this.#attemptsBefore;
+  }
+
+  /** The router chose an endpoint. */
+  routed(decision: Routed): void {
+    this.dispatch(isApart(decision) ? ROUTED_APART : ROUTED);
+  }
+
+  /** The first token is late. */
+  late(): void {
+    for (const stage of this.host.stages) stage.late?.();
+  }
+
+  #perform(effect: PathEffect): PathEvent | undefined {
+    const { host } = this;
+    switch (effect.kind) {
+      case "ask-retry":
+        return this.#askRetry(effect.fault);
+      case "ask-continuation":
+        return this.#askContinuation(effect.fault);
+      case "report-prefilled":
+        for (const stage of host.stages) stage.report?.();
+        return undefined;
+      case "report-first-token":
+        for (const stage of host.stages) stage.firstToken?.();
+        break;
+      case "write-held":
+      case "write-whole":
+        for (const stage of host.stages) stage.answers?.();
+        break;
+      case "finish":
+        for (const stage of host.stages) stage.ended?.(effect.outcome);
+        break;
+      default:
+    }
+    return host.perform(effect);
+  }
+
+  /** The attempt failed before its client had a byte: a stage goes on with the request, or policy and router are asked. */
   #askRetry(fault: Fault): PathEvent {
-    const host = this.host;
+    const { host } = this;
     host.faulted(fault);
-    if (fault === "timeout") host.hedging?.drop("dropped");
-    else if (host.hedging?.takesOver(fault) === true) return REROUTED;
-    const attempts = this.state.attempts - host.attemptsBefore;
-    const next = host.router.afterFault(host.routeId, fault, attempts, host.failedStage);
+    for (const stage of host.stages) {
+      const event = stage.takesOver?.(fault);
+      if (event !== undefined) return event;
+    }
+    const part = host.stages.find(({ failed }) => failed !== undefined)?.failed;
+    const next = host.router.afterFault(host.routeId, fault, this.attempts, part);
     if (next.kind === "give-up") return { kind: "denied", why: next.why };
     host.decided(next.decision, fault);
-    return next.decision.prefill?.handoff === "prefill-first" ? REROUTED_APART : REROUTED;
+    return isApart(next.decision) ? REROUTED_APART : REROUTED;
   }
+
+  #askContinuation(fault: Fault): PathEvent | undefined {
+    for (const stage of this.host.stages) {
+      const event = stage.goesOn?.(fault);
+      if (event !== undefined) return event === "later" ? undefined : event;
+    }
+    return { kind: "denied", why: "no-endpoint" };
+  }
+}
+
+/** Another endpoint has it before the one that answers. */
+function isApart({ prefill }: Routed): boolean {
+  return prefill?.handoff === "prefill-first";
 }

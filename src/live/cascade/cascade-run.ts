@@ -1,6 +1,6 @@
-import { afterAnswer, keep } from "#core/cascade/after-answer.ts";
-import type { Judged, KeptReason } from "#core/request/cascade-input.ts";
+import type { KeptReason } from "#core/request/cascade-input.ts";
 import type { CascadeSpec, CascadeStep } from "#core/cascade/cascade-spec.ts";
+import { type AnswerWorth, Cascade } from "#core/path/cascade/cascade.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import type { Micros } from "#core/base/units.ts";
 
@@ -34,20 +34,16 @@ interface Asked {
 export class CascadeRun implements CascadeReading {
   readonly #cascades: Cascades;
   readonly #spec: CascadeSpec;
+  readonly stage: Cascade;
   readonly #asked: Asked;
   /** What is added to the body where the client did not ask for log-probabilities. */
   readonly #added: object | undefined;
   /** When the client might have its answer; undefined while that is judged. */
   decidedAt: Micros | undefined;
-  /** The answer under way is held until it is judged. */
-  judging = true;
-  /** Attempts that models before this one took. */
-  attemptsBefore = 0;
   /** As the router knows it; undefined before it does. */
   #request: RouteRequest | undefined;
   /** The gateway asks for the counts of the stream. */
   #hidesUsage = false;
-  #number = 0;
   #sum = 0;
   #tokens = 0;
   #heldBytes = 0;
@@ -59,6 +55,7 @@ export class CascadeRun implements CascadeReading {
   constructor(cascades: Cascades, spec: CascadeSpec, asked: Asked) {
     this.#cascades = cascades;
     this.#spec = spec;
+    this.stage = new Cascade(spec, cascades.desk, cascades.host);
     this.#asked = asked;
     this.#added = logprobFields(asked.parsed, asked.dialect);
   }
@@ -70,7 +67,11 @@ export class CascadeRun implements CascadeReading {
   }
 
   get step(): CascadeStep {
-    return this.#spec.steps[this.#number]!;
+    return this.stage.step;
+  }
+  /** The answer under way is held until it is judged. */
+  get judging(): boolean {
+    return this.stage.judging;
   }
 
   /** It can be judged: enough of the answer is there, or as much as there is room for. */
@@ -90,7 +91,7 @@ export class CascadeRun implements CascadeReading {
     this.#tokens = 0;
     this.#full = false;
     this.#waiting = undefined;
-    this.judging = this.step.logprobMin !== undefined;
+    this.stage.attempted();
     if (!this.judging) this.decidedAt ??= nowMicros();
   }
 
@@ -98,8 +99,6 @@ export class CascadeRun implements CascadeReading {
   close(): void {
     this.#release();
     this.#waiting = undefined;
-    if (this.#number > 0) this.#cascades.desk.ended();
-    this.#number = 0;
   }
 
   readEvent(bytes: Buffer, start: number, end: number): readonly [number, number] | undefined {
@@ -125,7 +124,7 @@ export class CascadeRun implements CascadeReading {
   /** The answer passes. */
   keep(exchange: Exchange, why: KeptReason): void {
     if (!this.judging) return;
-    keep(this.#cascades.host, this.#judged(exchange), why);
+    this.stage.keep(exchange.routeId, this.#worth, why);
     this.#kept(why);
   }
 
@@ -139,9 +138,7 @@ export class CascadeRun implements CascadeReading {
       if (goOn !== undefined) this.#waiting.push(goOn);
       return true;
     }
-    const judged = this.#judged(exchange);
-    const { desk } = this.#cascades;
-    const kept = this.#full ? "held-bytes" : desk.keeps(this.step, judged.meanLogprob, judged.tokens);
+    const kept = this.#full ? "held-bytes" : this.stage.keeps(this.#worth);
     if (kept !== undefined) {
       this.keep(exchange, kept);
       return false;
@@ -152,7 +149,7 @@ export class CascadeRun implements CascadeReading {
   #askNext(exchange: Exchange, forward: Forward, goOn: (() => void) | undefined): boolean {
     const { context } = exchange;
     const { prompt, cacheSalt } = this.#asked.parsed;
-    const { model } = this.#spec.steps[this.#number + 1]!;
+    const { model } = this.stage.next!;
     if (prompt.source === undefined) return this.#escalated(exchange, forward, { ...this.#unread });
     const tokenizer = context.tokenizer(model);
     const encoded = tokenizer.encode(prompt.source, { model, salt: cacheSalt }, exchange);
@@ -183,7 +180,7 @@ export class CascadeRun implements CascadeReading {
   /** The next model is asked, if it can be; false where the answer at hand is kept. */
   #escalated(exchange: Exchange, forward: Forward, whole: TokenizedPrompt, tokenizer?: Tokenizer): boolean {
     const { parsed } = this.#asked;
-    const { model } = this.#spec.steps[this.#number + 1]!;
+    const { model } = this.stage.next!;
     const prompt = truncated(whole, parsed.fields);
     const next: RouteRequest = {
       ...this.#request!,
@@ -192,17 +189,13 @@ export class CascadeRun implements CascadeReading {
       promptTokensExact: prompt.exact && parsed.prompt.count === 1,
       blocks: prompt.blocks,
     };
-    const { desk, host } = this.#cascades;
-    const judged = { ...this.#judged(exchange), step: this.step, escalated: this.#number > 0, next };
-    const after = afterAnswer(host, desk, judged);
+    const after = this.stage.judge(exchange.routeId, this.#worth, next);
     if (after.kind === "keep") {
       this.#kept(after.why);
       return false;
     }
     this.#cascades.count(this.#spec.name, "escalated");
     this.#request = next;
-    this.#number++;
-    this.attemptsBefore = exchange.state.attempts;
     exchange.model = model;
     exchange.prompt = { promptTokens: next.promptTokens, exact: next.promptTokensExact };
     if (tokenizer !== undefined && prompt === whole) exchange.expectCount(tokenizer, prompt);
@@ -220,16 +213,15 @@ export class CascadeRun implements CascadeReading {
   }
 
   #kept(why: KeptReason): void {
-    this.judging = false;
     this.decidedAt = nowMicros();
     this.#waiting = undefined;
     this.#release();
     this.#cascades.count(this.#spec.name, why);
   }
 
-  #judged({ routeId: requestId }: Exchange): Judged {
+  get #worth(): AnswerWorth {
     const tokens = this.#tokens;
-    return { requestId, meanLogprob: tokens === 0 ? 0 : Math.min(this.#sum / tokens, 0) || 0, tokens };
+    return { meanLogprob: tokens === 0 ? 0 : Math.min(this.#sum / tokens, 0) || 0, tokens };
   }
 
   #release(): void {

@@ -1,5 +1,5 @@
 import type { CascadeDesk } from "#core/cascade/cascade-desk.ts";
-import type { CascadeHost } from "#core/cascade/after-answer.ts";
+import type { CascadeHost } from "#core/path/cascade/cascade.ts";
 import type { KeptReason } from "#core/request/cascade-input.ts";
 import type { CascadeSpec } from "#core/cascade/cascade-spec.ts";
 

@@ -25,11 +25,7 @@ export function createCascades(options: CascadeOptions | undefined, router: Path
     steps: steps.map(stepOf),
     judgedTokensMax: judgedTokens ?? Infinity,
   }));
-  return new Cascades(specs, new CascadeDesk(options), {
-    now: nowMicros,
-    judged: (input) => router.accept(input),
-    escalated: (input) => router.again(input),
-  });
+  return new Cascades(specs, new CascadeDesk(options), { now: nowMicros, router });
 }
 
 function stepOf({ model, logprobMin }: CascadeChain["steps"][number]): CascadeStep {

@@ -34,7 +34,6 @@ export class RepeatableStream {
   readonly itemIds = new Map<string, string>();
   /** Events that the client has. */
   events = 0;
-  continuations = 0;
 
   constructor(options: RepeatableOptions) {
     this.#options = options;

@@ -3,8 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Rejected, Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { Hedging } from "#core/path/hedging/hedging.ts";
-import type { FailedStage } from "#core/path/path-router.ts";
+import { NO_STAGES, type PathStage } from "#core/path/stage.ts";
 import type { WaitLimits } from "#core/path/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { NameSwap } from "../answer/name-swap.ts";
@@ -38,15 +37,7 @@ import type { UnfitStream } from "../continuation/kept-stream-options.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
 import type { RequestTarget } from "./request-target.ts";
 import type { Finish } from "#core/path/path-effect.ts";
-import {
-  ARRIVED,
-  CLIENT_LEFT,
-  CLIENT_STALLED,
-  DEFECT,
-  ROUTED,
-  ROUTED_APART,
-  type PathEvent,
-} from "#core/path/path-event.ts";
+import { ARRIVED, CLIENT_LEFT, CLIENT_STALLED, DEFECT, type PathEvent } from "#core/path/path-event.ts";
 import type { PathState } from "#core/path/path-state.ts";
 import { type PathHost, type PerformedEffect, RequestPath } from "#core/path/request-path.ts";
 import type { Route } from "./route.ts";
@@ -125,14 +116,8 @@ export class Exchange implements Swept, Asker, PathHost {
   get router(): RequestRouter {
     return this.context.router;
   }
-  get hedging(): Hedging | undefined {
-    return this.#forward?.hedging;
-  }
-  get failedStage(): FailedStage | undefined {
-    return this.#forward?.failedStage;
-  }
-  get attemptsBefore(): number {
-    return this.cascade?.attemptsBefore ?? 0;
+  get stages(): readonly PathStage[] {
+    return this.#forward?.stages ?? NO_STAGES;
   }
 
   faulted(fault: Fault): void {
@@ -204,7 +189,7 @@ export class Exchange implements Swept, Asker, PathHost {
 
   forward(forward: Forward): void {
     this.#forward = forward;
-    this.dispatch(forward.routed.prefill?.handoff === "prefill-first" ? ROUTED_APART : ROUTED);
+    this.life.routed(forward.routed);
   }
 
   /** Answers with an error of the gateway's own and ends the exchange. */

@@ -24,7 +24,7 @@ export function actOnVerdict(exchange: Exchange, delivery: Delivery, found: Foun
     case "give-up":
       return delivery.attemptFailed(fault);
     case "hedge":
-      return exchange.hedging?.begin();
+      return exchange.life.late();
     case "wait":
       if (hidesHeadTooLong(exchange, at - exchange.arrivedAt)) exchange.dispatch(HOLD_OVER);
   }

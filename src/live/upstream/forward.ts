@@ -5,8 +5,7 @@ import type { Micros } from "#core/base/units.ts";
 import type { Answer, AnswerHead, KeptAnswer } from "../answer/answer.ts";
 import { AnswerDelivery } from "./answer-delivery.ts";
 import type { Attempt, AttemptListener } from "./attempt.ts";
-import type { Hedging } from "#core/path/hedging/hedging.ts";
-import type { FailedStage } from "#core/path/path-router.ts";
+import type { PathStage } from "#core/path/stage.ts";
 import { type SecondAttempt, secondOf } from "./hedging.ts";
 import { openAttempt, type SentContent } from "./open-attempt.ts";
 import { AttemptSigns } from "./attempt-signs.ts";
@@ -14,7 +13,7 @@ import { actOnVerdict } from "./act-on-verdict.ts";
 import { isUnderWay } from "#core/path/path-state.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { nowMicros } from "../clock.ts";
-import { askContinuation } from "../continuation/ask-continuation.ts";
+import { continuationOf } from "../continuation/stream-continuation.ts";
 import { continuedAnswer, isContinuation } from "../continuation/continued-answer.ts";
 import { refusal } from "../answer/errors.ts";
 import { Stages } from "../disaggregation/stages.ts";
@@ -53,6 +52,8 @@ export class Forward implements AttemptListener {
   #signs: AttemptSigns;
   /** Where a second endpoint may be asked. */
   #second: SecondAttempt | undefined;
+  /** What the request's life has beside attempts. */
+  readonly stages: PathStage[] = [];
   /** Of the whole answer, where it went on elsewhere; else the attempt's own. */
   #firstTokenAt: Micros | undefined;
 
@@ -61,10 +62,13 @@ export class Forward implements AttemptListener {
     this.firstBody = body;
     this.content = { path: exchange.path, body };
     this.#routed = routed;
-    this.#stages = routed.prefill && new Stages(exchange, routed, routed.prefill);
+    this.#stages = this.#stagesOf(routed);
     this.#tokens = progressOf(this.#exchange);
     this.#delivery = new AnswerDelivery(exchange, this, hidesUsage);
     this.decidedAt = routed.at;
+    const continuation = continuationOf(exchange, this);
+    if (continuation !== undefined) this.stages.push(continuation);
+    if (exchange.cascade !== undefined) this.stages.push(exchange.cascade.stage);
     this.#signs = new AttemptSigns(exchange, this.endpoint, routed.at, this.#promptTokens);
   }
 
@@ -75,13 +79,13 @@ export class Forward implements AttemptListener {
     return this.#exchange.state.attempts;
   }
   get endpoint(): string {
-    return this.#stages?.endpoint ?? this.#routed.endpoint;
+    return this.#stages?.stage.endpoint ?? this.#routed.endpoint;
   }
   get routed(): Routed {
     return this.#routed;
   }
   get cachedTokens(): number | undefined {
-    return this.#stages?.cachedTokens;
+    return this.#stages?.stage.cachedTokens;
   }
   get tokens(): TokenProgress {
     return this.#tokens;
@@ -110,11 +114,8 @@ export class Forward implements AttemptListener {
         this.#attempt = undefined;
         this.#stages?.release();
         break;
-      case "ask-continuation":
-        return askContinuation(this.#exchange, this, effect.fault);
       case "write-held":
       case "write-whole":
-        this.hedging?.drop("lost");
         this.#answer?.writeHeld();
         this.#exchange.written();
         break;
@@ -126,12 +127,7 @@ export class Forward implements AttemptListener {
       case "write-error-event":
         writeError(this.#exchange, this.endpoint, effect, this.#delivery.errorsOf(effect.fault, this.#kept));
         break;
-      case "report-prefilled":
-        this.#stages?.report();
-        break;
       case "report-first-token":
-        this.hedging?.drop("lost");
-        this.#stages?.fetched();
         reportAttempt(this.#exchange, this, effect);
         break;
       case "report-timeout":
@@ -177,17 +173,19 @@ export class Forward implements AttemptListener {
     this.decided(decision);
   }
 
-  get failedStage(): FailedStage | undefined {
-    return this.#stages?.failed;
-  }
-  get hedging(): Hedging | undefined {
-    return this.#second?.hedging;
+  decided(routed: Routed): void {
+    this.#stages?.release();
+    this.#stages?.stage.close(routed.endpoint);
+    this.#routed = routed;
+    this.#stages = this.#stagesOf(routed);
   }
 
-  decided(routed: Routed): void {
-    this.#stages?.close(routed.endpoint);
-    this.#routed = routed;
-    this.#stages = routed.prefill && new Stages(this.#exchange, routed, routed.prefill);
+  #stagesOf(routed: Routed): Stages | undefined {
+    const before = this.#stages === undefined ? -1 : this.stages.indexOf(this.#stages.stage);
+    if (before >= 0) this.stages.splice(before, 1);
+    const stages = routed.prefill && new Stages(this.#exchange, routed, routed.prefill);
+    if (stages !== undefined) this.stages.push(stages.stage);
+    return stages;
   }
 
   #besideFailed(fault: Fault): void {
@@ -296,30 +294,36 @@ export class Forward implements AttemptListener {
     const { state, writer } = this.#exchange;
     if (!isUnderWay(state)) return;
     this.#tokens.sweep(at);
-    if (this.#stages === undefined) this.#second ??= secondOf(this.#exchange, this);
+    if (this.#second === undefined && this.#stages === undefined) {
+      this.#second = secondOf(this.#exchange, this);
+      if (this.#second !== undefined) this.stages.push(this.#second.hedging);
+    }
     this.#second?.sweep(at);
     const reads = !writer.blocked && !this.#waitsForRoom;
     const quietMicros = this.#signs.sweep(at, reads, this.#tokens.firstAt !== undefined);
     const trouble = this.#signs.trouble(at) ?? this.#stages?.trouble(at, reads);
-    const { arrivedAt, deadlineAt, stream: streams, cascade } = this.#exchange;
+    const { arrivedAt, deadlineAt, stream: streams } = this.#exchange;
     const asked = { at, arrivedAt, deadlineAt, streams, blocked: writer.blocked };
-    const isWhole = this.#stages === undefined && cascade === undefined;
     const { continues } = this.#delivery;
-    const continuations = this.#exchange.kept?.continuations ?? 0;
-    const found = { ...asked, sentAt: this.#signs.sentAt, quietMicros, trouble, continues, continuations, isWhole };
-    actOnVerdict(this.#exchange, this.#delivery, found);
+    actOnVerdict(this.#exchange, this.#delivery, {
+      ...asked,
+      sentAt: this.#signs.sentAt,
+      quietMicros,
+      trouble,
+      continues,
+    });
   }
 
   /** How it went, for the router and the observer. */
   result({ outcome, counts }: Finish): ForwardResult {
-    this.hedging?.drop("dropped");
     const end = counts === "answer" ? this.#answer?.counts() : undefined;
     const tokensSeen = counts === "seen" ? this.#tokensOfAll : end?.tokensSeen;
     const { firstAt } = this.#tokens;
     const firstTokenAt = this.#firstTokenAt ?? firstAt;
     if (outcome === "ok") this.#signs.completed(firstAt, nowMicros());
     this.#answer = undefined;
-    const usage = this.#stages === undefined ? end?.usage : this.#stages.ended(outcome, end?.usage);
+    this.#stages?.release();
+    const usage = this.#stages === undefined ? end?.usage : this.#stages.usageOf(end?.usage);
     return { ...end, outcome, usage, outputTokens: usage?.outputTokens ?? tokensSeen, firstTokenAt };
   }
 }

@@ -6,16 +6,11 @@ import type { ReportEffect } from "#core/path/path-effect.ts";
 import type { Forward } from "./forward.ts";
 
 /** Informs router, metrics and log of what became of an attempt. */
-export function reportAttempt(
-  { context, deadlineAt, status, kept }: Exchange,
-  forward: Forward,
-  effect: ReportEffect,
-): void {
+export function reportAttempt({ context, deadlineAt, status }: Exchange, forward: Forward, effect: ReportEffect): void {
   const { counters, observe } = context;
   switch (effect.kind) {
     case "report-first-token":
       forward.tokens.first(nowMicros());
-      if (kept !== undefined && kept.continuations > 0) context.router.continued();
       break;
     case "report-timeout":
       counters.timeouts++;

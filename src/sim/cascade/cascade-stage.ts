@@ -1,7 +1,5 @@
-import { afterAnswer } from "#core/cascade/after-answer.ts";
 import { CascadeDesk } from "#core/cascade/cascade-desk.ts";
-import type { Placed } from "#core/input/decision.ts";
-import type { Input, RequestAgain } from "#core/input/input.ts";
+import { Cascade } from "#core/path/cascade/cascade.ts";
 import { nameHash, randomFor } from "#core/base/random.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { FinishReason } from "#engine/request.ts";
@@ -17,9 +15,7 @@ export interface CascadeSimulation {
   readonly clock: Micros;
   readonly outcomes: Outcomes;
   later(at: Micros, event: SimulationEvent): void;
-  accept(input: Input): void;
-  decide(input: RequestAgain): Placed;
-  readonly paths: Pick<FlightPaths, "kept" | "escalated">;
+  readonly paths: Pick<FlightPaths, "kept" | "escalated" | "router">;
   finished(at: Micros, flight: Flight, reason: FinishReason): void;
 }
 
@@ -50,7 +46,12 @@ export class CascadeStage {
   arrived(flight: Flight): void {
     this.#requests++;
     flight.route = { ...flight.route, model: this.#options.spec.steps[0]!.model };
-    this.#judge(flight, 0);
+    const { spec } = this.#options;
+    const { paths } = this.#host;
+    const cascade = new Cascade(spec, this.#desk, { router: paths.router, now: () => this.#host.clock });
+    flight.cascade = cascade;
+    flight.hasStage(cascade);
+    this.#judge(flight, cascade);
   }
 
   /** True where the engine's answer is complete and has yet to be judged; `finished` is called again if it is kept. */
@@ -69,13 +70,10 @@ export class CascadeStage {
     };
   }
 
-  /** Its answer at that step is to be judged, unless it is the last. */
-  #judge(flight: Flight, step: number): void {
-    const { steps, judgedTokensMax } = this.#options.spec;
-    flight.judged =
-      step === steps.length - 1
-        ? undefined
-        : { step, tokens: judgedTokensMax, ripe: (at) => this.#later(at, flight, () => {}) };
+  /** Its answer is to be judged, unless it is the last model's. */
+  #judge(flight: Flight, { judging }: Cascade): void {
+    const tokens = this.#options.spec.judgedTokensMax;
+    flight.judged = judging ? { tokens, ripe: (at) => this.#later(at, flight, () => {}) } : undefined;
   }
 
   /** When the gateway has that answer. `kept` follows where it is kept, or was before. */
@@ -89,30 +87,15 @@ export class CascadeStage {
   }
 
   #gaveUp(flight: Flight): boolean {
-    const { judged, row, id: requestId } = flight;
-    if (judged === undefined) return false;
+    const { cascade, judged, row, id: requestId } = flight;
+    if (cascade === undefined || judged === undefined) return false;
     const { clock, outcomes } = this.#host;
-    const { steps } = this.#options.spec;
-    const { step } = judged;
+    const { number: step } = cascade;
     const tokens = Math.max(1, outcomes.outputTokens[row]!);
     const random = randomFor(this.#seed, nameHash(`cascade ${step} ${requestId}`));
-    const next = { ...flight.route, model: steps[step + 1]!.model };
-    const after = afterAnswer(
-      {
-        now: () => clock,
-        judged: (input) => this.#host.accept(input),
-        escalated: (input) => this.#host.decide(input),
-      },
-      this.#desk,
-      {
-        requestId,
-        meanLogprob: confidenceDraw(this.#options.confidence[step]!, tokens, random),
-        tokens,
-        step: steps[step]!,
-        escalated: step > 0,
-        next,
-      },
-    );
+    const next = { ...flight.route, model: cascade.next!.model };
+    const meanLogprob = confidenceDraw(this.#options.confidence[step]!, tokens, random);
+    const after = cascade.judge(requestId, { meanLogprob, tokens }, next);
     if (after.kind === "keep") {
       this.#kept[after.why] = (this.#kept[after.why] ?? 0) + 1;
       flight.judged = undefined;
@@ -124,13 +107,8 @@ export class CascadeStage {
     this.#escalated[step]!++;
     outcomes.again(row);
     flight.route = next;
-    this.#judge(flight, step + 1);
+    this.#judge(flight, cascade);
     this.#host.paths.escalated(flight, after.decision);
     return true;
-  }
-
-  /** A request is over. */
-  ended({ attemptsBefore }: Flight): void {
-    if (attemptsBefore > 0) this.#desk.ended();
   }
 }

@@ -80,7 +80,7 @@ export class FaultDesk {
 
   #gaveUp(flight: Flight): void {
     if (!this.engines.takeBack(flight)) return;
-    if (flight.hedgeOf !== undefined) return flight.hedgeOf.hedging?.secondFailed();
+    if (flight.hedgeOf !== undefined) return flight.hedgeOf.second?.hedging.secondFailed();
     this.#host.paths.left(flight, "timed-out", flight.tokensOfAll > 0 ? flight.tokensOfAll : undefined);
   }
 
@@ -102,13 +102,14 @@ export class FaultDesk {
     this.probes.hangs.waits(endpoint, "stream", second.quietSince);
     const found = this.probes.troubleOf(endpoint);
     second.trouble = troubleSince(second.trouble, found, at);
-    if (found !== undefined) second.hedgeOf?.hedging?.secondFailed(FAULT_OF_TROUBLE[found]);
+    if (found !== undefined) second.hedgeOf?.second?.hedging.secondFailed(FAULT_OF_TROUBLE[found]);
   }
 
   #look(flight: Flight): void {
     const { clock: at, fleet, paths, outcomes, router } = this.#host;
     const { hangs } = this.probes;
-    if (isWhole(flight)) flight.second ??= new SecondFlight(flight, this.#host);
+    if (flight.second === undefined && this.#rules.waits.hedgeMicros < Infinity)
+      flight.hasStage((flight.second = new SecondFlight(flight, this.#host)).hedging);
     const { path } = flight;
     const second = flight.second?.flight;
     if (second !== undefined) this.#lookAtSecond(second);
@@ -128,8 +129,8 @@ export class FaultDesk {
     const drains = router.isDraining(flight.id, endpoint);
     const found = this.probes.troubleOf(endpoint) ?? (drains ? "draining" : undefined);
     flight.trouble = troubleSince(flight.trouble, found, at);
-    const { sentAt, trouble, continuations, attemptsBefore } = flight;
-    const attempt = { at, sentAt, trouble, continuations, quietMicros: at - flight.quietSince };
+    const { sentAt, trouble } = flight;
+    const attempt = { at, sentAt, trouble, quietMicros: at - flight.quietSince };
     const verdict = look(
       path,
       {
@@ -140,12 +141,11 @@ export class FaultDesk {
         streams: true,
         blocked: false,
         continues: paths.continues(flight),
-        isWhole: isWhole(flight) && attemptsBefore === 0,
       },
       this.#rules.waits,
     );
     if (verdict === "wait" || verdict === "stalled") return;
-    if (verdict === "hedge") return flight.hedging?.begin();
+    if (verdict === "hedge") return path.late();
     if (verdict === "time-out") return path.dispatch(TIMED_OUT);
     if (verdict === "move") paths.counts.moved[found ?? "late"]++;
     paths.broke(flight, faultOfLeaving(verdict, trouble));
@@ -161,18 +161,13 @@ export class FaultDesk {
     });
     for (const flight of leaving) {
       if (flight.hedgeOf === undefined) flight.path.dispatch(attemptFailed("draining"));
-      else flight.hedgeOf.hedging?.secondFailed("draining");
+      else flight.hedgeOf.second?.hedging.secondFailed("draining");
     }
   }
 
   #endpointOf(flight: Flight): EndpointId {
     return this.#host.fleet.specs[flight.engine]!.endpoint.id;
   }
-}
-
-/** As in the gateway: one engine does all of it, and no other model may have to. */
-function isWhole({ leg, fetch, judged }: Flight): boolean {
-  return leg === undefined && fetch === undefined && judged === undefined;
 }
 
 function isUnderWay({ flight, engine }: { readonly flight: Flight; readonly engine: number }): boolean {

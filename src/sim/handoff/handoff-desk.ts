@@ -1,6 +1,7 @@
 import { assert } from "#core/base/assert.ts";
-import type { Decision, Routed } from "#core/input/decision.ts";
-import type { Input } from "#core/input/input.ts";
+import type { Routed } from "#core/input/decision.ts";
+import type { PathRouter } from "#core/path/path-router.ts";
+import { PrefillElsewhere, type PrefillHost } from "#core/path/prefill/prefill-elsewhere.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { Hold } from "#engine/block-fetch.ts";
 import type { EngineFleet } from "../fleet/engine-fleet.ts";
@@ -17,10 +18,9 @@ export interface HandoffDeskHost {
   readonly clock: Micros;
   readonly fleet: EngineFleet;
   readonly outcomes: Outcomes;
-  accept(input: Input): Decision | undefined;
   later(at: Micros, event: SimulationEvent): void;
   answer(at: Micros, event: SimulationEvent): void;
-  readonly paths: { prefilled(flight: Flight): void };
+  readonly paths: { readonly router: PathRouter };
 }
 
 /**
@@ -49,6 +49,8 @@ export class HandoffDesk implements HandoffHost {
     const answers = fleet.numberOf(decision.endpoint);
     outcomes.endpoint[flight.row] = answers;
     if (colocated !== undefined) this.counts.colocated.set(colocated, (this.counts.colocated.get(colocated) ?? 0) + 1);
+    flight.lacksStage(flight.prefill);
+    flight.prefill = prefill && new PrefillElsewhere(decision, prefill, this.#hostOf(flight));
     if (prefill === undefined) {
       outcomes.prefillEndpoint[flight.row] = -1;
       return answers;
@@ -58,7 +60,7 @@ export class HandoffDesk implements HandoffHost {
     outcomes.prefillEndpoint[flight.row] = engine;
     outcomes.expectedTokens[flight.row] = prefill.heldTokens ?? prefill.hitTokens;
     flight.leg = new PrefillLeg(flight, engine, answers);
-    flight.isTogether = prefill.handoff === "together";
+    flight.hasStage(flight.prefill!);
     return engine;
   }
 
@@ -73,7 +75,7 @@ export class HandoffDesk implements HandoffHost {
   computed(at: Micros, leg: PrefillLeg): void {
     const { flight } = leg;
     const event = { kind: "prefilled", take: () => this.#computed(leg) } as const;
-    if (flight.isTogether) this.#host.later(Math.max(at, this.#host.clock), event);
+    if (flight.prefill!.isTogether) this.#host.later(Math.max(at, this.#host.clock), event);
     else this.#host.answer(at, event);
   }
 
@@ -81,19 +83,19 @@ export class HandoffDesk implements HandoffHost {
     const { flight } = leg;
     if (flight.leg !== leg || flight.closed) return;
     leg.isComputed = true;
-    if (flight.isTogether) this.goesOn(flight);
-    else this.#host.paths.prefilled(flight);
+    flight.prefill!.prefilled(leg.cachedTokens, true);
+    if (flight.prefill!.isTogether) this.sendOn(flight);
   }
 
-  /** The prompt is computed: the router gets to know, and the request goes to the engine that answers. */
-  goesOn(flight: Flight): void {
+  /** The prompt is computed: the request goes to the engine that answers. */
+  sendOn(flight: Flight): void {
     const { clock: at } = this.#host;
-    const { answers, cachedTokens } = flight.leg!;
-    this.#host.accept({ kind: "prefill-finished", at, requestId: flight.id, cachedTokens });
+    const { answers } = flight.leg!;
+    flight.prefill!.sentOn();
     flight.leg = undefined;
     flight.engine = answers;
     flight.sent(at);
-    const delay = flight.isTogether ? 0 : this.#requestMicros;
+    const delay = flight.prefill!.isTogether ? 0 : this.#requestMicros;
     this.#host.later(at + delay, { kind: "deliver", flight, engine: answers });
   }
 
@@ -124,23 +126,36 @@ export class HandoffDesk implements HandoffHost {
     if (came) return;
     this.counts.failed++;
     if (this.#options.failurePolicy === "recompute" || flight.fetch !== handoff || flight.closed) return;
-    flight.fetchFailed = true;
+    flight.prefill!.notFetched();
     this.#host.fleet.abort(this.#host.clock, flight);
     this.#host.answer(this.#host.clock, { kind: "broke", flight, engine: flight.engine, fault: "status" });
   }
 
-  /**
-   * An attempt is over, or the request is. What was computed for it and not fetched is given back: at once where the
-   * engine that answers knows of it, else when the lease runs out.
-   */
+  /** As the stage of a request sees the simulation. */
+  #hostOf(flight: Flight): PrefillHost {
+    const host = this.#host;
+    return {
+      router: host.paths.router,
+      routeId: flight.id,
+      now: () => host.clock,
+      dispatch: (event) => flight.path.dispatch(event),
+      strand: () => this.#stranded(flight),
+    };
+  }
+
+  /** The engine that answers knows of blocks that it will not fetch: they are given back at once. */
+  #stranded({ fetch, leg, engine }: Flight): void {
+    const isKnown = leg === undefined && this.#host.fleet.conditions[engine] === "serving";
+    if (fetch?.state === "held" && isKnown) this.#letGo(fetch, false);
+  }
+
+  /** An attempt is over, or the request is. Of what was computed for it and is still held, the lease runs out. */
   dropped(flight: Flight): void {
-    const { fetch, leg } = flight;
+    const { fetch } = flight;
     flight.leg = undefined;
     flight.fetch = undefined;
     if (fetch?.state !== "held") return;
-    const { clock, fleet } = this.#host;
-    const isKnown = leg === undefined && fleet.conditions[flight.engine] === "serving";
-    if (isKnown) return this.#letGo(fetch, false);
+    const { clock } = this.#host;
     const expiresAt = Math.max(clock, fetch.heldAt + this.#options.leaseMicros);
     this.#host.later(expiresAt, { kind: "handoff", take: () => this.#expired(fetch) });
   }

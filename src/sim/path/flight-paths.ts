@@ -11,10 +11,6 @@ import {
   FIRST_BYTES,
   FIRST_TOKEN,
   type PathEvent,
-  PREFILLED,
-  REROUTED,
-  ROUTED,
-  ROUTED_APART,
 } from "#core/path/path-event.ts";
 import { PathRouter } from "#core/path/path-router.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
@@ -24,6 +20,7 @@ import type { EngineFleet } from "../fleet/engine-fleet.ts";
 import type { Ending, Outcomes } from "../result/outcomes.ts";
 import { newPathCounts, type PathCounts } from "../result/path-counts.ts";
 import type { RouterGroup } from "../routers/router-group.ts";
+import { FlightContinuation } from "./flight-continuation.ts";
 import type { Flight } from "./flight.ts";
 
 /** The simulation as requests on their way see it. */
@@ -32,7 +29,7 @@ export interface FlightHost {
   readonly fleet: EngineFleet;
   readonly router: RouterGroup;
   readonly outcomes: Outcomes;
-  readonly handoffs: { dropped(flight: Flight): void; goesOn(flight: Flight): void };
+  readonly handoffs: { dropped(flight: Flight): void; sendOn(flight: Flight): void };
   accept(input: Input): Decision | undefined;
   /** A request is decided on again, which whoever counterfactually forces decisions may force as well. */
   decide(input: RequestAgain): Placed;
@@ -71,7 +68,7 @@ export class FlightPaths {
   routed(flight: Flight, decision: Routed): void {
     this.router.sent();
     flight.next = decision;
-    flight.path.dispatch(decision.prefill?.handoff === "prefill-first" ? ROUTED_APART : ROUTED);
+    flight.path.routed(decision);
   }
 
   /** Turned away before it was sent. */
@@ -87,14 +84,9 @@ export class FlightPaths {
     flight.path.dispatch(CLIENT_LEFT);
   }
 
-  /** The prompt is computed; the request goes to the engine that answers. */
-  prefilled(flight: Flight): void {
-    flight.path.dispatch(PREFILLED);
-  }
-
   /** The first token is here; it goes to the client unless a cascade has yet to judge the answer. */
   firstToken(flight: Flight): void {
-    flight.hedgeOf?.hedging?.secondBegan();
+    flight.hedgeOf?.second?.hedging.secondBegan();
     const { path } = flight;
     if (path.state.kind !== "resuming") path.dispatch(STREAM_BEGAN);
     path.dispatch(FIRST_TOKEN);
@@ -110,14 +102,13 @@ export class FlightPaths {
   /** A cascade gives the answer up, and this endpoint has another model. */
   escalated(flight: Flight, decision: Routed): void {
     flight.next = decision;
-    flight.attemptsBefore = flight.path.state.attempts;
     flight.path.dispatch({ kind: "escalated" });
   }
 
   /** Its engine is done with it; `status` is how, where that is not written down yet. */
   ended(flight: Flight, outcome: Outcome, status: Ending | undefined): void {
     const { path, hedgeOf } = flight;
-    if (hedgeOf !== undefined) return hedgeOf.hedging?.secondFailed();
+    if (hedgeOf !== undefined) return hedgeOf.second?.hedging.secondFailed();
     if (outcome === "aborted") return this.left(flight, status);
     flight.ending = status;
     // No first token was reported of what is over before its answer is here.
@@ -128,9 +119,14 @@ export class FlightPaths {
   /** The attempt under way fails. */
   broke(flight: Flight, fault: Fault): void {
     const { path, hedgeOf } = flight;
-    if (hedgeOf !== undefined) return hedgeOf.hedging?.secondFailed(fault);
+    if (hedgeOf !== undefined) return hedgeOf.second?.hedging.secondFailed(fault);
     if (path.state.kind !== "passing") return path.dispatch(attemptFailed(fault));
-    path.dispatch({ kind: "upstream-broke", fault, continues: this.continues(flight) });
+    const continues = this.continues(flight);
+    if (continues && flight.continuation === undefined) {
+      flight.continuation = new FlightContinuation(flight, this);
+      flight.hasStage(flight.continuation.stage);
+    }
+    path.dispatch({ kind: "upstream-broke", fault, continues });
   }
 
   /** One answer that streams, as every simulated one does, could go on behind its tokens. */
@@ -141,7 +137,7 @@ export class FlightPaths {
 
   perform(flight: Flight, effect: PerformedEffect): PathEvent | undefined {
     const { counts } = this;
-    const { clock: at, handoffs } = this.#host;
+    const { clock: at } = this.#host;
     switch (effect.kind) {
       case "send":
         this.#send(flight);
@@ -149,15 +145,8 @@ export class FlightPaths {
       case "release-attempt":
         this.#release(flight);
         break;
-      case "ask-continuation":
-        return this.#askContinuation(flight, effect.fault);
-      case "report-prefilled":
-        handoffs.goesOn(flight);
-        break;
       case "report-first-token":
-        flight.hedging?.drop("lost");
         this.router.accept({ kind: "first-token", at, requestId: flight.id });
-        if (flight.continuations > 0) this.router.continued();
         break;
       case "report-timeout":
         counts.timeouts++;
@@ -185,15 +174,22 @@ export class FlightPaths {
 
   /** The attempt failed, and the request goes there next. */
   decided(flight: Flight, decision: Routed): void {
-    this.#host.handoffs.dropped(flight);
+    this.leaves(flight, decision);
     flight.reset();
     this.#host.outcomes.again(flight.row);
     flight.next = decision;
   }
 
+  /** It goes elsewhere: nothing is left of what another engine computed for it. */
+  leaves(flight: Flight, { endpoint }: Routed): void {
+    flight.prefill?.close(endpoint);
+    this.#host.handoffs.dropped(flight);
+  }
+
   #send(flight: Flight): void {
-    // A second engine has it already, or whoever computed the prompt hands it on.
+    // A second engine has it already, or another one computed its prompt.
     if (flight.next !== undefined) this.#host.send(flight, flight.next);
+    else if (flight.leg !== undefined) this.#host.handoffs.sendOn(flight);
     flight.next = undefined;
     flight.isTaken = false;
   }
@@ -207,20 +203,7 @@ export class FlightPaths {
     if (state.kind === "waiting") flight.reset();
   }
 
-  #askContinuation(flight: Flight, fault: Fault): PathEvent {
-    const { id: requestId, tokensOfAll: outputTokens, continuations } = flight;
-    if (!this.continues(flight)) return { kind: "denied", why: "no-endpoint" };
-    const broken = { requestId, fault, outputTokens, ...flight.blocksOf(outputTokens), continuations };
-    const next = this.router.afterBreak(broken);
-    if (next.kind === "give-up") return { kind: "denied", why: next.why };
-    this.#host.handoffs.dropped(flight);
-    flight.goOn();
-    flight.next = next.decision;
-    return REROUTED;
-  }
-
   #finish(flight: Flight, { outcome, counts }: Finish): void {
-    flight.hedging?.drop("dropped");
     const { tokensAtEnd, tokensOfAll, ending } = flight;
     const isCut = counts === "answer" && (outcome === "failed" || outcome === "timeout");
     this.#host.close(flight, outcome, isCut ? tokensOfAll : tokensAtEnd);

@@ -1,14 +1,17 @@
 import type { Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { Hedging } from "#core/path/hedging/hedging.ts";
+import type { Cascade } from "#core/path/cascade/cascade.ts";
 import type { PathEvent } from "#core/path/path-event.ts";
-import type { FailedStage, PathRouter } from "#core/path/path-router.ts";
+import type { PathRouter } from "#core/path/path-router.ts";
+import type { PrefillElsewhere } from "#core/path/prefill/prefill-elsewhere.ts";
+import { NO_STAGES, type PathStage } from "#core/path/stage.ts";
 import { DECIDING } from "#core/path/path-state.ts";
 import { type PathHost, type PerformedEffect, RequestPath } from "#core/path/request-path.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import type { Trouble } from "#core/path/wait-verdict.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { EngineRequest } from "#engine/request.ts";
+import type { FlightContinuation } from "./flight-continuation.ts";
 import type { FlightPaths } from "./flight-paths.ts";
 import type { SecondFlight } from "./second-flight.ts";
 import type { Handoff } from "./handoff.ts";
@@ -34,10 +37,8 @@ export class Flight implements EngineRequest, PathHost {
   leg: PrefillLeg | undefined = undefined;
   /** Its prompt's blocks, at the engine that computed them, on their way or here. */
   fetch: Handoff | undefined = undefined;
-  /** They did not come. */
-  fetchFailed = false;
-  /** Both engines have it at once. */
-  isTogether = false;
+  /** Its decision has one engine compute the prompt and another one answer. */
+  prefill: PrefillElsewhere | undefined = undefined;
   /** Number of the engine that has it; -1 before it was routed. */
   engine = -1;
   firstTokenAt: Micros = -1;
@@ -48,19 +49,19 @@ export class Flight implements EngineRequest, PathHost {
   closed = false;
   /** A cascade has yet to judge its answer, after so many tokens, of which it is notified. */
   judged: JudgedFlight | undefined = undefined;
+  cascade: Cascade | undefined = undefined;
   /** Its life, which another flight goes on with where that has it at a second engine. */
   path: RequestPath;
   readonly #paths: FlightPaths;
+  #stages: readonly PathStage[] = NO_STAGES;
   /** Where it goes with the next effect `send`; undefined where it is there already. */
   next: Routed | undefined = undefined;
-  /** Of its attempts, those at models before this one. */
-  attemptsBefore = 0;
   /** How it ended, where no engine wrote that down, and what its client has of the answer, where it left. */
   ending: Ending | undefined = undefined;
   tokensAtEnd: number | undefined = undefined;
   /** Tokens of the answer that engines before made, and how often it went on elsewhere. */
   continuedTokens = 0;
-  continuations = 0;
+  continuation: FlightContinuation | undefined = undefined;
   /** Its place among those in flight. */
   slot = 0;
   /** Of the attempt under way: when it was sent, since when nothing came, its endpoint's trouble, tokens that came. */
@@ -103,8 +104,16 @@ export class Flight implements EngineRequest, PathHost {
   get routeId(): string {
     return this.id;
   }
-  get hedging(): Hedging | undefined {
-    return this.second?.hedging;
+  get stages(): readonly PathStage[] {
+    return this.#stages;
+  }
+
+  hasStage(stage: PathStage): void {
+    this.#stages = [...this.#stages, stage];
+  }
+
+  lacksStage(stage: PathStage | undefined): void {
+    if (stage !== undefined) this.#stages = this.#stages.filter((one) => one !== stage);
   }
 
   perform(effect: PerformedEffect): PathEvent | undefined {
@@ -130,6 +139,7 @@ export class Flight implements EngineRequest, PathHost {
     this.hedgeRow = -1;
     this.hedgeOf = undefined;
     this.second = first.second;
+    this.#stages = first.#stages;
     this.path = first.path;
     this.path.host = this;
     this.isTaken = true;
@@ -141,14 +151,8 @@ export class Flight implements EngineRequest, PathHost {
     this.quietSince = at;
   }
 
-  /** Which part of its attempt is under way, for who is to blame where it fails. */
-  get failedStage(): FailedStage {
-    return this.leg !== undefined ? "prefill" : this.fetchFailed ? "transfer" : "answer";
-  }
-
   /** Nothing of an attempt that failed is left. */
   reset(): void {
-    this.fetchFailed = false;
     this.engine = -1;
     this.firstTokenAt = -1;
     this.lastTokenAt = -1;
@@ -156,6 +160,11 @@ export class Flight implements EngineRequest, PathHost {
     this.trouble = undefined;
     this.tokensSeen = 0;
     this.progressed = false;
+  }
+
+  /** Times that the answer went on elsewhere. */
+  get continuations(): number {
+    return this.continuation?.stage.times ?? 0;
   }
 
   /** Output tokens that the client has, as far as is known. */
@@ -166,7 +175,6 @@ export class Flight implements EngineRequest, PathHost {
   /** The answer goes on at another engine, behind what the client has of it. */
   goOn(): void {
     this.continuedTokens = this.tokensOfAll;
-    this.continuations++;
     this.promptTokens = this.source.route.promptTokens + this.continuedTokens;
     this.outputTokens = this.source.outputTokens - this.continuedTokens;
     this.reset();
@@ -182,7 +190,6 @@ export class Flight implements EngineRequest, PathHost {
 }
 
 export interface JudgedFlight {
-  readonly step: number;
   readonly tokens: number;
   ripe(at: Micros): void;
 }

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
-import { afterAnswer } from "#core/cascade/after-answer.ts";
-import type { AnswerJudged, RequestEscalated } from "#core/request/cascade-input.ts";
 import { CascadeDesk } from "#core/cascade/cascade-desk.ts";
+import { Cascade } from "#core/path/cascade/cascade.ts";
+import type { PathRouter } from "#core/path/path-router.ts";
 import { OwnNews } from "#core/peer/own-news.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import type { Input } from "#core/input/input.ts";
 import { Router } from "#core/router.ts";
 import { chain, request } from "../state.ts";
 
@@ -118,13 +119,13 @@ describe("a request that is escalated", () => {
     const { own, accept } = underWay();
     accept({ kind: "endpoint-cordoned", at: 6, endpoint: "l" });
     const desk = new CascadeDesk({ escalationsInFlightMax: 1, heldBytesMax: 1 });
-    const host = {
-      now: () => 10,
-      judged: (input: AnswerJudged) => void own.accept(input),
-      escalated: (input: RequestEscalated) => own.accept(input),
-    };
-    const judged = { requestId: "r", meanLogprob: -1, tokens: 8, step: STEP, escalated: false, next };
-    assert.deepEqual(afterAnswer(host, desk, judged), { kind: "keep", why: "no-endpoint" });
+    const ways = { accept: (input: Input) => own.accept(input), again: (input: Input) => own.accept(input) };
+    const spec = { name: "c", steps: [STEP, { model: "large" }], judgedTokensMax: 8 };
+    const cascade = new Cascade(spec, desk, { now: () => 10, router: ways as unknown as PathRouter });
+    assert.equal(cascade.judging, true);
+    assert.deepEqual(cascade.judge("r", { meanLogprob: -1, tokens: 8 }, next), { kind: "keep", why: "no-endpoint" });
+    assert.deepEqual([cascade.judging, cascade.number], [false, 0]);
+    cascade.ended();
     assert.equal(desk.escalationsInFlight, 0);
     own.accept({
       kind: "request-finished",

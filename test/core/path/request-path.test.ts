@@ -11,6 +11,7 @@ import type { Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { NextPlace, PathRouter } from "#core/path/path-router.ts";
 import { type PathHost, type PerformedEffect, RequestPath } from "#core/path/request-path.ts";
+import type { PathStage } from "#core/path/stage.ts";
 import { transition } from "#core/path/transition.ts";
 
 import { EVENTS, SEQUENCES, STATES } from "./drawn-events.ts";
@@ -46,9 +47,24 @@ class Recorded implements PathHost {
   }
 
   readonly routeId = "r";
-  readonly hedging = undefined;
-  readonly failedStage = undefined;
-  readonly attemptsBefore = 0;
+  readonly stages: readonly PathStage[] = [
+    {
+      report: () => void this.log.push({ kind: "report-prefilled" }),
+      // One attempt in seven is taken over by another endpoint that has the request already.
+      takesOver: () => {
+        const draw = this.#draws[this.#drawn++ % this.#draws.length]!;
+        return draw % 7 === 3 && this.run.state.attempts < ATTEMPTS_MAX ? { kind: "rerouted" } : undefined;
+      },
+      goesOn: (fault) => {
+        this.log.push({ kind: "ask-continuation", fault });
+        const draw = this.#draws[this.#drawn++ % this.#draws.length]!;
+        if (this.#throws && draw % 5 === 0) throw new Error("a stage fails");
+        return draw % 3 === 0 || this.run.state.attempts >= ATTEMPTS_MAX
+          ? { kind: "denied", why: "budget" }
+          : { kind: "rerouted" };
+      },
+    },
+  ];
   decided(): void {}
   faulted(fault: Fault): void {
     this.log.push({ kind: "ask-retry", fault });
@@ -71,10 +87,7 @@ class Recorded implements PathHost {
     if (effect.kind === "send" && draw % 4 === 1) {
       return { kind: "attempt-failed", fault: draw % 8 === 1 ? "connect" : "saturated", kept: false };
     }
-    if (effect.kind !== "ask-continuation") return undefined;
-    return draw % 3 === 0 || this.run.state.attempts >= ATTEMPTS_MAX
-      ? { kind: "denied", why: "budget" }
-      : { kind: "rerouted" };
+    return undefined;
   }
 
   threw(): void {

@@ -2,7 +2,9 @@ import type { Routed } from "../../input/decision.ts";
 import type { Fault } from "../../endpoint/fault.ts";
 import type { Micros } from "../../base/units.ts";
 import type { GiveUpReason, PathRouter } from "../path-router.ts";
+import { type PathEvent, REROUTED } from "../path-event.ts";
 import type { PathState } from "../path-state.ts";
+import type { PathStage } from "../stage.ts";
 
 /**
  * How it ended that two endpoints had a request. won, lost: the second one's answer began first, or the first one's.
@@ -28,7 +30,7 @@ export interface HedgeHost {
 }
 
 /** A request whose first token is late, at a second endpoint as well: who has it in the end, and what the router learns. */
-export class Hedging {
+export class Hedging implements PathStage {
   readonly #host: HedgeHost;
   #asked = false;
   #second: Routed | undefined;
@@ -38,16 +40,16 @@ export class Hedging {
   }
 
   /** A second endpoint may be asked: none was, and nothing came. */
-  mayBegin(state: PathState): boolean {
+  mayHelp(state: PathState): boolean {
     return !this.#asked && (state.kind === "waiting" || (state.kind === "holding" && state.content === "silent"));
   }
 
   /** Two endpoints have it: the second one takes over where the first is left. */
-  get underWay(): boolean {
+  get standsBy(): boolean {
     return this.#second !== undefined;
   }
 
-  begin(): void {
+  late(): void {
     this.#asked = true;
     const asked = this.#host.router.hedge(this.#host.routeId);
     if (asked.kind === "give-up") return this.#host.denied(asked.why);
@@ -67,16 +69,30 @@ export class Hedging {
     if (this.#settle("failed", fault) !== undefined) this.#host.abortSecond();
   }
 
-  /** The first endpoint answers, or the request is over. */
-  drop(end: "lost" | "dropped"): void {
-    if (this.#settle(end) !== undefined) this.#host.abortSecond();
+  /** The first endpoint answers. */
+  firstToken(): void {
+    this.#drop("lost");
   }
 
-  /** The first endpoint failed; false where no second one has the request. */
-  takesOver(fault: Fault): boolean {
+  answers(): void {
+    this.#drop("lost");
+  }
+
+  ended(): void {
+    this.#drop("dropped");
+  }
+
+  /** The first endpoint failed: a second one has the request, if one was asked and there is time. */
+  takesOver(fault: Fault): PathEvent | undefined {
+    if (fault === "timeout") this.#drop("dropped");
     const second = this.#settle("took-over", fault);
-    if (second !== undefined) this.#host.takeSecond(second);
-    return second !== undefined;
+    if (second === undefined) return undefined;
+    this.#host.takeSecond(second);
+    return REROUTED;
+  }
+
+  #drop(end: "lost" | "dropped"): void {
+    if (this.#settle(end) !== undefined) this.#host.abortSecond();
   }
 
   #settle(end: HedgeEnd, fault?: Fault): Routed | undefined {

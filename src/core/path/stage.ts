@@ -1,0 +1,42 @@
+import type { Fault } from "../endpoint/fault.ts";
+import type { Outcome } from "../endpoint/outcome.ts";
+import type { PathEvent } from "./path-event.ts";
+import type { FailedStage } from "./path-router.ts";
+import type { PathState } from "./path-state.ts";
+
+/**
+ * A part of a request's life that it may have or not: a second endpoint, a prompt computed elsewhere, a cascade of models,
+ * an answer that goes on elsewhere. The path asks all that a request has, in their order, and knows no more of them than
+ * this; what a stage decides it performs by a host of its own.
+ */
+export interface PathStage {
+  /** While so, one endpoint does not do all of the request: it is not moved again, and no second one is asked for it. */
+  readonly binds?: boolean;
+  /** While so, another attempt stands by that takes over. */
+  readonly standsBy?: boolean;
+  /** Times that the request went on elsewhere behind what its client has. */
+  readonly times?: number;
+  /** Which part of the attempt under way failed; undefined where that is the endpoint which answers. */
+  readonly failed?: FailedStage | undefined;
+  /** Whether something may be done about a first token that is late; `late` does it. */
+  mayHelp?(state: PathState): boolean;
+  late?(): void;
+  /** The attempt failed before its client had a byte: the event by which the request goes on here, if it does. */
+  takesOver?(fault: Fault): PathEvent | undefined;
+  /**
+   * The answer broke behind a part that the client has, and may go on elsewhere: what comes of it, "later" where that
+   * event follows; undefined of a stage to which that is nothing.
+   */
+  goesOn?(fault: Fault): PathEvent | "later" | undefined;
+  /** What an endpoint of this stage does ahead of the one that answers is done. */
+  report?(): void;
+  /** The attempt under way makes its first token. */
+  firstToken?(): void;
+  /** The answer of the attempt under way is the client's. */
+  answers?(): void;
+  /** The request is over. */
+  ended?(outcome: Outcome): void;
+}
+
+/** Of a request without any. */
+export const NO_STAGES: readonly PathStage[] = [];

@@ -1,0 +1,146 @@
+import type { Routed } from "#core/input/decision.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
+import { type BrokenPart, Continuation, type ContinuationHost } from "#core/path/continuation/continuation.ts";
+import { type PathEvent, REROUTED } from "#core/path/path-event.ts";
+import type { GiveUpReason, PathRouter } from "#core/path/path-router.ts";
+import type { PathStage } from "#core/path/stage.ts";
+import { continuedEvent } from "../log/attempt-events.ts";
+import { countUp } from "../metrics/gateway-counters.ts";
+import type { Exchange } from "../request/exchange.ts";
+import type { Forward } from "../upstream/forward.ts";
+import { continuedBody } from "./continued-body.ts";
+import { continuedText } from "./continued-text.ts";
+import { withFields } from "../request/request-body.ts";
+import type { KeptStream } from "./kept-stream.ts";
+import type { RepeatableStream } from "./repeatable-stream.ts";
+import { settleSeam } from "./settle-seam.ts";
+
+/** The stage of a request whose stream can go on elsewhere; undefined of others. */
+export function continuationOf(exchange: Exchange, forward: Forward): PathStage | undefined {
+  const { kept, repeatable } = exchange;
+  if (repeatable !== undefined) return new Continuation(new RepeatedStream(exchange, repeatable, forward));
+  return kept && new Continuation(new ContinuedStream(exchange, kept, forward));
+}
+
+/** What both ways have of their request. */
+class StreamHost {
+  protected readonly exchange: Exchange;
+  protected readonly forward: Forward;
+
+  constructor(exchange: Exchange, forward: Forward) {
+    this.exchange = exchange;
+    this.forward = forward;
+  }
+
+  get router(): PathRouter {
+    return this.exchange.router;
+  }
+  get routeId(): string {
+    return this.exchange.routeId;
+  }
+
+  denied(why: GiveUpReason): void {
+    this.count(why);
+  }
+
+  protected count(why: string): void {
+    countUp(this.exchange.context.counters.continuationsDenied, why);
+  }
+}
+
+/** A stream whose tokens or text are kept: another endpoint makes what is missing. */
+class ContinuedStream extends StreamHost implements ContinuationHost {
+  readonly #kept: KeptStream;
+
+  constructor(exchange: Exchange, kept: KeptStream, forward: Forward) {
+    super(exchange, forward);
+    this.#kept = kept;
+  }
+
+  broken(): BrokenPart | undefined {
+    const kept = this.#kept;
+    if (kept.unfit !== undefined) {
+      this.count(kept.unfit);
+      return undefined;
+    }
+    const outputTokens = this.#outputTokens;
+    const answerHashes = kept.blocksOf(outputTokens);
+    return { outputTokens, ...(answerHashes && { answerHashes }), ...(kept.text !== undefined && { byText: true }) };
+  }
+
+  get #outputTokens(): number {
+    const { seam, unsettled } = this.#kept;
+    return seam.tokens + (unsettled?.length ?? 0);
+  }
+
+  /** "later" where that endpoint is asked first at which token it goes on. */
+  goOn(decision: Routed, fault: Fault): PathEvent | "later" {
+    const { exchange, forward } = this;
+    const { context, model } = exchange;
+    const kept = this.#kept;
+    const byText = kept.text !== undefined;
+    context.observe.fault?.(continuedEvent(forward, fault, decision.endpoint, this.#outputTokens, byText));
+    if (byText) countUp(context.counters.continuationsByText, fault);
+    forward.continueAt(decision);
+    const entry = kept.unsettled && context.directory.get(decision.endpoint);
+    if (entry === undefined) return this.#resumed();
+    settleSeam(entry, model, kept)
+      .then((isSettled) => {
+        // The client may have left.
+        if (exchange.state.kind !== "severed") return;
+        if (!isSettled) this.count("seam");
+        exchange.dispatch(isSettled ? this.#resumed() : { kind: "denied", why: "no-endpoint" });
+      })
+      .catch((error: unknown) => exchange.bug(error));
+    return "later";
+  }
+
+  #resumed(): PathEvent {
+    const { context, path, prompt } = this.exchange;
+    const kept = this.#kept;
+    const { seam } = kept;
+    const sent =
+      kept.text === undefined
+        ? { path: COMPLETIONS, body: continuedBody(kept, seam) }
+        : { path, body: continuedText(kept, kept.text, this.forward.firstBody) };
+    kept.resume();
+    context.counters.continuationTokens += (kept.promptTokens || prompt.promptTokens) + seam.tokens;
+    this.forward.content = sent;
+    return REROUTED;
+  }
+}
+
+/** Another endpoint makes the answer from its beginning: for the router it has the request as it came. */
+class RepeatedStream extends StreamHost implements ContinuationHost {
+  readonly #stream: RepeatableStream;
+
+  constructor(exchange: Exchange, stream: RepeatableStream, forward: Forward) {
+    super(exchange, forward);
+    this.#stream = stream;
+  }
+
+  broken(): BrokenPart | undefined {
+    const { unfit } = this.#stream;
+    if (unfit === undefined) return { outputTokens: 0 };
+    this.count(unfit);
+    return undefined;
+  }
+
+  goOn(decision: Routed, fault: Fault): PathEvent {
+    const { context, path, prompt } = this.exchange;
+    const { forward } = this;
+    context.observe.fault?.(continuedEvent(forward, fault, decision.endpoint, 0, false));
+    forward.continueAt(decision);
+    context.counters.continuationTokens += prompt.promptTokens;
+    forward.content = { path, body: repeatedBody(this.#stream, forward.firstBody) };
+    return REROUTED;
+  }
+}
+
+/** The request as it came. vLLM stores a response under the id that its request brings. */
+function repeatedBody({ dialect, first }: RepeatableStream, body: Buffer): Buffer {
+  const id = first?.["id"];
+  return dialect === "responses" && typeof id === "string" ? withFields(body, { request_id: id }) : body;
+}
+
+const COMPLETIONS = "/v1/completions";

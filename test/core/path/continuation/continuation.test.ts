@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import fc from "fast-check";
+
+import type { Routed } from "#core/input/decision.ts";
+import { type BrokenPart, Continuation } from "#core/path/continuation/continuation.ts";
+import { REROUTED } from "#core/path/path-event.ts";
+import type { BrokenAnswer, NextPlace, PathRouter } from "#core/path/path-router.ts";
+
+test("an answer goes on as often as the router lets it, and only such times count and are paid back", () => {
+  const BREAKS = fc.array(
+    fc.record({ fits: fc.boolean(), granted: fc.boolean(), outputTokens: fc.nat(99), token: fc.boolean() }),
+    { maxLength: 8 },
+  );
+  fc.assert(
+    fc.property(BREAKS, (breaks) => {
+      let [granted, broken, refunds, denials]: [boolean, BrokenPart | undefined, number, number] = [
+        false,
+        undefined,
+        0,
+        0,
+      ];
+      const asked: BrokenAnswer[] = [];
+      const decision = { kind: "routed", endpoint: "b" } as Routed;
+      const router = {
+        afterBreak: (answer: BrokenAnswer): NextPlace => {
+          asked.push(answer);
+          return granted ? { kind: "retry", decision } : { kind: "give-up", why: "budget" };
+        },
+        continued: () => refunds++,
+      } as unknown as PathRouter;
+      const stage = new Continuation({
+        router,
+        routeId: "r",
+        broken: () => broken,
+        goOn: () => REROUTED,
+        denied: () => denials++,
+      });
+      let [times, tokens] = [0, 0];
+      for (const one of breaks) {
+        granted = one.granted;
+        broken = one.fits ? { outputTokens: one.outputTokens } : undefined;
+        const before = asked.length;
+        const event = stage.goesOn("cut");
+        assert.equal(asked.length - before, Number(one.fits), "the router is asked about what can go on, once");
+        if (one.fits) assert.deepEqual([asked.at(-1)!.continuations, asked.at(-1)!.requestId], [times, "r"]);
+        const goesOn = one.fits && one.granted;
+        assert.equal(event === REROUTED, goesOn);
+        if (!goesOn) assert.deepEqual(event, { kind: "denied", why: one.fits ? "budget" : "no-endpoint" });
+        times += Number(goesOn);
+        if (one.token) {
+          stage.firstToken();
+          tokens += Number(times > 0);
+        }
+        assert.deepEqual([stage.times, refunds], [times, tokens]);
+      }
+      assert.equal(denials, breaks.filter(({ fits, granted: is }) => fits && !is).length);
+    }),
+  );
+});
