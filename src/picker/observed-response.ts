@@ -19,6 +19,8 @@ export interface ResponseParts {
   readonly limits: GatewayLimits;
   readonly tokens: TokenProgress;
   readonly reader: AnswerReader | undefined;
+  /** The first token passed. */
+  passed(): void;
 }
 
 /** How a response went, by what passed; a fault where its engine failed. */
@@ -120,7 +122,7 @@ export class ObservedResponse {
     const { reader, tokens } = this.#parts;
     reader?.event(bytes, start, end);
     this.#tokens++;
-    if (this.#tokens === 1) tokens.first(nowMicros());
+    if (this.#tokens === 1) this.#parts.passed();
     else if (tokens.reaches(this.#tokens)) tokens.report(nowMicros());
   }
 

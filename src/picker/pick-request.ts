@@ -3,6 +3,22 @@ import type { Duplex } from "node:stream";
 import type { Rejected, Routed } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
+import type { Finish } from "#core/path/path-effect.ts";
+import {
+  type AnswerBegan,
+  ARRIVED,
+  attemptFailed,
+  BODY_READ,
+  CLIENT_LEFT,
+  FIRST_BYTES,
+  FIRST_TOKEN,
+  type PathEvent,
+  REROUTED,
+  ROUTED,
+} from "#core/path/path-event.ts";
+import type { PathRouter } from "#core/path/path-router.ts";
+import { type PathHost, type PerformedEffect, RequestPath } from "#core/path/request-path.ts";
+import type { PathStage } from "#core/path/stage.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { AnswerReader } from "#live/answer/answer-reader.ts";
 import type { ErrorReason, Refusal } from "#live/answer/errors.ts";
@@ -43,8 +59,14 @@ export interface SeenResponse {
   readonly showsBodies: boolean;
 }
 
-/** A proxy's request as the router, the metrics and the logs know it, from its headers to the end of its response. */
-export class PickRequest implements AskingRequest, Swept {
+const BEGAN: AnswerBegan = { kind: "answer-began", carriage: "through" };
+const NOT_SENT: ObservedEnd = { outcome: "refused", fault: undefined, usage: undefined, outputTokens: undefined };
+
+/**
+ * A proxy's request as the router, the metrics and the logs know it, from its headers to the end of its response: a third
+ * host of the request's path. The proxy carries the bytes and decides on retries, which are a stage of the path.
+ */
+export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
   slot = 0;
   readonly context: GatewayParts;
   readonly limits: GatewayLimits;
@@ -64,16 +86,18 @@ export class PickRequest implements AskingRequest, Swept {
   nameSwap: NameSwap | undefined;
   rejected: Rejected | undefined;
   refusedFor: ErrorReason | "" = "";
-  over = false;
   routed: Routed | undefined;
-  /** As far as the proxy shows them: the chosen endpoint, and the one that it served from instead. */
-  attempts = 0;
   /** Where it is now; "" before a decision. */
   endpoint: EndpointId = "";
   tokens: TokenProgress | undefined;
   seen: SeenResponse = { status: 0, showsBodies: true };
   readonly #options: PickRequestOptions;
-  #known = false;
+  readonly #life = new RequestPath(this);
+  readonly stages: readonly PathStage[] = [this];
+  /** Where it goes with the next effect `send`. */
+  #next: { readonly endpoint: EndpointId; readonly at: Micros } | undefined;
+  #refusal: Refusal | undefined;
+  #end: ObservedEnd = NOT_SENT;
   #signs: AttemptSigns | undefined;
   #tokenizer: Tokenizer | undefined;
   #tokenized: TokenizedPrompt | undefined;
@@ -110,28 +134,104 @@ export class PickRequest implements AskingRequest, Swept {
     this.#tokenized = tokenized;
   }
 
-  arrived(): void {
-    this.#known = true;
+  get router(): PathRouter {
+    return this.context.router;
+  }
+  get over(): boolean {
+    const { kind } = this.#life.state;
+    return kind === "ended" || kind === "closed";
+  }
+  /** As far as the proxy shows them: the chosen endpoint, and the one that it served from instead. */
+  get attempts(): number {
+    return this.#life.state.attempts;
   }
 
-  /** The decision names its endpoint. */
+  arrived(): void {
+    this.#life.dispatch(BODY_READ);
+    this.#life.dispatch(ARRIVED);
+  }
+
+  /** The decision names its endpoint. Where another one computes the prompt before, the proxy's side sees to that. */
   took(decision: Routed): void {
     this.routed = decision;
-    this.attempts = 1;
-    this.#at(decision.endpoint, decision.at);
+    this.#next = decision;
+    this.#life.dispatch(ROUTED);
   }
 
   /** The proxy went down the list: the chosen endpoint took no connection, or answered what the proxy tries again for. */
   movedTo(endpoint: EndpointId): void {
-    const { router, counters } = this.context;
+    this.#next = { endpoint, at: nowMicros() };
+    this.#life.dispatch(attemptFailed("connect"));
+  }
+
+  /** The first token passed. */
+  passed(): void {
+    this.#life.dispatch(BEGAN);
+    this.#life.dispatch(FIRST_TOKEN);
+    this.#life.dispatch(FIRST_BYTES);
+  }
+
+  /** Who goes on with a request that failed is the proxy's to decide; the router gets to know. */
+  takesOver(fault: Fault): PathEvent {
+    const { router } = this.context;
+    const { routeId: requestId } = this;
     const at = nowMicros();
-    countUp(counters.faults, "connect");
-    this.context.observe.fault?.(retriedEvent(this, "connect", endpoint));
-    this.attempts++;
-    router.accept({ kind: "attempt-failed", at, requestId: this.routeId, fault: "connect" });
-    router.accept({ kind: "request-moved", at, requestId: this.routeId, endpoint });
-    this.answerReader?.reset();
-    this.#at(endpoint, at);
+    router.accept({ kind: "attempt-failed", at, requestId, fault });
+    if (this.#next === undefined) return { kind: "denied", why: "no-endpoint" };
+    const { endpoint } = this.#next;
+    router.accept({ kind: "request-moved", at, requestId, endpoint });
+    return REROUTED;
+  }
+
+  faulted(fault: Fault): void {
+    countUp(this.context.counters.faults, fault);
+  }
+
+  /** No endpoint is named by the router once a proxy has the request. */
+  decided(): void {}
+
+  threw(error: unknown): void {
+    this.context.counters.internalErrors++;
+    this.context.observe.bug?.(error);
+  }
+
+  perform(effect: PerformedEffect): undefined {
+    const { counters, observe } = this.context;
+    switch (effect.kind) {
+      case "send":
+        if (this.#next !== undefined) this.#at(this.#next.endpoint, this.#next.at);
+        this.#next = undefined;
+        break;
+      case "write-refusal":
+        if (this.#refusal !== undefined) this.#options.refused(this.#refusal);
+        break;
+      case "report-first-token":
+        this.tokens?.first(nowMicros());
+        break;
+      case "report-retried":
+        this.answerReader?.reset();
+        observe.fault?.(retriedEvent(this, effect.fault, this.#next?.endpoint ?? ""));
+        break;
+      case "report-given-up":
+        observe.fault?.(passedOnEvent(this, effect.fault));
+        break;
+      case "report-cut":
+        counters.cuts++;
+        observe.fault?.(cutEvent(this, effect.fault, this.tokens?.seen));
+        break;
+      case "report-client-left":
+        counters.clientAborts++;
+        break;
+      case "forget":
+        this.context.inFlight.remove(this);
+        break;
+      case "finish":
+        this.#finish(effect);
+        break;
+      default:
+      // The proxy writes and releases.
+    }
+    return undefined;
   }
 
   /** A sign of the endpoint. */
@@ -142,26 +242,39 @@ export class PickRequest implements AskingRequest, Swept {
   refuse(refused: Refusal): void {
     if (this.over) return;
     this.refusedFor = refused.reason;
+    this.#refusal = refused;
     countUp(this.context.counters.refused, refused.reason);
-    this.#options.refused(refused);
-    this.end({ outcome: "refused", fault: undefined, usage: undefined, outputTokens: undefined });
+    this.#life.dispatch({ kind: "refused", outcome: "refused" });
+    this.#life.dispatch(CLIENT_LEFT);
   }
 
   bug(error: unknown): void {
-    this.context.counters.internalErrors++;
-    this.context.observe.bug?.(error);
+    this.threw(error);
     this.#options.defect();
   }
 
-  /** The one place where a request ends: informs the router, and then the observer. */
+  /** Its response is over, or its proxy left. */
   end(end: ObservedEnd): void {
     if (this.over) return;
-    this.over = true;
+    this.#end = end;
+    const life = this.#life;
+    const { outcome, fault } = end;
+    const hasBegun = life.state.kind === "passing";
+    if (fault !== undefined && hasBegun) life.dispatch({ kind: "upstream-broke", fault, continues: false });
+    else if (fault !== undefined) life.dispatch(attemptFailed(fault));
+    else if (outcome === "ok" || outcome === "refused") {
+      if (!hasBegun) life.dispatch(BEGAN);
+      life.dispatch({ kind: "answer-ended", outcome, promisesMark: false });
+    }
+    life.dispatch(CLIENT_LEFT);
+  }
+
+  /** The one place where a request ends: informs the router, and then the observer. */
+  #finish({ outcome, known }: Finish): void {
     const { context } = this;
-    const { outcome, fault, usage, outputTokens } = end;
+    const { usage, outputTokens, responseId } = this.#end;
     const at = nowMicros();
-    if (this.#known) {
-      if (fault !== undefined) this.#failed(fault, at);
+    if (known) {
       const reported = outcome === "ok" || outcome === "aborted" ? this.answerReader?.ended(this.routeId, usage) : {};
       context.router.accept({
         kind: "request-finished",
@@ -175,14 +288,12 @@ export class PickRequest implements AskingRequest, Swept {
       });
     }
     if (outcome === "ok" && this.seen.showsBodies) this.#signs?.completed(this.tokens?.firstAt, at);
-    if (end.responseId !== undefined) context.responses.made(end.responseId, this.endpoint);
-    if (outcome === "aborted") context.counters.clientAborts++;
+    if (responseId !== undefined) context.responses.made(responseId, this.endpoint);
     this.releaseBody();
-    context.inFlight.remove(this);
     if (usage?.promptTokens !== undefined && this.#tokenized !== undefined) {
       this.#tokenizer?.learn(this.model, this.#tokenized, usage.promptTokens);
     }
-    context.observe.finished(pickSummary(this, at, end));
+    context.observe.finished(pickSummary(this, at, { ...this.#end, outcome }));
   }
 
   sweep(at: Micros): void {
@@ -193,19 +304,6 @@ export class PickRequest implements AskingRequest, Swept {
 
   answersOn(_socket: Duplex): boolean {
     return false;
-  }
-
-  /** Before its first token the attempt alone failed; after it, the answer broke, which its end reports. */
-  #failed(fault: Fault, at: Micros): void {
-    const { counters, observe, router } = this.context;
-    if (this.tokens?.firstAt !== undefined) {
-      counters.cuts++;
-      observe.fault?.(cutEvent(this, fault, this.tokens.seen));
-      return;
-    }
-    countUp(counters.faults, fault);
-    observe.fault?.(passedOnEvent(this, fault));
-    router.accept({ kind: "attempt-failed", at, requestId: this.routeId, fault });
   }
 
   #at(endpoint: EndpointId, since: Micros): void {

@@ -172,7 +172,8 @@ export class PickStream {
     }
     const { tokens, limits, answerReader: reader, route } = request;
     if (tokens !== undefined) {
-      this.#response = new ObservedResponse(proxyHeaders(sent), { dialect: route.dialect, limits, tokens, reader });
+      const parts = { dialect: route.dialect, limits, tokens, reader, passed: () => request.passed() };
+      this.#response = new ObservedResponse(proxyHeaders(sent), parts);
       request.seen = { ...request.seen, status: this.#response.status };
       if (!request.stream) request.alive();
     }
