@@ -10,7 +10,7 @@ export const COMPONENTS = globSync("components/*", { cwd: FOLDER })
   .map((path) => path.replace(/.*[/\\]/, ""))
   .sort();
 /** Two sources of engines, of which a gateway of these manifests has one. */
-export const ALTERNATIVES: readonly (readonly [string, string])[] = [["inference-pool", "static"]];
+const ALTERNATIVES: readonly (readonly [string, string])[] = [["inference-pool", "static"]];
 
 export interface Manifest {
   readonly kind: string;

@@ -50,7 +50,7 @@ const PAGES_MAX = 1_000;
 const EVENT_BYTES_MAX = 8_388_608;
 const NEWLINE = 10;
 
-export function pathOf({ group, version, resource, namespace }: Collection): string {
+function pathOf({ group, version, resource, namespace }: Collection): string {
   const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
   return `${root}/namespaces/${namespace}/${resource}`;
 }

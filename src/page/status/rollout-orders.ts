@@ -30,7 +30,7 @@ const NAMES: Readonly<Record<OrderStep, string>> = {
 };
 
 /** The steps that a rollout may take now. */
-export function stepsOf({ name, phase, arms }: Pick<RolloutCard, "name" | "phase" | "arms">): RolloutOrder[] {
+function stepsOf({ name, phase, arms }: Pick<RolloutCard, "name" | "phase" | "arms">): RolloutOrder[] {
   if (phase !== "running" && phase !== "paused") return [];
   const promotions = arms.slice(1).map((arm): RolloutOrder => ({ rollout: name, step: "promote", arm: arm.name }));
   return [
