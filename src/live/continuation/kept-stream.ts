@@ -87,8 +87,9 @@ export class KeptStream {
     return answerHashes === undefined ? {} : { answerHashes };
   }
 
-  /** Why the stream cannot go on where it is; undefined where it can. */
+  /** Why the stream cannot go on where it is; undefined where it can, or where no engine is needed for what is missing. */
   get unfit(): UnfitStream | undefined {
+    if (this.ended) return undefined;
     if (this.#unfit !== undefined) return this.#unfit;
     if (this.#name === undefined || (this.#prompt ?? this.#byText) === undefined) return "no-ids";
     if (this.#inParts) return "reasoning";
@@ -232,8 +233,9 @@ export class KeptStream {
     const facts = eventFacts(bytes, start, end, this.plan.dialect);
     if (facts === undefined) return undefined;
     const listed = facts.promptIdsAt < 0 ? undefined : idsOf(bytes, facts.promptIdsAt);
+    this.#name ??= facts.name;
+    this.ended ||= facts.ended;
     if (this.#unfit === undefined) {
-      this.#name ??= facts.name;
       this.#prompt ??= listed?.ids;
       this.promptTokens = this.#prompt?.length ?? 0;
       this.#take(facts);
@@ -245,8 +247,7 @@ export class KeptStream {
     return hides && listed !== undefined ? [facts.promptIdsAt, listed.behind] : undefined;
   }
 
-  #take({ ids, text, otherPart, ended }: EventFacts): void {
-    this.ended ||= ended;
+  #take({ ids, text, otherPart }: EventFacts): void {
     if (otherPart === "tool_calls") this.#unfit = "tools";
     else if (otherPart !== undefined) this.#inParts = true;
     if (text !== "") {

@@ -26,6 +26,8 @@ export class AnswerDelivery implements Delivery {
   readonly #exchange: Exchange;
   readonly #forward: Forward;
   readonly hidesUsage: boolean;
+  /** Of the endpoint at hand. */
+  #tokensSeen = 0;
   /** The error event by which an engine ended a stream that could go on elsewhere. */
   #engineError: { readonly fault: Fault; readonly event: Buffer } | undefined;
 
@@ -109,11 +111,13 @@ export class AnswerDelivery implements Delivery {
   }
 
   firstToken(): void {
+    this.#tokensSeen = 1;
     this.#exchange.dispatch(FIRST_TOKEN);
     this.#judgeIfReady();
   }
 
   progress(tokensSeen: number): void {
+    this.#tokensSeen = tokensSeen;
     const { tokens } = this.#forward;
     if (tokens.reaches(tokensSeen)) tokens.report(nowMicros());
     this.#judgeIfReady();
@@ -155,7 +159,7 @@ export class AnswerDelivery implements Delivery {
     this.#engineError = event && { fault, event: Buffer.from(event) };
     const { kept } = this.#exchange;
     if (this.continues && kept?.ended === true && !this.#isMarked) {
-      this.write(Buffer.from(closing(kept, this.#exchange.prompt.promptTokens)));
+      this.write(Buffer.from(closing(kept, this.#exchange.prompt.promptTokens, this.#tokensSeen)));
       this.marked("ok");
     } else if (this.#exchange.state.kind === "passing" && !this.continues) this.#countDenied();
     this.#exchange.dispatch({ kind: "upstream-broke", fault, continues: this.continues });
@@ -201,12 +205,11 @@ export class AnswerDelivery implements Delivery {
   }
 }
 
-/** What a stream lacks whose model has ended; the prompt's tokens are ours where the engine's count never came. */
-function closing(kept: KeptStream, ownCount: number): string {
-  const { name, plan, outputTokens, counted } = kept;
+/** What a stream lacks whose model has ended; its tokens are as we counted them where the engine's count never came. */
+function closing(kept: KeptStream, ownPromptTokens: number, tokensSeen: number): string {
+  const { name, plan, counted } = kept;
   if (counted || name === undefined) return DONE_EVENT;
-  return (
-    new ClientEvents(plan, name).usage({ promptTokens: kept.promptTokens || ownCount, outputTokens }, undefined) +
-    DONE_EVENT
-  );
+  const promptTokens = kept.promptTokens || ownPromptTokens;
+  const outputTokens = kept.outputTokens || kept.continuedTokens + tokensSeen;
+  return new ClientEvents(plan, name).usage({ promptTokens, outputTokens }, undefined) + DONE_EVENT;
 }

@@ -217,3 +217,51 @@ describe("a stream whose engine sends no token ids, and breaks", () => {
     assert.equal(cuts, 0);
   });
 });
+
+describe("a stream that breaks once its model has ended, and could not go on", () => {
+  /** The last event but [DONE], and the counts, is there. */
+  const brokenAtEnd: Reply = (request, socket) => {
+    const events = eventsOf(script.answer, request, [1]).slice(0, -1);
+    const body = events.filter((data) => !data.includes('"choices":[]')).map((data) => `data: ${data}\n\n`);
+    const text = body.join("");
+    socket.end(`${STREAM_HEAD}${text.length.toString(16)}\r\n${text}\r\n`);
+  };
+  const withoutIdsAtEnd: Reply = (request, socket) => {
+    const fields = JSON.parse(request.body.toString()) as Record<string, unknown>;
+    delete fields["return_token_ids"];
+    brokenAtEnd({ ...request, body: Buffer.from(JSON.stringify(fields)) }, socket);
+  };
+  const cases = [
+    { why: "it has no text to go on behind", engine: withoutIdsAtEnd, tokens: ["END", ""], output: 1, limits: {} },
+    {
+      why: "it is longer than what is kept",
+      engine: brokenAtEnd,
+      tokens: ["a", "b", "c", "d", "e", "f", "END", ""],
+      output: 7,
+      limits: { continuationTokensKept: 6 },
+    },
+  ];
+  for (const { why, engine, tokens, output, limits } of cases) {
+    test(`is whole where ${why}`, async (context) => {
+      const rig = await startRig([engine], {
+        continuesStreams: true,
+        requestUsage: true,
+        continuesByText: true,
+        limits,
+      });
+      context.after(() => rig.close());
+      for (const usage of [true, false]) {
+        Object.assign(script, { answer: { promptTokens: 3, tokens: tokens.map((text) => Buffer.from(text)) } });
+        const stream_options = { include_usage: usage };
+        const body = { model: "tiny", prompt: QUESTION, stream: true, max_tokens: 100, stop: ["END"], stream_options };
+        const seen = seenIn(await ask(rig.url, body, { path: "/v1/completions" }));
+        assert.deepEqual(seen.ends, ["stop END"]);
+        assert.deepEqual(
+          seen.usage.map((counts) => counts.completion_tokens),
+          usage ? [output] : [],
+        );
+      }
+      assert.equal(rig.gateway.counters.cuts, 0);
+    });
+  }
+});
