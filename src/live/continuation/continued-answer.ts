@@ -1,5 +1,4 @@
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "../answer/answer.ts";
-import { faultOfEvent } from "../answer/fault-of-status.ts";
 import { isMediaType } from "../answer/media-type.ts";
 import { eventData } from "../answer/sse-event.ts";
 import { SseScanner } from "../answer/sse-scanner.ts";
@@ -12,6 +11,7 @@ import { headerOf } from "../request/headers.ts";
 import { ClientEvents, DONE_EVENT } from "./client-event.ts";
 import { eventFacts } from "./event-facts.ts";
 import type { KeptStream } from "./kept-stream.ts";
+import { ResumedAnswer } from "./resumed-answer.ts";
 import { type OwedPiece, OwedText } from "./owed-text.ts";
 import { stopAcross } from "./stop-across.ts";
 
@@ -22,17 +22,12 @@ import { stopAcross } from "./stop-across.ts";
  * What the client has already of the text is left out, and has to be the same; where it is not, the stream is cut: it can
  * only be made of two different answers.
  */
-class ContinuedAnswer implements Answer {
-  readonly carriage = "stream";
-  readonly #delivery: Delivery;
+class ContinuedAnswer extends ResumedAnswer {
   readonly #kept: KeptStream;
   readonly #dialect: "chat" | "completions";
-  readonly #scanner: SseScanner;
   readonly #events: ClientEvents;
   /** Text that the client has and that comes again. */
   #again: string;
-  #out = "";
-  #began = false;
   #outputTokens: number;
   #cachedTokens: number | undefined;
   #fingerprint: unknown;
@@ -41,54 +36,16 @@ class ContinuedAnswer implements Answer {
   #held: string;
 
   constructor(delivery: Delivery, kept: KeptStream) {
-    this.#delivery = delivery;
-    this.#kept = kept;
     // Behind a text the same is asked again; behind ids a completion whatever was asked.
-    this.#dialect = kept.text === undefined ? "completions" : kept.plan.dialect;
-    this.#scanner = new SseScanner(this.#dialect, delivery.limits.eventBytesInspected);
+    const dialect = kept.text === undefined ? "completions" : kept.plan.dialect;
+    super(delivery, new SseScanner(dialect, delivery.limits.eventBytesInspected));
+    this.#kept = kept;
+    this.#dialect = dialect;
     this.#events = new ClientEvents(kept.plan, kept.name!);
     this.#again = kept.seam.behind;
     this.#held = kept.owed ?? "";
     this.#owed = kept.owed === undefined ? undefined : new OwedText(kept.owed, kept.plan.stops);
     this.#outputTokens = kept.continuedTokens;
-  }
-
-  data(chunk: Buffer): void {
-    const scanner = this.#scanner;
-    scanner.push(chunk);
-    while (this.#delivery.stage !== "over" && scanner.next()) {
-      switch (scanner.kind) {
-        case "token":
-          if (!this.#piece()) return;
-          break;
-        case "usage":
-          this.#count();
-          break;
-        case "done":
-          return this.#done();
-        case "error":
-        case "abort":
-        case "garbage":
-          return this.#broke();
-        case "end":
-        case "meta":
-        case "comment":
-      }
-    }
-    this.#flush();
-  }
-
-  ended(): void {
-    this.#delivery.broke("cut");
-  }
-
-  /** The client has a head. */
-  showHead(): void {}
-
-  writeHeld(): void {
-    const out = this.#out;
-    this.#out = "";
-    if (out !== "") this.#delivery.write(Buffer.from(out));
   }
 
   counts(): AnswerCounts {
@@ -97,21 +54,37 @@ class ContinuedAnswer implements Answer {
     return { usage: this.#kept.ended ? usage : undefined, tokensSeen: this.#outputTokens };
   }
 
+  protected override event(): boolean {
+    switch (this.scanner.kind) {
+      case "token":
+        return this.#piece();
+      case "usage":
+        this.#count();
+        return true;
+      case "done":
+        return this.#done();
+      case "error":
+      case "abort":
+      case "garbage":
+        return this.broke();
+      case "end":
+      case "meta":
+      case "comment":
+        return true;
+    }
+  }
+
   /** False where nothing of what follows is wanted. */
   #piece(): boolean {
-    const { bytes, start, end } = this.#scanner;
+    const { bytes, start, end } = this.scanner;
     const facts = eventFacts(bytes, start, end, this.#dialect);
     const choice = firstChoice(eventData(bytes.subarray(start, end)));
     if (facts === undefined || choice === undefined) return true;
     const ids = facts.ids ?? [];
     const newIds = ids.slice(this.#kept.idsAgain);
-    this.#begin();
+    this.begin();
     let shown = this.#new(facts.text);
-    if (shown === undefined || facts.otherPart !== undefined) {
-      this.#flush();
-      this.#delivery.diverged();
-      return false;
-    }
+    if (shown === undefined || facts.otherPart !== undefined) return this.diverged();
     const finish = choice["finish_reason"];
     const reason = choice["stop_reason"];
     const ended = typeof finish === "string" ? { stop: typeof reason === "string" ? reason : undefined } : undefined;
@@ -124,11 +97,10 @@ class ContinuedAnswer implements Answer {
     const finishReason = stopped ? "stop" : typeof finish === "string" ? finish : null;
     const stopReason = piece.stop ?? reason ?? null;
     if (shown !== "" || finishReason !== null || (this.#kept.plan.showsIds && newIds.length > 0))
-      this.#out += this.#events.piece({ text: shown, ids: newIds, finishReason, stopReason }, this.#counts);
+      this.out += this.#events.piece({ text: shown, ids: newIds, finishReason, stopReason }, this.#counts);
     this.#kept.ended ||= finishReason !== null;
-    this.#delivery.progress(this.#outputTokens - this.#kept.continuedTokens);
-    if (stopped) this.#done();
-    return !stopped;
+    this.delivery.progress(this.#outputTokens - this.#kept.continuedTokens);
+    return !stopped || this.#done();
   }
 
   /** What of a text goes to the client, and the stop string that ends the answer with it. */
@@ -136,13 +108,6 @@ class ContinuedAnswer implements Answer {
     if (this.#owed !== undefined) return this.#owed.add(text, ended);
     const across = stopAcross(this.#kept, text);
     return across === undefined ? { text, stop: undefined } : { text: text.slice(0, across.length), stop: across.stop };
-  }
-
-  /** The router is notified of the first token once. */
-  #begin(): void {
-    if (this.#began) return;
-    this.#began = true;
-    this.#delivery.firstToken();
   }
 
   /** What of a text the client has not; undefined where it has another text in its place. */
@@ -156,7 +121,7 @@ class ContinuedAnswer implements Answer {
   }
 
   #count(): void {
-    const { bytes, start, end } = this.#scanner;
+    const { bytes, start, end } = this.scanner;
     const usage = findUsage(bytes, start, end);
     if (usage?.outputTokens !== undefined) this.#outputTokens = this.#kept.continuedTokens + usage.outputTokens;
     this.#cachedTokens = usage?.cachedTokens;
@@ -171,29 +136,10 @@ class ContinuedAnswer implements Answer {
     return { promptTokens, outputTokens: this.#outputTokens, cachedTokens: this.#cachedTokens };
   }
 
-  #done(): void {
-    if (!this.#kept.ended) return this.#broke();
-    this.#out += this.#events.usage(this.#counts, this.#fingerprint) + DONE_EVENT;
-    this.#flush();
-    this.#delivery.marked("ok");
-    this.#delivery.completed("ok", true);
-  }
-
-  /** The engine failed here too. */
-  #broke(): void {
-    const { bytes, start, end, kind } = this.#scanner;
-    this.#flush();
-    if (kind !== "error") return this.#delivery.broke(kind === "garbage" ? "garbage" : "draining");
-    const error = eventData(bytes.subarray(start, end))?.["error"];
-    const code = isFields(error) && typeof error["code"] === "number" ? error["code"] : 0;
-    const event = bytes.subarray(start, end);
-    this.#delivery.broke(faultOfEvent(code, event), event);
-  }
-
-  #flush(): void {
-    if (this.#out === "") return;
-    if (this.#delivery.stage === "passing") this.writeHeld();
-    else this.#delivery.firstBytes();
+  #done(): false {
+    if (!this.#kept.ended) return this.broke();
+    this.out += this.#events.usage(this.#counts, this.#fingerprint) + DONE_EVENT;
+    return this.complete();
   }
 }
 

@@ -1,98 +1,67 @@
-import type { Answer, AnswerCounts, Delivery } from "../answer/answer.ts";
-import { faultOfEvent } from "../answer/fault-of-status.ts";
+import type { AnswerCounts, Delivery } from "../answer/answer.ts";
 import { endsBlock, eventData, mayEndBroken } from "../answer/sse-event.ts";
 import { SseScanner } from "../answer/sse-scanner.ts";
 import { type Usage, findUsage } from "../answer/usage.ts";
 import { type Fields, isFields } from "../fields.ts";
+import { DONE_EVENT } from "./client-event.ts";
 import { eventPieces } from "./event-pieces.ts";
 import { noteItem, type RepeatableStream } from "./repeatable-stream.ts";
+import { ResumedAnswer } from "./resumed-answer.ts";
 
 /**
  * Carries an answer that another endpoint makes again from its beginning. What the client has of it is left out, and has to
  * be the same; where it is not, the stream is cut. The rest goes out under the names of the stream that broke.
  */
-export class RepeatedAnswer implements Answer {
-  readonly carriage = "stream";
-  readonly #delivery: Delivery;
+export class RepeatedAnswer extends ResumedAnswer {
   readonly #stream: RepeatableStream;
-  readonly #scanner: SseScanner;
   /** What the client has and that is still to come again. */
   readonly #again: { readonly name: string; text: string }[];
   readonly #itemIds = new Map<string, string>();
   #responseId: string | undefined;
-  #out = "";
-  #began = false;
   #ends = false;
   #tokens = 0;
   #usage: Usage | undefined;
   readonly #blockEnds: Fields[] = [];
 
   constructor(delivery: Delivery, stream: RepeatableStream) {
-    this.#delivery = delivery;
+    super(delivery, new SseScanner(stream.dialect, delivery.limits.eventBytesInspected));
     this.#stream = stream;
-    this.#scanner = new SseScanner(stream.dialect, delivery.limits.eventBytesInspected);
     this.#again = stream.parts.map((part) => ({ ...part }));
-  }
-
-  data(chunk: Buffer): void {
-    const scanner = this.#scanner;
-    scanner.push(chunk);
-    while (this.#delivery.stage !== "over" && scanner.next()) {
-      if (this.#holdsBlockEnd()) continue;
-      switch (scanner.kind) {
-        case "token":
-          this.#tokens++;
-          this.#begin();
-          if (!this.#event()) return;
-          this.#delivery.progress(this.#tokens);
-          break;
-        case "end":
-          this.#ends = true;
-          if (!this.#event()) return;
-          break;
-        case "meta":
-        case "usage":
-          if (!this.#event()) return;
-          break;
-        case "done":
-          return this.#done();
-        case "error":
-        case "abort":
-        case "garbage":
-          return this.#broke();
-        case "comment":
-      }
-    }
-    this.#flush();
-  }
-
-  ended(): void {
-    this.#delivery.broke("cut");
-  }
-
-  /** The client has a head. */
-  showHead(): void {}
-
-  writeHeld(): void {
-    const out = this.#out;
-    this.#out = "";
-    if (out !== "") this.#delivery.write(Buffer.from(out));
   }
 
   counts(): AnswerCounts {
     return { usage: this.#usage, tokensSeen: this.#tokens, responseId: this.#responseId };
   }
 
-  /** The router is notified of the first token once. */
-  #begin(): void {
-    if (this.#began) return;
-    this.#began = true;
-    this.#delivery.firstToken();
+  protected override event(): boolean {
+    if (this.#holdsBlockEnd()) return true;
+    switch (this.scanner.kind) {
+      case "token":
+        this.#tokens++;
+        this.begin();
+        if (!this.#event()) return false;
+        this.delivery.progress(this.#tokens);
+        return true;
+      case "end":
+        this.#ends = true;
+        return this.#event();
+      case "meta":
+      case "usage":
+        return this.#event();
+      case "done":
+        return this.#done();
+      case "error":
+      case "abort":
+      case "garbage":
+        return this.broke();
+      case "comment":
+        return true;
+    }
   }
 
   /** True of an end of a block, which waits for what follows it. */
   #holdsBlockEnd(): boolean {
-    const { bytes, start, end, kind } = this.#scanner;
+    const { bytes, start, end, kind } = this.scanner;
     if (this.#stream.dialect !== "messages" || mayEndBroken(kind)) return false;
     const event = endsBlock(bytes, start, end) ? eventData(bytes.subarray(start, end)) : undefined;
     if (event !== undefined) this.#blockEnds.push(event);
@@ -102,16 +71,15 @@ export class RepeatedAnswer implements Answer {
 
   /** Passes on what the client has not of an event; false where it has another one in its place. */
   #event(): boolean {
-    const { bytes, start, end, kind } = this.#scanner;
+    const { bytes, start, end, kind } = this.scanner;
     const event = eventData(bytes.subarray(start, end));
     if (event === undefined) return true;
     this.#usage = findUsage(bytes, start, end) ?? this.#usage;
-    if (kind === "usage" && this.#delivery.hidesUsage) return true;
+    if (kind === "usage" && this.delivery.hidesUsage) return true;
     if (this.#stream.dialect === "responses") noteItem(this.#itemIds, event);
     const isNew = this.#trim(event);
     if (isNew === true || kind === "usage" || kind === "done") this.#pass(event);
-    if (isNew === undefined) this.#diverged();
-    return isNew !== undefined;
+    return isNew !== undefined || this.diverged();
   }
 
   /** Leaves out of an event what the client has; true where something is left, undefined where it is something else. */
@@ -141,9 +109,9 @@ export class RepeatedAnswer implements Answer {
     this.#stream.events++;
     if (dialect === "chat" || dialect === "completions") {
       const named = { ...event, ...(first && { id: first["id"], created: first["created"] }) };
-      this.#out += `data: ${JSON.stringify(named)}\n\n`;
-    } else if (dialect === "messages") this.#out += typedEvent(event, JSON.stringify(event));
-    else this.#out += typedEvent(event, this.#asFirst({ ...event, sequence_number: events }));
+      this.out += `data: ${JSON.stringify(named)}\n\n`;
+    } else if (dialect === "messages") this.out += typedEvent(event, JSON.stringify(event));
+    else this.out += typedEvent(event, this.#asFirst({ ...event, sequence_number: events }));
   }
 
   /** An event of a response, with the ids that the client knows in place of those that this engine made up. */
@@ -157,41 +125,15 @@ export class RepeatedAnswer implements Answer {
     return typeof own === "string" ? renamed(text, own, this.#responseId) : text;
   }
 
-  #done(): void {
-    if (this.#again.length > 0) return this.#diverged();
+  #done(): false {
+    if (this.#again.length > 0) return this.diverged();
     const { dialect } = this.#stream;
-    if (dialect === "messages" && !this.#ends) return this.#broke();
-    if (dialect === "chat" || dialect === "completions") this.#out += DONE;
-    else if (!this.#event()) return;
-    this.#flush();
-    this.#delivery.marked("ok");
-    this.#delivery.completed("ok", true);
-  }
-
-  #diverged(): void {
-    this.#flush();
-    this.#delivery.diverged();
-  }
-
-  /** The engine failed here too. */
-  #broke(): void {
-    const { bytes, start, end, kind } = this.#scanner;
-    this.#flush();
-    if (kind !== "error") return this.#delivery.broke(kind === "garbage" ? "garbage" : "draining");
-    const event = bytes.subarray(start, end);
-    const error = eventData(event)?.["error"];
-    const code = isFields(error) && typeof error["code"] === "number" ? error["code"] : 0;
-    this.#delivery.broke(faultOfEvent(code, event), event);
-  }
-
-  #flush(): void {
-    if (this.#out === "") return;
-    if (this.#delivery.stage === "passing") this.writeHeld();
-    else this.#delivery.firstBytes();
+    if (dialect === "messages" && !this.#ends) return this.broke();
+    if (dialect === "chat" || dialect === "completions") this.out += DONE_EVENT;
+    else if (!this.#event()) return false;
+    return this.complete();
   }
 }
-
-const DONE = "data: [DONE]\n\n";
 
 function typedEvent({ type }: Fields, data: string): string {
   return `event: ${String(type)}\ndata: ${data}\n\n`;
