@@ -7,7 +7,7 @@
  *         [--stalls] [PART...]
  *
  * Shown for each part: how long either waited at most, without the time for which the processes waited for a core (and with
- * it), what the well client lost, memory of the gateway, and what it counted as defects; with --stalls, what the gateway's
+ * it), and a client of a process on the gateway's core that does nothing else; what the well client lost, memory of the gateway, and what it counted as defects; with --stalls, what the gateway's
  * event loop was late for (profiling adds some). Needs redis-server. Ends with 1
  * where the gateway ended, counted a defect, lost a request of the well client, or kept another client waiting too long.
  */
@@ -68,6 +68,8 @@ interface Fleet {
   readonly pid: number;
   readonly stalls: StallFile | undefined;
   readonly probe: ChildProcess;
+  /** Of a process on the gateway's core that does nothing else. */
+  readonly bareProbe: ChildProcess;
   readonly well: ChildProcess;
   readonly engine: ChildProcess;
   readonly writer: ChildProcess;
@@ -86,7 +88,10 @@ async function main(): Promise<void> {
     unknown,
     { ports: number[] },
   ];
-  setPriority(HOSTILE_NICENESS);
+  const bare = child("fuzz/bare-loop.ts", [], 0);
+  const { port: barePort } = (await message(bare)) as { port: number };
+  const bareProbe = child("health-probe.ts", []);
+  await message(bareProbe);
   const redis = await BenchRedis.start();
   const engine = child("fuzz/hostile-engine.ts", [String(seed)]);
   const writer = child("fuzz/hostile-writer.ts", [String(seed), String(redis.port)]);
@@ -113,8 +118,11 @@ async function main(): Promise<void> {
   Object.assign(process.env, stalls?.environment);
   const { port, pid } = await startGateway([...ports, hostilePort], flags, 0, undefined, stalls?.nodeFlags);
   stalls?.of(pid);
-  const fleet: Fleet = { port, pid, stalls, probe, well, engine, writer };
+  // Only now: who is started by a process inherits its priority.
+  for (const harmful of [0, engine.pid!, writer.pid!]) setPriority(harmful, HOSTILE_NICENESS);
+  const fleet: Fleet = { port, pid, stalls, probe, bareProbe, well, engine, writer };
   probe.send({ port, pid });
+  bareProbe.send({ port: barePort, pid: bare.pid });
   well.send({ port, pids: [pid, upstream.pid!] });
   await sleep(SETTLE_MILLIS);
   await reports(fleet);
@@ -122,6 +130,7 @@ async function main(): Promise<void> {
   const cells = [
     "healthz ms",
     "with cores",
+    "bare loop",
     "request ms",
     "with cores",
     "asked",
@@ -167,7 +176,7 @@ async function attack(fleet: Fleet, chosen: readonly Part[], name: string) {
   if (attacked !== undefined) work.push(HTTP_ATTACKS[attacked]!(place), httpMutated(port, until));
   if (chosen.includes("answers")) for (let i = 0; i < ASKERS; i++) work.push(askHostile(port, until));
   await Promise.all(work);
-  const [health, well] = await reports(fleet);
+  const [health, well, bare] = await reports(fleet);
   clearInterval(looks);
   await fleet.stalls?.read();
   engine.send("none" satisfies HostileTurn);
@@ -177,6 +186,7 @@ async function attack(fleet: Fleet, chosen: readonly Part[], name: string) {
   const figures = [
     health.worstServedMillis.toFixed(1),
     health.worstMillis.toFixed(1),
+    bare.worstServedMillis.toFixed(1),
     well.worstServedMillis.toFixed(1),
     well.worstMillis.toFixed(1),
     String(well.asked),
@@ -268,14 +278,14 @@ function rssMib(pid: number): number {
   return Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024);
 }
 
-async function reports({ probe, well }: Fleet): Promise<[HealthReport, WellReport]> {
-  const answers = Promise.all([message(probe), message(well)]);
-  probe.send("report");
-  well.send("report");
-  return (await answers) as [HealthReport, WellReport];
+async function reports({ probe, well, bareProbe }: Fleet): Promise<[HealthReport, WellReport, HealthReport]> {
+  const all = [probe, well, bareProbe];
+  const answers = Promise.all(all.map(message));
+  for (const one of all) one.send("report");
+  return (await answers) as [HealthReport, WellReport, HealthReport];
 }
 
-function child(file: string, args: readonly string[]): ChildProcess {
-  const [command, all] = pinned(lastCore, process.execPath, [join(import.meta.dirname, file), ...args]);
+function child(file: string, args: readonly string[], core = lastCore): ChildProcess {
+  const [command, all] = pinned(core, process.execPath, [join(import.meta.dirname, file), ...args]);
   return kept(spawn(command, all, { stdio: ["ignore", "inherit", "inherit", "ipc"] }));
 }

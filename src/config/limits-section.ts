@@ -28,13 +28,18 @@ export const limits = z.strictObject({
     .describe(
       "Bytes of request bodies held at once or still arriving; where they are spent, a body that comes slowly is cut, else a new one gets 429.",
     ),
+  bodyBytesArrivingMax: bytes()
+    .default(256 * MIB)
+    .describe(
+      "Of bodyBytesInFlightMax, what bodies that come in several pieces hold before they are whole; at least bodyBytesMax.",
+    ),
   bodyShareMax: z
     .number()
     .gt(0)
     .max(1)
     .default(0.5)
     .describe(
-      "Share of them that bodies from one client address (IPv6: network of 64 bits) may hold while they arrive.",
+      "Share of bodyBytesArrivingMax that bodies from one client address (IPv6: network of 64 bits) may hold; at least bodyBytesMax.",
     ),
   bodyBytesPerSecondMin: z
     .int()
@@ -49,7 +54,7 @@ export const limits = z.strictObject({
     .default(16_384)
     .describe("Requests in flight, from head to last byte; more get 503."),
   pipelinedRequestsMax: count(0, 100_000)
-    .default(64)
+    .default(16)
     .describe("Requests of one connection that may wait for the answers before theirs; a connection with more is cut."),
   clientConnectionsMax: z
     .int()

@@ -13,6 +13,7 @@ import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
 import { ModelRewrites } from "./discovery/workload-rules.ts";
 import type { Refusal } from "./answer/errors.ts";
 import { type GatewayCounters, newCounters } from "./metrics/gateway-counters.ts";
+import { FirstReads } from "./first-reads.ts";
 import { GatewayMessage } from "./request/gateway-message.ts";
 import { answerHttpFaults } from "./request/http-faults.ts";
 import { Identifier, type IdentityOptions } from "./request/identity.ts";
@@ -163,7 +164,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   addRoutes({ app, admin, context, allowed, door, routes, caller, administration: options.administration });
   const server = newServer(app, context, options, door);
   const adminServer = newServer(admin, context, options);
+  const firstReads = new FirstReads();
   for (const each of [server, adminServer]) {
+    firstReads.follow(each);
     context.openFiles.guard(each);
     watchUnread(each, context.unread);
     context.connections.follow(each);

@@ -3,8 +3,10 @@ import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 export interface BodyRules {
   /** Bodies held at once, those that are still arriving among them. */
   readonly bytesMax: number;
-  /** Of that, what bodies from one network may hold while they arrive, as a share. */
-  readonly shareMax: number;
+  /** Of that, what bodies may hold while they arrive. */
+  readonly arrivingMax: number;
+  /** The same of bodies from one network. */
+  readonly networkMax: number;
   /** A body that comes slower than this, in bytes a second, for `SLOW_MICROS_MAX` is cut; 0 cuts none. */
   readonly bytesPerSecondMin: number;
   /** A body that comes slower than this gives way where there is no room. */
@@ -46,6 +48,7 @@ export class BodyRoom {
   /** Bytes of those that arrive. */
   readonly #networks = new Map<string, number>();
   #bytes = 0;
+  #arrivingBytes = 0;
 
   constructor(rules: BodyRules) {
     this.rules = rules;
@@ -62,12 +65,14 @@ export class BodyRoom {
 
   /** Counts so many bytes more, of a body that arrives or of one that may be whole with them; false: no room for them. */
   take(bytes: number, client: { readonly network: string }, body?: ArrivingBody): boolean {
-    const { bytesMax, shareMax } = this.rules;
+    const { bytesMax, arrivingMax, networkMax } = this.rules;
     if (body !== undefined) {
       const isRival = (one: ArrivingBody): boolean => one !== body && one.network === body.network;
-      while (this.#of(body.network) + bytes > bytesMax * shareMax) if (!this.#slowGivesWay(isRival)) return false;
+      while (this.#of(body.network) + bytes > networkMax) if (!this.#slowGivesWay(isRival)) return false;
     }
-    while (this.#bytes + bytes > bytesMax) {
+    const isFull = (): boolean =>
+      this.#bytes + bytes > bytesMax || (body !== undefined && this.#arrivingBytes + bytes > arrivingMax);
+    while (isFull()) {
       const gaveWay = this.#slowGivesWay((one) => one !== body) || this.#heaviestGivesWay(client.network, bytes);
       if (!gaveWay) return false;
     }
@@ -97,7 +102,7 @@ export class BodyRoom {
 
   /** Measures how fast it comes; to be called several times a second. */
   look(body: ArrivingBody, at: Micros): void {
-    const { bytesMax, shareMax, bytesPerSecondMin, bytesPerSecondKept } = this.rules;
+    const { arrivingMax, networkMax, bytesPerSecondMin, bytesPerSecondKept } = this.rules;
     const micros = at - body.markAt;
     if (micros < MARK_MICROS) return;
     body.rate = ((body.bytes - body.markBytes) / micros) * MICROS_PER_SECOND;
@@ -105,7 +110,7 @@ export class BodyRoom {
     body.markAt = at;
     body.markBytes = body.bytes;
     // First pieces are taken before it is known that more will come.
-    const isOver = this.#of(body.network) > bytesMax * shareMax;
+    const isOver = this.#of(body.network) > networkMax || this.#arrivingBytes > arrivingMax;
     if (at - body.slowSince >= SLOW_MICROS_MAX) body.cut("slow");
     else if (isOver && body.rate < bytesPerSecondKept) body.cut("gave-way");
   }
@@ -147,6 +152,7 @@ export class BodyRoom {
 
   #grow(body: ArrivingBody, bytes: number): void {
     body.bytes += bytes;
+    this.#arrivingBytes += bytes;
     const held = this.#of(body.network) + bytes;
     if (held > 0) this.#networks.set(body.network, held);
     else this.#networks.delete(body.network);

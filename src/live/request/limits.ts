@@ -20,7 +20,9 @@ export interface GatewayLimits extends JsonLimits {
   readonly promptsMax: number;
   /** Request bodies held at once, in bytes, those that are still arriving among them; more is 429. */
   readonly bodyBytesInFlightMax: number;
-  /** What bodies from one client address may hold of that while they arrive, as a share. */
+  /** Of that, what bodies may hold before they are whole; no less than the largest body. */
+  readonly bodyBytesArrivingMax: number;
+  /** What bodies from one client address may hold of the latter, as a share; no less than the largest body. */
   readonly bodyShareMax: number;
   /** Bytes a second; a body that comes slower for ten seconds is cut, 0 for none. */
   readonly bodyBytesPerSecondMin: number;
@@ -145,10 +147,11 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   toolsMax: 2_048,
   promptsMax: 4_096,
   bodyBytesInFlightMax: 1024 * MIB,
+  bodyBytesArrivingMax: 256 * MIB,
   bodyShareMax: 0.5,
   bodyBytesPerSecondMin: 1_000,
   requestsInFlightMax: 16_384,
-  pipelinedRequestsMax: 64,
+  pipelinedRequestsMax: 16,
   clientConnectionsMax: 32_768,
   upstreamConnectionsMax: 4_096,
   attemptsMax: retry.attemptsMax,
@@ -190,9 +193,12 @@ export const DEFAULT_LIMITS: GatewayLimits = {
 
 /** The room for bodies. One gives way that would not be whole in time at its rate, were it as long as may be. */
 export function bodyRules(limits: GatewayLimits): BodyRules {
+  const { bodyBytesInFlightMax: bytesMax, bodyBytesMax } = limits;
+  const arrivingMax = Math.min(bytesMax, Math.max(limits.bodyBytesArrivingMax, bodyBytesMax));
   return {
-    bytesMax: limits.bodyBytesInFlightMax,
-    shareMax: limits.bodyShareMax,
+    bytesMax,
+    arrivingMax,
+    networkMax: Math.min(bytesMax, Math.max(arrivingMax * limits.bodyShareMax, bodyBytesMax)),
     bytesPerSecondMin: limits.bodyBytesPerSecondMin,
     bytesPerSecondKept: (limits.bodyBytesMax / limits.requestReadMillisMax) * MILLIS_PER_SECOND,
   };

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { passOverRequests } from "./node-parser.ts";
 
 type Serve = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 
@@ -14,8 +15,8 @@ export interface PipelineOptions {
 
 /**
  * Requests that came while the answer to an earlier one of their connection was owed: they are served one after the other.
- * Nothing more is read from the connection meanwhile. What one read brought lies parsed, so a connection on which too many
- * wait is cut at once.
+ * Nothing more is read from the connection meanwhile. What one read brought is parsed at once, so a connection on which too
+ * many wait is cut, and what is left of that read is passed over.
  */
 export class Pipelines {
   readonly #options: PipelineOptions;
@@ -41,6 +42,7 @@ export class Pipelines {
     const { waitingMax, waitingOfAllMax, cut } = this.#options;
     if (waiting > waitingMax() || this.#waitingOfAll >= waitingOfAllMax()) {
       cut();
+      passOverRequests(socket);
       socket.destroy();
       return;
     }

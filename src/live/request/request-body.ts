@@ -4,6 +4,7 @@ import { type Refusal, refusal } from "../answer/errors.ts";
 import { type Asker, AskerLeft, loopTurn } from "../loop-turn.ts";
 import type { Fields } from "../fields.ts";
 import { type BodyTaker, GatewayMessage } from "./gateway-message.ts";
+import { passOverBody } from "./node-parser.ts";
 
 export interface BodyReader {
   /** As the client declared it; "" where it did not. */
@@ -39,8 +40,11 @@ class CollectedBody implements BodyTaker {
   #pieces = 0;
   #first: Buffer | undefined = undefined;
   #chunks: Buffer[] | undefined = undefined;
-  /** Pieces at the end of the list that were not joined yet. */
+  /** Small pieces at the end of the list that were not joined yet, and their bytes. */
   #loose = 0;
+  #looseBytes = 0;
+  /** The connection is not read until it has its turn. */
+  #waits = false;
   #bytes = 0;
   #refused = false;
 
@@ -54,7 +58,10 @@ class CollectedBody implements BodyTaker {
     if (this.#refused) return false;
     this.#bytes += chunk.length;
     if (this.#bytes > this.#reader.bytesMax) return this.#refuse(tooLarge(this.#reader.bytesMax));
-    if (this.#pieces >= PIECES_MAX) return this.#refuse(TOO_MANY_PIECES);
+    if (this.#pieces >= PIECES_MAX || this.#isCrumbled) {
+      passOverBody(this.#incoming.socket);
+      return this.#refuse(TOO_MANY_PIECES);
+    }
     if (!this.#reader.hold(chunk.length)) return this.#refuse(TOO_MANY_BYTES);
     if (this.#first === undefined) this.#first = chunk;
     else this.#add(chunk);
@@ -66,27 +73,38 @@ class CollectedBody implements BodyTaker {
     this.#reader.done(this.#chunks === undefined ? (this.#first ?? EMPTY) : Buffer.concat(this.#chunks, this.#bytes));
   }
 
-  /** A body in pieces of a byte would take a hundred times its length. */
+  /** A body in pieces of a byte would take a hundred times its length; large pieces stay as they are. */
   #add(chunk: Buffer): void {
     if (++this.#pieces % PIECES_AT_ONCE === 0) void this.#waitForTurn();
     const chunks = (this.#chunks ??= [this.#first!]);
     chunks.push(chunk);
-    if (++this.#loose < LOOSE_PIECES_MAX) return;
-    chunks.push(Buffer.concat(chunks.splice(-this.#loose)));
+    const isSmall = chunk.length < LARGE_PIECE_BYTES;
+    this.#loose = isSmall ? this.#loose + 1 : 0;
+    this.#looseBytes = isSmall ? this.#looseBytes + chunk.length : 0;
+    if (this.#loose < LOOSE_PIECES_MAX && this.#looseBytes < LARGE_PIECE_BYTES) return;
+    if (this.#loose > 1) chunks.push(Buffer.concat(chunks.splice(-this.#loose), this.#looseBytes));
     this.#loose = 0;
+    this.#looseBytes = 0;
   }
 
   /** What is read already still comes. Reading goes on in turn with all other long work of the process. */
   async #waitForTurn(): Promise<void> {
+    if (this.#waits) return;
+    this.#waits = true;
     const { socket } = this.#incoming;
     socket.pause();
     try {
       await loopTurn(this.#reader.asker);
+      this.#waits = false;
       socket.resume();
     } catch (error) {
       // Nobody reads the rest.
       if (!(error instanceof AskerLeft)) throw error;
     }
+  }
+
+  get #isCrumbled(): boolean {
+    return this.#pieces >= SMALL_PIECES_MAX && this.#bytes < this.#pieces * SMALL_PIECE_BYTES;
   }
 
   #refuse(refused: Refusal): false {
@@ -99,11 +117,19 @@ class CollectedBody implements BodyTaker {
 }
 
 const LOOSE_PIECES_MAX = 256;
-/** A piece takes a microsecond, be it a byte: 65,536 bytes are read at once, and of many connections one after the other. */
+/** A read brings up to 64 KiB. */
+const LARGE_PIECE_BYTES = 16_384;
+/** A piece takes a microsecond, be it a byte. What one read brought is parsed at once, of many connections one after the other. */
 const PIECES_AT_ONCE = 1_024;
 /** A body of `bodyBytesMax` has 12,000 where packets are small; one in chunks of a byte costs 500 times what it should. */
-export const PIECES_MAX = 65_536;
-const TOO_MANY_PIECES = refusal("bad-request", `The request body comes in more than ${PIECES_MAX} pieces.`);
+const PIECES_MAX = 65_536;
+/** Of pieces that are smaller than this on average a read brings 3,000 and more. */
+const SMALL_PIECE_BYTES = 16;
+export const SMALL_PIECES_MAX = 8_192;
+const TOO_MANY_PIECES = refusal(
+  "bad-request",
+  `The request body comes in more than ${PIECES_MAX} pieces, or in more than ${SMALL_PIECES_MAX} of less than ${SMALL_PIECE_BYTES} bytes on average; write it in larger ones.`,
+);
 const TOO_MANY_BYTES = refusal(
   "saturated",
   "The gateway's limit of request bytes held at once is reached; try again later.",

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 
@@ -143,3 +144,24 @@ test("a client that leaves takes what waits with it", async () => {
   assert.equal(rig.gateway.counters.pipelinesCut, 0, "no place is lost");
   await rig.close();
 });
+
+for (const [what, request] of [
+  ["pages", GET],
+  ["inference", post("hello")],
+] as const) {
+  test(`what a cut connection sent ahead is not parsed: ${what}`, async (context) => {
+    const engine = heldEngine();
+    const rig = await startRig([engine.reply], { limits: { pipelinedRequestsMax: 3 } });
+    context.after(() => rig.close());
+    let parsed = 0;
+    const count = (): void => void parsed++;
+    subscribe("http.server.request.start", count);
+    const client = talk(rig, post("first") + request.repeat(500));
+    await client.closed;
+    unsubscribe("http.server.request.start", count);
+    // The engine's server is not Node's, so all are the gateway's.
+    assert.equal(parsed, 5);
+    assert.equal(rig.gateway.counters.pipelinesCut, 1);
+    assert.equal((await fetch(`${rig.url}/v1/models`)).status, 200, "its parser serves others");
+  });
+}

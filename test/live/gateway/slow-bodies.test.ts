@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { describe, test } from "node:test";
 
-import { PIECES_MAX } from "#live/request/request-body.ts";
+import { SMALL_PIECES_MAX } from "#live/request/request-body.ts";
 
 import { CHAT, type Rig, ask, startRig } from "./rig.ts";
 import { type Reply, chatAnswer, jsonReply } from "./stub-engine.ts";
@@ -111,17 +111,31 @@ describe("bodies held short of their end", () => {
   });
 });
 
+test("a body in many small pieces is served where they are not tiny", async () => {
+  const rig = await startRig([OK]);
+  const pieces = "10\r\n                \r\n".repeat(3 * SMALL_PIECES_MAX);
+  const body = JSON.stringify(CHAT);
+  const whole = send(
+    rig,
+    `${head("transfer-encoding: chunked")}${pieces}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+  );
+  await until(() => rig.engines[0]!.requests.length === 1);
+  assert.equal(rig.engines[0]!.requests[0]!.body.length, 3 * 16 * SMALL_PIECES_MAX + body.length);
+  whole.destroy();
+  await rig.close();
+});
+
 test("a body in chunks of a byte is refused once it is plain that it is one, and others are served meanwhile", async () => {
   const rig = await startRig([OK]);
-  const chunks = "1\r\n \r\n".repeat(PIECES_MAX + 10);
+  const chunks = "1\r\n \r\n".repeat(70_000);
   const senders = Array.from({ length: 3 }, () => send(rig, head("transfer-encoding: chunked") + chunks));
   assert.equal((await ask(rig.url, CHAT)).status, 200);
-  for (const { got } of senders) assert.match(await got, /^HTTP\/1\.1 400 .*more than 65536 pieces/s);
-  const few = send(rig, `${head("transfer-encoding: chunked")}${"1\r\n \r\n".repeat(20_000)}`);
+  for (const { got } of senders) assert.match(await got, /^HTTP\/1\.1 400 .*in larger ones/s);
+  const few = send(rig, `${head("transfer-encoding: chunked")}${"1\r\n \r\n".repeat(SMALL_PIECES_MAX - 10)}`);
   const body = JSON.stringify(CHAT);
   few.write(`${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
   await until(() => rig.engines[0]!.requests.length === 2);
-  assert.equal(rig.engines[0]!.requests[1]!.body.length, 20_000 + body.length);
+  assert.equal(rig.engines[0]!.requests[1]!.body.length, SMALL_PIECES_MAX - 10 + body.length);
   few.destroy();
   await until(() => rig.gateway.inFlight() === 0);
   await rig.close();

@@ -5,7 +5,13 @@ import * as fc from "fast-check";
 import { type ArrivingBody, type BodyCut, BodyRoom, type BodyRules, SLOW_MICROS_MAX } from "#live/request/body-room.ts";
 
 const SECOND = 1_000_000;
-const RULES: BodyRules = { bytesMax: 1_000, shareMax: 0.5, bytesPerSecondMin: 10, bytesPerSecondKept: 100 };
+const RULES: BodyRules = {
+  bytesMax: 1_000,
+  arrivingMax: 800,
+  networkMax: 500,
+  bytesPerSecondMin: 10,
+  bytesPerSecondKept: 100,
+};
 
 /** A body as its request would keep it. */
 interface Sent {
@@ -203,14 +209,16 @@ describe("the room for bodies", () => {
 });
 
 function assertShares(requests: Requests): void {
-  for (const name of ["a", "b", "c"]) assert.ok(requests.of(name) <= RULES.bytesMax * RULES.shareMax, name);
+  for (const name of ["a", "b", "c"]) assert.ok(requests.of(name) <= RULES.networkMax, name);
+  const arriving = requests.sent.reduce((sum, { taken }) => sum + taken, 0);
+  assert.ok(arriving <= RULES.arrivingMax, `${arriving} arriving`);
 }
 
 describe("where there is no room", () => {
   const cuts = (requests: readonly Sent[]) => requests.map(({ cutFor }) => cutFor === "gave-way");
 
   test("the oldest of the network that holds most gives way, if that is more than the newcomer's", () => {
-    const requests = new Requests({ shareMax: 1 });
+    const requests = new Requests({ networkMax: 1_000, arrivingMax: 1_000 });
     for (const from of ["b", "a", "a", "b", "a"]) assert.ok(requests.begin(from, 200));
     const before = requests.sent.slice();
     assert.ok(!requests.begin("a", 1), "its own network holds most");
@@ -221,13 +229,24 @@ describe("where there is no room", () => {
   });
 
   test("one that comes slowly goes before one of the network that holds most", () => {
-    const requests = new Requests({ shareMax: 1 });
+    const requests = new Requests({ networkMax: 1_000, arrivingMax: 1_000 });
     assert.ok(requests.begin("slow", 100));
     requests.pass(SECOND);
     for (let i = 0; i < 3; i++) assert.ok(requests.begin("fast", 300));
     const before = requests.sent.slice();
     assert.ok(requests.begin("c", 100));
     assert.deepEqual(cuts(before), [true, false, false, false]);
+  });
+
+  test("bodies of all networks together hold no more while they arrive than their part of it", () => {
+    const requests = new Requests();
+    for (const from of ["a", "b", "c"]) for (let i = 0; i < 2; i++) assert.ok(requests.begin(from, 100));
+    const [first, ...others] = requests.sent as [Sent, ...Sent[]];
+    assert.ok(requests.more(first, 200));
+    assert.ok(!requests.more(others.at(-1)!, 201), "none holds more, and all come fast");
+    requests.complete(first);
+    assert.ok(requests.begin("c", 100), "another request's first piece");
+    assert.ok(requests.more(requests.sent.at(-1)!, 100), "what is whole counts no more");
   });
 
   test("of a network's share, only its own slow ones give way, and what is whole counts no more", () => {
