@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { RolloutView } from "#live/rollout/rollout-view.ts";
+import type { RolloutView } from "#live/admin/rollout-view.ts";
 import { TraceReader } from "#trace/reader.ts";
 import { traceOfStorm } from "../policy/storm.ts";
 import { Clients } from "./clients.ts";

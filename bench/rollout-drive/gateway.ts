@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import type { RolloutsView, RolloutView } from "#live/rollout/rollout-view.ts";
+import type { RolloutsView, RolloutView } from "#live/admin/rollout-view.ts";
 import { kept } from "../children.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");

@@ -1,6 +1,6 @@
 import type { Routed } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
+import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import type { ProcessingRequest, Struct, StructValue } from "./wire.ts";
 
 /** Names of the Endpoint Picker Protocol. */

@@ -3,15 +3,15 @@ import type { Outcome } from "#core/endpoint/outcome.ts";
 import { isAborted } from "#live/answer/aborted-answer.ts";
 import type { AnswerReader } from "#live/answer/answer-reader.ts";
 import { faultOfStatus } from "#live/answer/fault-of-status.ts";
-import { isMediaType } from "#live/answer/media-type.ts";
+import { isMediaType } from "#live/http/media-type.ts";
 import { outerText } from "#live/answer/outer-text.ts";
 import { eventData, responseIdOf } from "#live/answer/sse-event.ts";
 import { SseScanner } from "#live/answer/sse-scanner.ts";
 import { type Usage, findUsage } from "#live/answer/usage.ts";
-import { nowMicros } from "#live/clock.ts";
-import type { RequestHeaders } from "#live/request/request-headers.ts";
-import type { Dialect } from "#live/request/route.ts";
-import type { GatewayLimits } from "#live/request/limits.ts";
+import { nowMicros } from "#live/base/clock.ts";
+import type { RequestHeaders } from "#live/http/request-headers.ts";
+import type { Dialect } from "#live/http/route.ts";
+import type { GatewayLimits } from "#live/http/limits.ts";
 import type { TokenProgress } from "#live/upstream/token-progress.ts";
 
 export interface ResponseParts {

@@ -1,5 +1,5 @@
 import type { Micros } from "#core/base/units.ts";
-import type { RequestSummary } from "#live/request/request-summary.ts";
+import type { RequestSummary } from "#live/log/request-summary.ts";
 import type { ObservedEnd } from "./observed-response.ts";
 import type { PickRequest } from "./pick-request.ts";
 

@@ -1,6 +1,6 @@
-import { type Refusal, refusal } from "#live/answer/errors.ts";
+import { type Refusal, refusal } from "#live/http/errors.ts";
 import { RequestTargets } from "#live/request/request-target.ts";
-import type { Route, Routes } from "#live/request/route.ts";
+import type { Route, Routes } from "#live/http/route.ts";
 
 /** What a request's target means to the picker. */
 export interface PickedPath {

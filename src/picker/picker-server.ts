@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Server, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
-import type { GatewayParts } from "#live/gateway-parts.ts";
-import type { Routes } from "#live/request/route.ts";
+import type { GatewayParts } from "#live/gateway/gateway-parts.ts";
+import type { Routes } from "#live/http/route.ts";
 import { Addresses } from "./destination.ts";
 import { PickerHealth } from "./health.ts";
 import { type PickerParts, PickStream } from "./pick-stream.ts";

@@ -1,5 +1,5 @@
-import { ERRORS, type Refusal, errorBody, errorHeaders } from "#live/answer/errors.ts";
-import type { Dialect } from "#live/request/route.ts";
+import { ERRORS, type Refusal, errorBody, errorHeaders } from "#live/http/errors.ts";
+import type { Dialect } from "#live/http/route.ts";
 import { DESTINATION, destinationMetadata } from "./destination.ts";
 import type { CommonReply, HeaderMutation, ProcessingResponse } from "./wire.ts";
 

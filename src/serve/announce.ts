@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import type { Config } from "#config/schema.ts";
-import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
-import { NOT_ASKED } from "#live/discovery/member.ts";
+import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
+import { NOT_ASKED } from "#live/keeper/member.ts";
 import type { Readiness } from "#live/status/readiness.ts";
 import { namesSources } from "./endpoints/names-sources.ts";
 import { type ReadyFacts, readyLine, readyText, waitingLine, waitingText } from "./ready-text.ts";

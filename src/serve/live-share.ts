@@ -5,7 +5,7 @@ import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { ConfigError } from "#config/config-error.ts";
 import type { Config } from "#config/schema.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
-import { RouterTap } from "#live/router-tap.ts";
+import { RouterTap } from "#live/base/router-tap.ts";
 import { FleetShare, type ShareEvent } from "#live/share/fleet-share.ts";
 import type { LimitsStore } from "#live/share/kept-limits.ts";
 import { RedisLink } from "#live/share/redis-link.ts";

@@ -1,4 +1,4 @@
-import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
+import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import type { ServePlan } from "./plan/serve-plan.ts";
 
 export interface ReadyFacts {

@@ -1,5 +1,5 @@
 import { flushCompileCache } from "node:module";
-import type { Target } from "#live/discovery/target.ts";
+import type { Target } from "#live/endpoints/target.ts";
 import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { adminPortOf } from "#config/listen-section.ts";
 import type { Config } from "#config/schema.ts";

@@ -1,5 +1,5 @@
-import type { GatewayOptions } from "#live/gateway.ts";
-import { RouterTap } from "#live/router-tap.ts";
+import type { GatewayOptions } from "#live/gateway/gateway.ts";
+import { RouterTap } from "#live/base/router-tap.ts";
 import { pageFiles } from "#live/status/page-files.ts";
 import { warmUp } from "#live/warm-up/warm-up.ts";
 import { warmUpPath } from "#live/warm-up/warm-up-path.ts";

@@ -4,7 +4,7 @@ import { type TestContext, test } from "node:test";
 import { BREAKER_DEFAULTS } from "#core/endpoint/breaker.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
-import { CacheWatch } from "#live/cache-watch.ts";
+import { CacheWatch } from "#live/keeper/cache-watch.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 
 import { LOWEST_ID_FIRST, type Rig, ask, startRig } from "./gateway/rig.ts";

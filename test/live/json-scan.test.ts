@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { type JsonLimits, JsonScan } from "#live/json-scan.ts";
+import { type JsonLimits, JsonScan } from "#live/base/json-scan.ts";
 
 const NONE: JsonLimits = {
   jsonDepthMax: 1e9,

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pino } from "pino";
-import { Routes } from "#live/request/route.ts";
+import { Routes } from "#live/http/route.ts";
 import { clients, routing } from "#config/routing-section.ts";
 import { servePlan } from "../../src/cli/serve/serve-options.ts";
 import { createLiveStack } from "#serve/live-stack.ts";

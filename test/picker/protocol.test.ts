@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect, constants } from "node:http2";
 import { test } from "node:test";
 import { loadConfig } from "#config/load.ts";
-import { nowMicros } from "#live/clock.ts";
+import { nowMicros } from "#live/base/clock.ts";
 import { ModelRewrites } from "#live/discovery/workload-rules.ts";
 import { until } from "../live/discovery/fleet-under-test.ts";
 import { BUFFERED, DUPLEX, headerOf, metadataOf, NONE, pieceOf, ProxyRig, STREAMED } from "./proxy.ts";

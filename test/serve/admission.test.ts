@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { pino } from "pino";
 import { stringify } from "yaml";
 import { servePlan } from "#cli/serve/serve-options.ts";
-import { nowMicros } from "#live/clock.ts";
+import { nowMicros } from "#live/base/clock.ts";
 import { createLiveStack } from "#serve/live-stack.ts";
 import { request } from "../core/state.ts";
 

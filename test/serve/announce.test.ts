@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadConfig } from "#config/load.ts";
 import { loadProfile } from "#config/profile-file.ts";
-import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
-import { NOT_ASKED } from "#live/discovery/member.ts";
+import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
+import { NOT_ASKED } from "#live/keeper/member.ts";
 import { announce, announceStart } from "#serve/announce.ts";
 
 const FACTS = {

@@ -6,10 +6,10 @@ import { test, type TestContext } from "node:test";
 
 import { ConfigError } from "#config/config-error.ts";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
-import type { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
-import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
-import { SourceBoard } from "#live/discovery/source-board.ts";
-import type { Target } from "#live/discovery/target.ts";
+import type { FleetKeeper } from "#live/keeper/fleet-keeper.ts";
+import type { KeeperEvent } from "#live/endpoints/keeper-event.ts";
+import { SourceBoard } from "#live/endpoints/source-board.ts";
+import type { Target } from "#live/endpoints/target.ts";
 import { FileSource } from "#serve/endpoints/file-source.ts";
 
 function folderOf(t: TestContext): string {

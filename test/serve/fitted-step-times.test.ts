@@ -6,7 +6,7 @@ import { loadProfile } from "#config/profile-file.ts";
 import type { StepTimes } from "#core/endpoint/step-times.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import { staticTargets } from "#live/discovery/static.ts";
-import { RouterTap } from "#live/router-tap.ts";
+import { RouterTap } from "#live/base/router-tap.ts";
 import { FittedStepTimes } from "#serve/observe/fitted-step-times.ts";
 import { podStepTimes } from "#serve/endpoints/pod-step-times.ts";
 import { Replay, routerOf } from "#shadow/recorded/replay.ts";

@@ -21,7 +21,7 @@ import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { switchbackArm } from "#core/rollout/assignment.ts";
 import { Router } from "#core/router.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
-import { RouterTap } from "#live/router-tap.ts";
+import { RouterTap } from "#live/base/router-tap.ts";
 import { policyOf } from "#serve/policy/policy.ts";
 import { policyFromDocument } from "#serve/policy/document-desk.ts";
 import { PolicyKeeper } from "#serve/policy/policy-keeper.ts";

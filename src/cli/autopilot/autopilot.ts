@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import type { AutopilotOutcome, AutopilotView, ProposalView } from "#live/autopilot/autopilot-desk.ts";
+import type { AutopilotOutcome, AutopilotView, ProposalView } from "#live/admin/autopilot-desk.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
 import { callAdmin, type GatewayFlags } from "../admin/admin-client.ts";
 import { gatewayOptions } from "../admin/gateway-options.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command } from "commander";
-import type { EndpointControl } from "#live/endpoints/endpoint-desk.ts";
+import type { EndpointControl } from "#live/admin/endpoint-desk.ts";
 import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { callAdmin, type GatewayFlags } from "../admin/admin-client.ts";
 import { gatewayOptions } from "../admin/gateway-options.ts";

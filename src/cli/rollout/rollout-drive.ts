@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command, InvalidArgumentError } from "commander";
-import type { RolloutOutcome } from "#live/rollout/rollout-desk.ts";
-import type { RolloutsView, RolloutView } from "#live/rollout/rollout-view.ts";
+import type { RolloutOutcome } from "#live/admin/rollout-desk.ts";
+import type { RolloutsView, RolloutView } from "#live/admin/rollout-view.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
 import { callAdmin, type GatewayFlags, warnUnkept } from "../admin/admin-client.ts";

@@ -1,5 +1,5 @@
 import Table from "cli-table3";
-import type { DifferenceView, GuardrailView, RolloutView } from "#live/rollout/rollout-view.ts";
+import type { DifferenceView, GuardrailView, RolloutView } from "#live/admin/rollout-view.ts";
 
 /** One line: where it is, its arms with their shares and counts, and how far it is from being taken back. */
 export function rolloutLine(rollout: RolloutView): string {

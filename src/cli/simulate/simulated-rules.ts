@@ -11,7 +11,7 @@ import { schemaNode } from "#config/schema-node.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
 import type { RouterOptions } from "#core/router.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
-import { DEFAULT_LIMITS, waitLimits } from "#live/request/limits.ts";
+import { DEFAULT_LIMITS, waitLimits } from "#live/http/limits.ts";
 import { SIMULATED_KEYS } from "./simulated-keys.ts";
 
 /** What a gateway so configured would do about endpoints and faults, and whom it would let in. */

@@ -3,7 +3,7 @@ import type { PrefillFailed, TransferFailed } from "../request/prefill-input.ts"
 import type { Fault } from "../endpoint/fault.ts";
 import type { AskingInput, AttemptFailed, Input, RequestAgain, RequestContinued } from "../input/input.ts";
 import type { Micros } from "../base/units.ts";
-import { HedgeBudget, type HedgeOptions } from "./hedging/hedge-budget.ts";
+import { HedgeBudget, type HedgeOptions } from "./hedge-budget.ts";
 import { type RetryDenial, type RetryOptions, RetryPolicy } from "./retry-policy.ts";
 import { type Taker, type TakerKind, takerOf } from "./wait-verdict.ts";
 

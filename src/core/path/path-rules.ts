@@ -2,7 +2,7 @@ import type { CheckRules } from "../endpoint/check-judge.ts";
 import { HANG_DEFAULTS, type HangOptions } from "../endpoint/hang-judge.ts";
 import type { ReturnPauses } from "../endpoint/lost-judge.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../base/units.ts";
-import type { HedgeOptions } from "./hedging/hedge-budget.ts";
+import type { HedgeOptions } from "./hedge-budget.ts";
 import type { RetryOptions } from "./retry-policy.ts";
 import type { WaitLimits } from "./wait-verdict.ts";
 

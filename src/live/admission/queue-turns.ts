@@ -2,8 +2,8 @@ import type { Placed } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 
-import { nowMicros } from "../clock.ts";
-import type { RouterTap, TapListener } from "../router-tap.ts";
+import { nowMicros } from "../base/clock.ts";
+import type { RouterTap, TapListener } from "../base/router-tap.ts";
 
 /** Notified of the decision that ends a request's wait. It must not throw. */
 export type TurnTaken = (decision: Placed) => void;

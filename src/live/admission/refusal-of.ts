@@ -1,9 +1,9 @@
 import type { Rejected } from "#core/input/decision.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 
-import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
-import { unknownModelMessage } from "../discovery/models.ts";
-import { type Refusal, refusal } from "../answer/errors.ts";
+import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
+import { unknownModelMessage } from "../endpoints/models.ts";
+import { type Refusal, refusal } from "../http/errors.ts";
 
 /** Longest time that Retry-After asks for. */
 const RETRY_SECONDS_MAX = 3_600;

@@ -1,4 +1,4 @@
-import type { Dialect } from "../request/route.ts";
+import type { Dialect } from "../http/route.ts";
 import { CANCELLED, type FinishReasons, scanFinishReasons } from "./finish-reason.ts";
 import { outerText } from "./outer-text.ts";
 import type { Usage } from "./usage.ts";

@@ -1,9 +1,9 @@
 import type { PathRouter } from "#core/path/path-router.ts";
-import { nowMicros } from "../clock.ts";
-import { loopTurn, STAYS } from "../loop-turn.ts";
-import { countUp, type GatewayCounters } from "../metrics/gateway-counters.ts";
-import type { ChainEnd } from "../tokenizer/chain-state.ts";
-import type { Words } from "../tokenizer/word-source.ts";
+import { nowMicros } from "../base/clock.ts";
+import { loopTurn, STAYS } from "../base/loop-turn.ts";
+import { countUp, type GatewayCounters } from "../base/gateway-counters.ts";
+import type { ChainEnd } from "../tokenizer/text/chain-state.ts";
+import type { Words } from "../tokenizer/text/word-source.ts";
 
 /** The text of an answer whose request has ended, on its way to tokens. */
 export interface AnsweredText {

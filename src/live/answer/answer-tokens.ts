@@ -1,5 +1,5 @@
-import { countUp, type GatewayCounters } from "../metrics/gateway-counters.ts";
-import type { ChainEnd } from "../tokenizer/chain-state.ts";
+import { countUp, type GatewayCounters } from "../base/gateway-counters.ts";
+import type { ChainEnd } from "../tokenizer/text/chain-state.ts";
 import type { AnswerReader, AnswerReport } from "./answer-reader.ts";
 import { valueAt } from "./json-value.ts";
 import type { Usage } from "./usage.ts";

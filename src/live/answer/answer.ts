@@ -4,12 +4,12 @@ import type { RepeatableStream } from "../continuation/repeatable-stream.ts";
 import type { KeptStream } from "../continuation/kept-stream.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import type { ClientWriter } from "./client-writer.ts";
-import type { GatewayCounters } from "../metrics/gateway-counters.ts";
-import type { AnswerHeaders } from "../request/headers.ts";
-import type { GatewayLimits } from "../request/limits.ts";
+import type { GatewayCounters } from "../base/gateway-counters.ts";
+import type { AnswerHeaders } from "../http/headers.ts";
+import type { GatewayLimits } from "../http/limits.ts";
 import type { WholeOutcome } from "#core/path/path-event.ts";
 import type { Carriage } from "#core/path/path-state.ts";
-import type { Dialect } from "../request/route.ts";
+import type { Dialect } from "../http/route.ts";
 import type { Usage } from "./usage.ts";
 
 /** Reads one endpoint's answer piece by piece, decides what becomes of it, and writes what it holds when it is asked to. */

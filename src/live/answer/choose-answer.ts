@@ -1,7 +1,7 @@
 import type { Answer, AnswerHead, Delivery } from "./answer.ts";
-import { headerOf } from "../request/headers.ts";
-import type { Dialect } from "../request/route.ts";
-import { isMediaType } from "./media-type.ts";
+import { headerOf } from "../http/headers.ts";
+import type { Dialect } from "../http/route.ts";
+import { isMediaType } from "../http/media-type.ts";
 import { PassAnswer } from "./pass-answer.ts";
 import { StreamAnswer } from "./stream-answer.ts";
 import { UnservedAnswer } from "./unserved-answer.ts";

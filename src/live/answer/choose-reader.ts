@@ -1,9 +1,9 @@
-import type { GatewayParts } from "../gateway-parts.ts";
-import { isFields } from "../fields.ts";
-import { laxBoolean } from "../request/lax-boolean.ts";
+import type { GatewayParts } from "../gateway/gateway-parts.ts";
+import { isFields } from "../base/fields.ts";
+import { laxBoolean } from "../base/lax-boolean.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
-import type { Dialect } from "../request/route.ts";
-import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { Dialect } from "../http/route.ts";
+import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import { AnswerText } from "./answer-text.ts";
 import { AnswerTokens } from "./answer-tokens.ts";

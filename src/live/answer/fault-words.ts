@@ -1,7 +1,7 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 
-import { ERRORS, type ErrorReason, type Refusal, errorBody, refusal } from "./errors.ts";
-import type { Dialect } from "../request/route.ts";
+import { ERRORS, type ErrorReason, type Refusal, errorBody, refusal } from "../http/errors.ts";
+import type { Dialect } from "../http/route.ts";
 
 /** What the client gets when no endpoint could serve, and no endpoint's own error can be passed on. */
 export function giveUpRefusal(fault: Fault): Refusal {

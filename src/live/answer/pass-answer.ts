@@ -1,5 +1,5 @@
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "./answer.ts";
-import { headerOf } from "../request/headers.ts";
+import { headerOf } from "../http/headers.ts";
 
 /** Carries an answer through unread: refusals of the engine, binary bodies, and answers too long to hold. */
 export class PassAnswer implements Answer {

@@ -1,7 +1,7 @@
-import { type Fields, isFields } from "../fields.ts";
-import { isBeyond } from "../json-scan.ts";
+import { type Fields, isFields } from "../base/fields.ts";
+import { isBeyond } from "../base/json-scan.ts";
 import { CANCELLED, isStopReason, matchesAt, scanFinishReasons } from "./finish-reason.ts";
-import type { Dialect } from "../request/route.ts";
+import type { Dialect } from "../http/route.ts";
 
 /**
  * What one server-sent event means for the request.

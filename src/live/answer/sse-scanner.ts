@@ -1,4 +1,4 @@
-import type { Dialect } from "../request/route.ts";
+import type { Dialect } from "../http/route.ts";
 import { type SseKind, classifyFirst, classifyLater } from "./sse-event.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "./answer.ts";
-import { errorBody, refusal } from "./errors.ts";
+import { errorBody, refusal } from "../http/errors.ts";
 
 /** Of a web framework's own refusal, which is `{"detail":"Not Found"}`. */
 const BODY_BYTES_MAX = 4_096;

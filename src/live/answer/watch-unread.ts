@@ -2,7 +2,7 @@ import type { Server } from "node:http";
 import { Server as SecureServer } from "node:https";
 import type { Socket } from "node:net";
 
-import { nowMicros } from "../clock.ts";
+import { nowMicros } from "../base/clock.ts";
 import type { UnreadAnswers } from "./unread-answers.ts";
 
 /** Much less than the time for which a client is let be: what engines send meanwhile is held. */

@@ -1,7 +1,7 @@
 import { isAborted } from "./aborted-answer.ts";
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "./answer.ts";
 import { faultOfStatus } from "./fault-of-status.ts";
-import { ownCachedTokens } from "../disaggregation/own-cached-tokens.ts";
+import { ownCachedTokens } from "./own-cached-tokens.ts";
 import { outerText } from "./outer-text.ts";
 import { type Usage, findUsage } from "./usage.ts";
 

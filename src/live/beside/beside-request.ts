@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 
-import type { GatewayParts } from "../gateway-parts.ts";
-import type { Refusal } from "../answer/errors.ts";
-import { STAYS } from "../loop-turn.ts";
-import { clientNetwork } from "../request/client-network.ts";
-import { givenRequestId } from "../request/identity.ts";
-import type { Swept } from "../request/in-flight.ts";
-import { readBody } from "../request/request-body.ts";
-import { RequestHeaders } from "../request/request-headers.ts";
+import type { GatewayParts } from "../gateway/gateway-parts.ts";
+import type { Refusal } from "../http/errors.ts";
+import { STAYS } from "../base/loop-turn.ts";
+import { clientNetwork } from "../http/client-network.ts";
+import { givenRequestId } from "../http/identity.ts";
+import type { Swept } from "../http/in-flight.ts";
+import { readBody } from "../http/request-body.ts";
+import { RequestHeaders } from "../http/request-headers.ts";
 
 /** A request that is passed on beside inference. While it is open a gateway that drains waits for it. */
 export class BesideRequest implements Swept {

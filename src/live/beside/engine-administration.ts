@@ -1,9 +1,9 @@
 import type { Dispatcher } from "undici";
 
-import type { GatewayParts } from "../gateway-parts.ts";
-import type { AdministrationDone } from "../discovery/adapter-loads.ts";
-import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
-import { type Refusal, refusal } from "../answer/errors.ts";
+import type { GatewayParts } from "../gateway/gateway-parts.ts";
+import type { AdministrationDone } from "../endpoints/adapter-loads.ts";
+import type { EndpointEntry } from "../endpoints/endpoint-directory.ts";
+import { type Refusal, refusal } from "../http/errors.ts";
 import type { BesideRequest } from "./beside-request.ts";
 import { type EngineCaller, readyServers } from "./engine-caller.ts";
 

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 
 import { LRUCache } from "lru-cache";
 
-import type { GatewayCounters } from "../metrics/gateway-counters.ts";
+import type { GatewayCounters } from "../base/gateway-counters.ts";
 
 type PlaceCounters = Pick<GatewayCounters, "responsePlacesForgotten">;
 

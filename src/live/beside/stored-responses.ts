@@ -3,11 +3,11 @@ import { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
 
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { GatewayParts } from "../gateway-parts.ts";
-import type { EndpointDirectory, EndpointEntry } from "../discovery/endpoint-directory.ts";
-import { type Refusal, refusal } from "../answer/errors.ts";
-import { clientHeaders } from "../request/headers.ts";
-import { countUp, type GatewayCounters } from "../metrics/gateway-counters.ts";
+import type { GatewayParts } from "../gateway/gateway-parts.ts";
+import type { EndpointDirectory, EndpointEntry } from "../endpoints/endpoint-directory.ts";
+import { type Refusal, refusal } from "../http/errors.ts";
+import { clientHeaders } from "../http/headers.ts";
+import { countUp, type GatewayCounters } from "../base/gateway-counters.ts";
 import type { BesideRequest } from "./beside-request.ts";
 import { type EngineCall, type EngineCaller, readyServers } from "./engine-caller.ts";
 import { ResponsePlaces } from "./response-places.ts";

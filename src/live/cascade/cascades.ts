@@ -3,7 +3,7 @@ import type { CascadeHost } from "#core/path/cascade/cascade.ts";
 import type { KeptReason } from "#core/request/cascade-input.ts";
 import type { CascadeSpec } from "#core/cascade/cascade-spec.ts";
 
-import { countUp } from "../metrics/gateway-counters.ts";
+import { countUp } from "../base/gateway-counters.ts";
 import type { AskingRequest } from "../request/ask.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import { CascadeRun } from "./cascade-run.ts";

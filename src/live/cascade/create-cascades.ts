@@ -1,7 +1,7 @@
 import { CascadeDesk } from "#core/cascade/cascade-desk.ts";
 import type { CascadeLimits, CascadeStep } from "#core/cascade/cascade-spec.ts";
 
-import { nowMicros } from "../clock.ts";
+import { nowMicros } from "../base/clock.ts";
 import type { PathRouter } from "#core/path/path-router.ts";
 import { Cascades } from "./cascades.ts";
 

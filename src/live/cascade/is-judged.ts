@@ -1,5 +1,5 @@
 import type { ParsedRequest } from "../request/parse-request.ts";
-import type { Dialect } from "../request/route.ts";
+import type { Dialect } from "../http/route.ts";
 
 /** Whether the tokens of an answer can be weighed: one answer of a chat or a completion, whose text is the model's own. */
 export function isJudged({ fields, sequences }: ParsedRequest, dialect: Dialect): boolean {

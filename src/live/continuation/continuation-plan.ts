@@ -1,7 +1,7 @@
-import { type Fields, isFields } from "../fields.ts";
-import { laxBoolean } from "../request/lax-boolean.ts";
+import { type Fields, isFields } from "../base/fields.ts";
+import { laxBoolean } from "../base/lax-boolean.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
-import type { Dialect } from "../request/route.ts";
+import type { Dialect } from "../http/route.ts";
 
 /**
  * Why a stream would not go on exactly where it breaks.

@@ -1,13 +1,13 @@
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "../answer/answer.ts";
-import { isMediaType } from "../answer/media-type.ts";
+import { isMediaType } from "../http/media-type.ts";
 import { eventData } from "../answer/sse-event.ts";
 import { SseScanner } from "../answer/sse-scanner.ts";
 import { findUsage } from "../answer/usage.ts";
 import { assert } from "#core/base/assert.ts";
 import type { Exchange } from "../request/exchange.ts";
 import { RepeatedAnswer } from "./repeated-answer.ts";
-import { isFields } from "../fields.ts";
-import { headerOf } from "../request/headers.ts";
+import { isFields } from "../base/fields.ts";
+import { headerOf } from "../http/headers.ts";
 import { ClientEvents, DONE_EVENT } from "./client-event.ts";
 import { eventFacts } from "./event-facts.ts";
 import type { KeptStream } from "./kept-stream.ts";

@@ -1,4 +1,4 @@
-import { isFields } from "../fields.ts";
+import { isFields } from "../base/fields.ts";
 import type { KeptStream } from "./kept-stream.ts";
 
 /**

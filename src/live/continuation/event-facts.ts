@@ -1,6 +1,6 @@
 import { eventData } from "../answer/sse-event.ts";
 import { valueAt } from "../answer/json-value.ts";
-import { type Fields, isFields } from "../fields.ts";
+import { type Fields, isFields } from "../base/fields.ts";
 import type { StreamName } from "./kept-stream-options.ts";
 
 /** One event of a stream with one choice, as it is kept. */

@@ -1,6 +1,6 @@
 import type { Exchange } from "../request/exchange.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
-import type { TokenizedPrompt } from "../tokenizer/tokenizer.ts";
+import type { TokenizedPrompt } from "../tokenizer/text/tokenizer.ts";
 import { continuationPlan } from "./continuation-plan.ts";
 import { KeptStream } from "./kept-stream.ts";
 import { fieldsToRepeat } from "./repeatable.ts";

@@ -1,6 +1,6 @@
 import type { AnswerReport } from "../answer/answer-reader.ts";
 import type { Usage } from "../answer/usage.ts";
-import { countUp } from "../metrics/gateway-counters.ts";
+import { countUp } from "../base/gateway-counters.ts";
 import type { Exchange } from "../request/exchange.ts";
 
 /**

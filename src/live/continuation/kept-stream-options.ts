@@ -1,4 +1,4 @@
-import type { ChainEnd } from "../tokenizer/chain-state.ts";
+import type { ChainEnd } from "../tokenizer/text/chain-state.ts";
 import type { ContinuationPlan, UnfitRequest } from "./continuation-plan.ts";
 
 /**

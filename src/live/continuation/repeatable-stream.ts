@@ -1,5 +1,5 @@
 import { eventData } from "../answer/sse-event.ts";
-import { type Fields, isFields } from "../fields.ts";
+import { type Fields, isFields } from "../base/fields.ts";
 import { type EventPiece, eventPieces } from "./event-pieces.ts";
 import type { UnfitStream } from "./kept-stream-options.ts";
 import type { RepeatedDialect } from "./repeatable.ts";

@@ -1,9 +1,9 @@
 import { randomInt } from "node:crypto";
 
-import { isFields } from "../fields.ts";
-import { laxBoolean } from "../request/lax-boolean.ts";
+import { isFields } from "../base/fields.ts";
+import { laxBoolean } from "../base/lax-boolean.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
-import type { Dialect } from "../request/route.ts";
+import type { Dialect } from "../http/route.ts";
 import { isGreedy } from "./continuation-plan.ts";
 
 /** Routes whose streams are read event by event. */

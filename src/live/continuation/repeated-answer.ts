@@ -2,7 +2,7 @@ import type { AnswerCounts, Delivery } from "../answer/answer.ts";
 import { endsBlock, eventData, mayEndBroken } from "../answer/sse-event.ts";
 import { SseScanner } from "../answer/sse-scanner.ts";
 import { type Usage, findUsage } from "../answer/usage.ts";
-import { type Fields, isFields } from "../fields.ts";
+import { type Fields, isFields } from "../base/fields.ts";
 import { DONE_EVENT } from "./client-event.ts";
 import { eventPieces } from "./event-pieces.ts";
 import { noteItem, type RepeatableStream } from "./repeatable-stream.ts";

@@ -2,7 +2,7 @@ import type { Answer, AnswerCounts, Delivery } from "../answer/answer.ts";
 import { faultOfEvent } from "../answer/fault-of-status.ts";
 import { eventData } from "../answer/sse-event.ts";
 import type { SseScanner } from "../answer/sse-scanner.ts";
-import { isFields } from "../fields.ts";
+import { isFields } from "../base/fields.ts";
 
 /**
  * Carries what another endpoint answers at which a stream goes on: the client has a head, and what goes out is written anew,

@@ -1,5 +1,5 @@
-import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
-import { isFields } from "../fields.ts";
+import type { EndpointEntry } from "../endpoints/endpoint-directory.ts";
+import { isFields } from "../base/fields.ts";
 import type { KeptStream } from "./kept-stream.ts";
 
 /** Longest that an engine may take to write a few tokens as text. */

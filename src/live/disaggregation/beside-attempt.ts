@@ -3,11 +3,11 @@ import type { Fault } from "#core/endpoint/fault.ts";
 import type { Trouble } from "#core/path/wait-verdict.ts";
 import type { Micros } from "#core/base/units.ts";
 import { faultOfError } from "../answer/fault-words.ts";
-import { nowMicros } from "../clock.ts";
+import { nowMicros } from "../base/clock.ts";
 import type { Exchange } from "../request/exchange.ts";
-import { upstreamHeaders } from "../request/headers.ts";
-import { Attempt, type AttemptListener } from "../upstream/attempt.ts";
-import { AttemptSigns } from "../upstream/attempt-signs.ts";
+import { upstreamHeaders } from "../http/headers.ts";
+import { Attempt, type AttemptListener } from "../upstream/connection/attempt.ts";
+import { AttemptSigns } from "../upstream/connection/attempt-signs.ts";
 import { type Prefilled, readPrefilled } from "./read-prefilled.ts";
 
 interface Outcome {

@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
-import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
-import type { Fields } from "../fields.ts";
+import type { EndpointEntry } from "../endpoints/endpoint-directory.ts";
+import type { Fields } from "../base/fields.ts";
 
 /** Label with the port at which an engine that computes prompts is met by the others. */
 const BOOTSTRAP_PORT_LABEL = "gnomon/bootstrap-port";

@@ -1,5 +1,5 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { GatewayParts } from "../gateway-parts.ts";
+import type { GatewayParts } from "../gateway/gateway-parts.ts";
 
 const MILLIS_MAX = 2_000;
 /** Releases under way at once; beyond them the engines' own timeouts free the blocks. */

@@ -1,5 +1,5 @@
-import { type Fields, isFields } from "../fields.ts";
-import { withFields } from "../request/request-body.ts";
+import { type Fields, isFields } from "../base/fields.ts";
+import { withFields } from "../http/request-body.ts";
 
 /** Fields that an engine may refuse in an answer of one token that does not stream. */
 const OVERRIDDEN: Readonly<Record<string, unknown>> = {

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { type DnsAnswer, DnsLookup, type DnsQuestion, type DnsServers } from "./dns-lookup.ts";
-import type { KeeperEvent } from "./keeper-event.ts";
-import type { SourceBoard } from "./source-board.ts";
-import { SourceStatus } from "./source-status.ts";
+import type { KeeperEvent } from "../endpoints/keeper-event.ts";
+import type { SourceBoard } from "../endpoints/source-board.ts";
+import { SourceStatus } from "../endpoints/source-status.ts";
 import { type StaticServer, serverTargets } from "./static.ts";
-import type { Target } from "./target.ts";
+import type { Target } from "../endpoints/target.ts";
 
 /** A name whose addresses are engines, and what is known of all of them. */
 export interface DnsName extends DnsQuestion, Omit<StaticServer, "url" | "id"> {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { KubernetesObject } from "./kubernetes-objects.ts";
 import { type Collection, type KubernetesApi, resourceName, type WatchEvent } from "./kubernetes-api.ts";
 import { detailOf, GONE, statusDetail, statusOf } from "./kubernetes-fault.ts";
-import type { SourceStatus } from "./source-status.ts";
+import type { SourceStatus } from "../endpoints/source-status.ts";
 
 export interface WatchTimes {
   readonly retryMillis: number;

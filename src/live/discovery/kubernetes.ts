@@ -6,9 +6,9 @@ import { followSelector, ServiceSource } from "./pod-source.ts";
 import type { PodSource, PodSourceContext } from "./watch-of.ts";
 import { POOL_GROUPS, PoolSource, type PoolVersion } from "./pool-source.ts";
 import { PodTargets } from "./pod-targets.ts";
-import type { KeeperEvent } from "./keeper-event.ts";
-import { SourceBoard } from "./source-board.ts";
-import type { Target } from "./target.ts";
+import type { KeeperEvent } from "../endpoints/keeper-event.ts";
+import { SourceBoard } from "../endpoints/source-board.ts";
+import type { Target } from "../endpoints/target.ts";
 import type { WorkloadRules } from "./workload-rules.ts";
 import { type WorkloadGroup, WorkloadSource } from "./workload-source.ts";
 

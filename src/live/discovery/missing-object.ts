@@ -1,4 +1,4 @@
-import type { KeeperEvent } from "./keeper-event.ts";
+import type { KeeperEvent } from "../endpoints/keeper-event.ts";
 
 /** An object of the cluster that endpoints are taken from: reports once that it is missing, and once that it is back. */
 export class MissingObject {

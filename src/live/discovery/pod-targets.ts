@@ -1,9 +1,9 @@
 import { isIPv6 } from "node:net";
 import type { StepTimes } from "#core/endpoint/step-times.ts";
 import { type PodSight, podOrigin } from "./kubernetes-targets.ts";
-import type { KeeperEvent } from "./keeper-event.ts";
+import type { KeeperEvent } from "../endpoints/keeper-event.ts";
 import { serverTargets } from "./static.ts";
-import type { Target } from "./target.ts";
+import type { Target } from "../endpoints/target.ts";
 
 export interface PodTargetOptions {
   /** Of a pod that has both, the one that its endpoint is reached by. */

@@ -1,5 +1,5 @@
 import type { StepTimes } from "#core/endpoint/step-times.ts";
-import type { Target } from "./target.ts";
+import type { Target } from "../endpoints/target.ts";
 
 /** One server of a fixed list. */
 export interface StaticServer {

@@ -1,9 +1,9 @@
 import type { KubernetesObject } from "./kubernetes-objects.ts";
-import type { KeeperEvent } from "./keeper-event.ts";
+import type { KeeperEvent } from "../endpoints/keeper-event.ts";
 import type { Collection, KubernetesApi } from "./kubernetes-api.ts";
 import { ResourceWatch, type WatchTimes } from "./kubernetes-watch.ts";
-import type { SourceBoard } from "./source-board.ts";
-import { SourceStatus } from "./source-status.ts";
+import type { SourceBoard } from "../endpoints/source-board.ts";
+import { SourceStatus } from "../endpoints/source-status.ts";
 
 /** What every watch of a source needs. */
 export interface PodSourceContext {

@@ -1,5 +1,5 @@
 import type { BlockHasher, ChainValue } from "#core/prompt/block-hash.ts";
-import type { CacheScope } from "../tokenizer/tokenizer.ts";
+import type { CacheScope } from "../tokenizer/text/tokenizer.ts";
 import { EngineBlockTable, NO_PLACE } from "./engine-block-table.ts";
 import type { BlockStored, EngineHash } from "./kv-event.ts";
 

@@ -1,8 +1,8 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { KvEventsLostReason } from "#core/endpoint/knowledge.ts";
 import type { Micros } from "#core/base/units.ts";
-import { inTurns, loopTurn, STAYS } from "../loop-turn.ts";
-import type { RouterTap } from "../router-tap.ts";
+import { inTurns, loopTurn, STAYS } from "../base/loop-turn.ts";
+import type { RouterTap } from "../base/router-tap.ts";
 import type { BlockTranslator } from "./block-translator.ts";
 import { decodeBatch } from "./decode-batch.ts";
 import type { BlockRemoved, BlockStored } from "./kv-event.ts";

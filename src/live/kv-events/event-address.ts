@@ -1,4 +1,4 @@
-import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
+import type { EndpointEntry } from "../endpoints/endpoint-directory.ts";
 
 /** Where one engine publishes its KV events, by ZMQ addresses. */
 export interface EventAddress {

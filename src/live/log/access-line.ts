@@ -1,5 +1,5 @@
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
-import type { RequestSummary } from "../request/request-summary.ts";
+import type { RequestSummary } from "./request-summary.ts";
 
 /** What a client names may be of any length; this much of it stands in a line. */
 const NAME_CHARS_MAX = 256;

@@ -4,7 +4,7 @@ import type { Input } from "#core/input/input.ts";
 import type { Forecast } from "#core/latency/forecast.ts";
 import { RecentRequests } from "#core/base/recent-requests.ts";
 import type { Micros } from "#core/base/units.ts";
-import type { TapListener } from "../router-tap.ts";
+import type { TapListener } from "../base/router-tap.ts";
 
 /** Requests in flight whose forecast is remembered. */
 const REQUESTS_MAX = 65_536;

@@ -3,7 +3,7 @@ import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { PrefixSource } from "#core/endpoint/knowledge.ts";
 import type { Input } from "#core/input/input.ts";
 import { RequestTable } from "#core/base/request-table.ts";
-import type { TapListener } from "../router-tap.ts";
+import type { TapListener } from "../base/router-tap.ts";
 
 /** Requests in flight whose expectation is remembered; beyond that one is not counted. */
 const REQUESTS_MAX = 65_536;

@@ -1,6 +1,6 @@
 import type { Router } from "#core/router.ts";
 
-import type { GatewayCounters } from "./gateway-counters.ts";
+import type { GatewayCounters } from "../base/gateway-counters.ts";
 import type { Family, Row } from "./metric-state.ts";
 
 /** Who waits, and whom limits refuse. Classes and limits are those of the policy. */

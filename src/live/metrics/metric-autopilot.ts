@@ -1,5 +1,5 @@
 import type { Registry } from "prom-client";
-import { type AutopilotDesk, PROPOSAL_STATES } from "../autopilot/autopilot-desk.ts";
+import { type AutopilotDesk, PROPOSAL_STATES } from "../admin/autopilot-desk.ts";
 import { NO_LABELS, registerFamily } from "./metric-family.ts";
 
 export interface AutopilotSource {

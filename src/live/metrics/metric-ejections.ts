@@ -1,5 +1,5 @@
 import type { EndpointRow } from "#core/fleet/endpoint-row.ts";
-import type { CheckCounts } from "../discovery/health-checker.ts";
+import type { CheckCounts } from "../keeper/health-checker.ts";
 import type { Family, Row } from "./metric-state.ts";
 
 const EJECTED = { "": 0, unhealthy: 1, failures: 2, slow: 3 } as const;

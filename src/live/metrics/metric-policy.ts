@@ -1,5 +1,5 @@
 import type { Router } from "#core/router.ts";
-import type { PolicyDesk } from "../policy/policy-desk.ts";
+import type { PolicyDesk } from "../admin/policy-desk.ts";
 import type { MetricFamily, MetricRow } from "./metric-family.ts";
 
 type Row = (value: number, labels?: Readonly<Record<string, string>>) => MetricRow;

@@ -1,8 +1,8 @@
 import type { Registry } from "prom-client";
 import type { Phase } from "#core/rollout/rollout-state.ts";
 import { MILLIS_PER_SECOND } from "#core/base/units.ts";
-import type { RolloutDesk } from "../rollout/rollout-desk.ts";
-import type { DifferenceView, RolloutView } from "../rollout/rollout-view.ts";
+import type { RolloutDesk } from "../admin/rollout-desk.ts";
+import type { DifferenceView, RolloutView } from "../admin/rollout-view.ts";
 import { type AutopilotSource, registerAutopilot } from "./metric-autopilot.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
 

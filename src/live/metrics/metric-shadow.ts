@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
 import { MICROS_PER_SECOND, MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
-import type { ShadowEvaluation, ShadowStatus } from "../status/shadow-status.ts";
+import type { ShadowEvaluation, ShadowStatus } from "./shadow-status.ts";
 
 /** The shadow's numbers. */
 export function registerShadow(registry: Registry, status: () => ShadowStatus): void {

@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
-import type { SourceBoard } from "../discovery/source-board.ts";
-import type { SourceRow } from "../discovery/source-status.ts";
+import type { SourceBoard } from "../endpoints/source-board.ts";
+import type { SourceRow } from "../endpoints/source-status.ts";
 import { type MetricFamily, NO_LABELS, registerFamily } from "./metric-family.ts";
 
 /** Name, help and value, undefined where it is not known, which leaves the line out. */

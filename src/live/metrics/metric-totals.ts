@@ -1,4 +1,4 @@
-import type { GatewayCounters } from "./gateway-counters.ts";
+import type { GatewayCounters } from "../base/gateway-counters.ts";
 import type { Family, Row } from "./metric-state.ts";
 
 type CountersOf<T> = { [K in keyof GatewayCounters]: GatewayCounters[K] extends T ? K : never }[keyof GatewayCounters];

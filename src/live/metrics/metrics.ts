@@ -3,9 +3,9 @@ import type { Decision } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Input } from "#core/input/input.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
-import type { RequestObserver } from "../gateway-parts.ts";
-import type { DirectoryListener, EndpointEntry } from "../discovery/endpoint-directory.ts";
-import type { TapListener } from "../router-tap.ts";
+import type { RequestObserver } from "../gateway/gateway-parts.ts";
+import type { DirectoryListener, EndpointEntry } from "../endpoints/endpoint-directory.ts";
+import type { TapListener } from "../base/router-tap.ts";
 import { type CounterLabel, CounterTable } from "./metric-counter.ts";
 import { NO_LABELS, registerFamily } from "./metric-family.ts";
 import { HistogramTable } from "./metric-histogram.ts";
@@ -16,7 +16,7 @@ import { renderPage } from "./render-page.ts";
 import { SloMetrics } from "./slo-metrics.ts";
 import { StageMetrics } from "./stage-metrics.ts";
 import { TenantMetrics } from "./tenant-metrics.ts";
-import type { RequestSummary } from "../request/request-summary.ts";
+import type { RequestSummary } from "../log/request-summary.ts";
 
 export interface MetricsOptions extends StateSources {
   /** Models with series of their own; the others share "other". */

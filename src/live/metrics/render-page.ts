@@ -1,6 +1,6 @@
 import type { Registry } from "prom-client";
 
-import { loopTurn, STAYS } from "../loop-turn.ts";
+import { loopTurn, STAYS } from "../base/loop-turn.ts";
 
 /** A family with its numbers, as the registry makes text of it. */
 interface Family {

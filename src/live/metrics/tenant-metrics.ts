@@ -1,5 +1,5 @@
 import type { Registry } from "prom-client";
-import type { RequestSummary } from "../request/request-summary.ts";
+import type { RequestSummary } from "../log/request-summary.ts";
 import { type CounterLabel, CounterTable } from "./metric-counter.ts";
 import { LabelSlots } from "./metric-labels.ts";
 

@@ -2,7 +2,7 @@ import type { Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { SegmentFile } from "#trace/segment-writer.ts";
-import type { TapListener } from "../router-tap.ts";
+import type { TapListener } from "../base/router-tap.ts";
 import { RecordQueue } from "./record-queue.ts";
 import { type Batch, RunLines, type Run } from "./run-lines.ts";
 import { SegmentSink } from "./segment-sink.ts";

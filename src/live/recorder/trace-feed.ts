@@ -1,6 +1,6 @@
 import type { Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
-import type { TapListener } from "../router-tap.ts";
+import type { TapListener } from "../base/router-tap.ts";
 import { RecordQueue } from "./record-queue.ts";
 import { RunLines, type Run } from "./run-lines.ts";
 

@@ -1,8 +1,8 @@
-import { type Refusal, refusal } from "../answer/errors.ts";
-import type { Fields } from "../fields.ts";
-import type { GatewayParts } from "../gateway-parts.ts";
-import type { Identity } from "./identity.ts";
-import type { RequestHeaders } from "./request-headers.ts";
+import { type Refusal, refusal } from "../http/errors.ts";
+import type { Fields } from "../base/fields.ts";
+import type { GatewayParts } from "../gateway/gateway-parts.ts";
+import type { Identity } from "../http/identity.ts";
+import type { RequestHeaders } from "../http/request-headers.ts";
 import type { Promised } from "./slo-rules.ts";
 
 export interface AskedBy {

@@ -1,6 +1,6 @@
-import type { HedgeOptions } from "#core/path/hedging/hedge-budget.ts";
+import type { HedgeOptions } from "#core/path/hedge-budget.ts";
 import type { RetryOptions } from "#core/path/retry-policy.ts";
-import type { GatewayLimits } from "./limits.ts";
+import type { GatewayLimits } from "../http/limits.ts";
 
 export function retryOptions(limits: GatewayLimits): RetryOptions {
   const { attemptsMax, continuationsMax, retryRatio: ratio, retryBurst: burst } = limits;

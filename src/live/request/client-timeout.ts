@@ -1,5 +1,5 @@
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
-import type { RequestHeaders } from "./request-headers.ts";
+import type { RequestHeaders } from "../http/request-headers.ts";
 
 /** As gRPC writes a timeout: at most eight digits and a unit. */
 const GRPC = /^(\d{1,8})([HMSmun])$/;

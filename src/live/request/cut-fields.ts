@@ -1,4 +1,4 @@
-import type { ByteSpan } from "../json-scan.ts";
+import type { ByteSpan } from "../base/json-scan.ts";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

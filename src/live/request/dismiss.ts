@@ -1,4 +1,4 @@
-import { refusal } from "../answer/errors.ts";
+import { refusal } from "../http/errors.ts";
 import type { Exchange } from "./exchange.ts";
 
 /**

@@ -1,6 +1,6 @@
-import { isFields } from "../fields.ts";
+import { isFields } from "../base/fields.ts";
 import type { ParsedRequest } from "./parse-request.ts";
-import { withFields } from "./request-body.ts";
+import { withFields } from "../http/request-body.ts";
 
 interface AddedFields {
   readonly hidesUsage: boolean;

@@ -1,13 +1,13 @@
 import { ENGINE_FIELDS, ENGINE_HEADERS, type EngineName } from "#core/engine-names.ts";
-import { type Fields, isFields } from "../fields.ts";
-import { type Refusal, refusal } from "../answer/errors.ts";
-import { type Asker, loopTurn } from "../loop-turn.ts";
-import { countUp } from "../metrics/gateway-counters.ts";
-import type { GatewayParts } from "../gateway-parts.ts";
+import { type Fields, isFields } from "../base/fields.ts";
+import { type Refusal, refusal } from "../http/errors.ts";
+import { type Asker, loopTurn } from "../base/loop-turn.ts";
+import { countUp } from "../base/gateway-counters.ts";
+import type { GatewayParts } from "../gateway/gateway-parts.ts";
 import { cutFields } from "./cut-fields.ts";
 import { type ParsedRequest, READ_AT_ONCE_BYTES } from "./parse-request.ts";
-import { PRIORITY } from "./headers.ts";
-import type { RequestHeaders } from "./request-headers.ts";
+import { PRIORITY } from "../http/headers.ts";
+import type { RequestHeaders } from "../http/request-headers.ts";
 
 /** Objects whose fields vLLM takes as if they stood beside its own parameters. */
 const WITHIN: ReadonlySet<string> = new Set(["vllm_xargs", "sampling_params", "extra_args"]);

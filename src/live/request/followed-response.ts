@@ -1,4 +1,4 @@
-import { type Refusal, refusal } from "../answer/errors.ts";
+import { type Refusal, refusal } from "../http/errors.ts";
 import type { ResponsePlace } from "../beside/stored-responses.ts";
 import type { AskingRequest } from "./ask.ts";
 import type { ParsedRequest } from "./parse-request.ts";

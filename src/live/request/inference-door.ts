@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import type { GatewayParts } from "../gateway-parts.ts";
-import type { ClientAuth } from "./client-auth.ts";
-import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "../answer/errors.ts";
+import type { GatewayParts } from "../gateway/gateway-parts.ts";
+import type { ClientAuth } from "../http/client-auth.ts";
+import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "../http/errors.ts";
 import { Exchange } from "./exchange.ts";
 import { hostOf } from "./malformed-target.ts";
 import { type RequestTarget, RequestTargets } from "./request-target.ts";
-import type { Routes } from "./route.ts";
+import type { Routes } from "../http/route.ts";
 import { serveInference } from "./serve-inference.ts";
 import type { TrustedProxies } from "./trusted-proxies.ts";
 

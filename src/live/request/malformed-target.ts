@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { ERRORS, errorBody, errorHeaders, refusal } from "../answer/errors.ts";
-import type { GatewayParts } from "../gateway-parts.ts";
+import { ERRORS, errorBody, errorHeaders, refusal } from "../http/errors.ts";
+import type { GatewayParts } from "../gateway/gateway-parts.ts";
 
 const MALFORMED_TARGET = refusal("bad-request", "The request's host or target is malformed.");
 

@@ -1,7 +1,7 @@
-import { type Refusal, refusal } from "../answer/errors.ts";
-import type { Fields } from "../fields.ts";
-import type { Dialect } from "./route.ts";
-import type { ChatMessage, PromptSource } from "../tokenizer/tokenizer.ts";
+import { type Refusal, refusal } from "../http/errors.ts";
+import type { Fields } from "../base/fields.ts";
+import type { Dialect } from "../http/route.ts";
+import type { ChatMessage, PromptSource } from "../tokenizer/text/tokenizer.ts";
 
 /** What a request asks the engine to read. */
 export interface ParsedPrompt {

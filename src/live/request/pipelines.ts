@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { passOverRequests } from "./node-parser.ts";
+import { passOverRequests } from "../http/node-parser.ts";
 
 type Serve = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 

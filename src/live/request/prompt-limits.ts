@@ -1,6 +1,6 @@
-import { type Refusal, refusal } from "../answer/errors.ts";
+import { type Refusal, refusal } from "../http/errors.ts";
 import type { ParsedPrompt } from "./parse-prompt.ts";
-import type { GatewayLimits } from "./limits.ts";
+import type { GatewayLimits } from "../http/limits.ts";
 
 type CountLimit = "messagesMax" | "contentPartsMax" | "toolsMax" | "promptsMax";
 

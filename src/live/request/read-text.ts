@@ -1,4 +1,4 @@
-import type { ByteSpan } from "../json-scan.ts";
+import type { ByteSpan } from "../base/json-scan.ts";
 
 /**
  * The text of body[from..to) with `{}` in the place of objects that need not be read. V8 makes a dictionary of an object

@@ -1,4 +1,4 @@
-import type { Route, Routes } from "./route.ts";
+import type { Route, Routes } from "../http/route.ts";
 
 /** What an inference request names: its route, and what the endpoint is asked for. */
 export interface RequestTarget {

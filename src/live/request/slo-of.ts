@@ -1,6 +1,6 @@
 import { type Slo, sloWith } from "#core/request/slo.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
-import type { RequestHeaders } from "./request-headers.ts";
+import type { RequestHeaders } from "../http/request-headers.ts";
 
 /** Milliseconds above 0, at most 12 digits before the point. */
 const MILLIS = /^\d{1,12}(?:\.\d{1,3})?$/;

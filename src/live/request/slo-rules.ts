@@ -1,6 +1,6 @@
 import { type Slo, sloWith } from "#core/request/slo.ts";
-import type { Identity } from "./identity.ts";
-import type { RequestHeaders } from "./request-headers.ts";
+import type { Identity } from "../http/identity.ts";
+import type { RequestHeaders } from "../http/request-headers.ts";
 import { sloOf } from "./slo-of.ts";
 
 export interface SloRulesOptions {

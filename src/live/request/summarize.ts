@@ -4,7 +4,7 @@ import { heldTokens } from "../disaggregation/held-tokens.ts";
 import type { Forward } from "../upstream/forward.ts";
 import type { ForwardResult } from "../upstream/forward-result.ts";
 import type { Exchange } from "./exchange.ts";
-import type { RequestSummary } from "./request-summary.ts";
+import type { RequestSummary } from "../log/request-summary.ts";
 
 /** A request that is over since `at`, for metrics and logs; without `forward` it was never sent anywhere. */
 export function summarize(

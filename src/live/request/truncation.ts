@@ -1,7 +1,7 @@
 import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 import type { ParsedPrompt } from "./parse-prompt.ts";
-import type { Fields } from "../fields.ts";
-import type { TokenizedPrompt } from "../tokenizer/tokenizer.ts";
+import type { Fields } from "../base/fields.ts";
+import type { TokenizedPrompt } from "../tokenizer/text/tokenizer.ts";
 
 /**
  * What the engine reads of a prompt whose client set vLLM's `truncate_prompt_tokens`. The prompt itself where nothing is

@@ -1,6 +1,6 @@
 import type { Micros } from "#core/base/units.ts";
 import { giveUpRefusal } from "../answer/fault-words.ts";
-import { countUp } from "../metrics/gateway-counters.ts";
+import { countUp } from "../base/gateway-counters.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** Ends a request that was not sent to any endpoint yet, once its client's deadline or the limit of all requests passed. */

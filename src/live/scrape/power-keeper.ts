@@ -1,9 +1,9 @@
 import { Agent } from "undici";
 import type { EndpointId, Load } from "#core/endpoint/endpoint.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
-import { inTurns, STAYS } from "../loop-turn.ts";
+import { inTurns, STAYS } from "../base/loop-turn.ts";
 import { type DeviceReading, dcgmPage } from "./dcgm-page.ts";
-import { askEngine } from "../discovery/engine-request.ts";
+import { askEngine } from "../endpoints/engine-request.ts";
 
 /** Labels that a GPU's series must have to belong to an endpoint; a value may list several, separated by commas. */
 export type DeviceMatch = Readonly<Record<string, string>>;

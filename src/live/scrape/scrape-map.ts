@@ -1,4 +1,4 @@
-import { atOnce } from "../loop-turn.ts";
+import { atOnce } from "../base/loop-turn.ts";
 import { readExposition } from "./exposition.ts";
 
 /** What one engine (one data-parallel rank) reports on its metrics page; NaN is not reported. Times in seconds. */

@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
 import type { Micros } from "#core/base/units.ts";
-import { askEngine, type RequestFault } from "../discovery/engine-request.ts";
-import { inTurns, STAYS } from "../loop-turn.ts";
+import { askEngine, type RequestFault } from "../endpoints/engine-request.ts";
+import { inTurns, STAYS } from "../base/loop-turn.ts";
 import { type EnginePage, enginePage } from "./scrape-map.ts";
 
 /**

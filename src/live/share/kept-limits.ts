@@ -1,8 +1,8 @@
 import { windowsOf } from "#core/admission/windows-elsewhere.ts";
 import type { Input } from "#core/input/input.ts";
 import type { PeerWindow } from "#core/request/peer-news.ts";
-import { nowMicros } from "../clock.ts";
-import type { RouterTap, TapListener } from "../router-tap.ts";
+import { nowMicros } from "../base/clock.ts";
+import type { RouterTap, TapListener } from "../base/router-tap.ts";
 import { keptLimitsText, windowsOfText } from "./kept-limits-text.ts";
 
 /** Where it is kept what limits have counted, for gateways that start when none is there. */

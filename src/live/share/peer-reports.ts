@@ -1,6 +1,6 @@
 import type { PeerNews } from "#core/request/peer-news.ts";
-import { nowMicros } from "../clock.ts";
-import type { RouterTap } from "../router-tap.ts";
+import { nowMicros } from "../base/clock.ts";
+import type { RouterTap } from "../base/router-tap.ts";
 import { Apart } from "./apart.ts";
 import { WireError } from "#trace/codec/byte-reader.ts";
 import { OtherVersionError, readHead, ReportDecoder, type ReportHead } from "./report-decoder.ts";

@@ -1,5 +1,5 @@
 import type { AutopilotCard } from "#page/status/autopilot-overview.ts";
-import type { AutopilotView } from "../autopilot/autopilot-desk.ts";
+import type { AutopilotView } from "../admin/autopilot-desk.ts";
 
 const PROPOSALS_SHOWN = 4;
 

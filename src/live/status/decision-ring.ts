@@ -1,6 +1,6 @@
 import type { Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
-import type { TapListener } from "../router-tap.ts";
+import type { TapListener } from "../base/router-tap.ts";
 
 /** A decision and what of its request may be shown. */
 export interface KeptDecision {

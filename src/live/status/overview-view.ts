@@ -9,19 +9,19 @@ import type {
   PolicyCard,
   PolicyChangeLine,
 } from "#page/status/overview.ts";
-import { WALL_START_MICROS, nowMicros } from "../clock.ts";
-import type { EndpointDirectory, EndpointEntry } from "../discovery/endpoint-directory.ts";
-import type { FleetKeeper, ScrapeRow } from "../discovery/fleet-keeper.ts";
-import type { PolicyDesk } from "../policy/policy-desk.ts";
-import type { AutopilotDesk } from "../autopilot/autopilot-desk.ts";
-import type { RolloutDesk } from "../rollout/rollout-desk.ts";
+import { WALL_START_MICROS, nowMicros } from "../base/clock.ts";
+import type { EndpointDirectory, EndpointEntry } from "../endpoints/endpoint-directory.ts";
+import type { FleetKeeper, ScrapeRow } from "../keeper/fleet-keeper.ts";
+import type { PolicyDesk } from "../admin/policy-desk.ts";
+import type { AutopilotDesk } from "../admin/autopilot-desk.ts";
+import type { RolloutDesk } from "../admin/rollout-desk.ts";
 import type { KeptDecision } from "./decision-ring.ts";
 import type { Readiness } from "./readiness.ts";
 import type { RecentTraffic } from "./recent-traffic.ts";
 import { autopilotCard } from "./autopilot-card.ts";
 import { rolloutCard } from "./rollout-card.ts";
 import { shadowCard } from "./shadow-card.ts";
-import type { ShadowStatus } from "./shadow-status.ts";
+import type { ShadowStatus } from "../metrics/shadow-status.ts";
 import type { ShownDecisions } from "./shown-decisions.ts";
 import { whyText } from "./status-view.ts";
 

@@ -1,5 +1,5 @@
-import type { KeeperEvent } from "../discovery/keeper-event.ts";
-import type { EndpointDirectory, EndpointEntry } from "../discovery/endpoint-directory.ts";
+import type { KeeperEvent } from "../endpoints/keeper-event.ts";
+import type { EndpointDirectory, EndpointEntry } from "../endpoints/endpoint-directory.ts";
 
 /** Endpoints that are named one by one in what is waited for. */
 const NAMED_MAX = 16;

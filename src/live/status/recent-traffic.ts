@@ -1,7 +1,7 @@
 import { TimeHistogram } from "#core/rollout/judge/time-histogram.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { TimeFigures, TrafficCard, TrafficFigures, TrafficSlot } from "#page/status/overview.ts";
-import type { RequestSummary } from "../request/request-summary.ts";
+import type { RequestSummary } from "../log/request-summary.ts";
 
 /** Length of what becomes one point of a line. */
 const SLOT_MILLIS = 5_000;

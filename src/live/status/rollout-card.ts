@@ -7,7 +7,7 @@ import type {
   TimeFigures,
 } from "#page/status/overview.ts";
 import type { RolloutArm } from "#page/status/rollout-arm.ts";
-import type { ArmView, GuardrailView, RolloutView, TimeView } from "../rollout/rollout-view.ts";
+import type { ArmView, GuardrailView, RolloutView, TimeView } from "../admin/rollout-view.ts";
 
 const METRICS: readonly TimeMetric[] = ["ttft", "tpot", "e2e"];
 

@@ -1,5 +1,5 @@
 import type { ShadowCandidateCard, ShadowCard, ShadowPrediction } from "#page/status/overview.ts";
-import type { ShadowCandidate, ShadowStatus } from "./shadow-status.ts";
+import type { ShadowCandidate, ShadowStatus } from "../metrics/shadow-status.ts";
 
 /** What of the shadow's state the status page shows. */
 export function shadowCard({ state, detail, parity, calibration, evaluation }: ShadowStatus): ShadowCard {

@@ -1,7 +1,7 @@
 import type { Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
-import type { TapListener } from "../router-tap.ts";
+import type { TapListener } from "../base/router-tap.ts";
 import { DecisionRing, type KeptDecision } from "./decision-ring.ts";
 
 /** Decisions of a second that are shown, and beside them refusals, waits and retries. */

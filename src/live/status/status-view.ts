@@ -1,12 +1,12 @@
 import type { Decision, PrefillStage } from "#core/input/decision.ts";
 import type { EndpointRow } from "#core/fleet/endpoint-row.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
-import { WALL_START_MICROS } from "../clock.ts";
-import { decisiveText } from "./decisive.ts";
+import { WALL_START_MICROS } from "../base/clock.ts";
+import { decisiveText } from "../base/decisive.ts";
 import type { KeptDecision } from "./decision-ring.ts";
-import type { ScrapeRow } from "../discovery/fleet-keeper.ts";
+import type { ScrapeRow } from "../keeper/fleet-keeper.ts";
 import type { FollowerRow } from "../kv-events/follower.ts";
-import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
+import type { EndpointEntry } from "../endpoints/endpoint-directory.ts";
 
 /**
  * One endpoint as /gnomon/endpoints shows it. `row` is undefined while the router does not know it: what only the router

@@ -1,7 +1,7 @@
 import type { PlannedPrompt, PromptChains } from "./prompt-chains.ts";
 import type { MemoNode, NodeHandle } from "./prefix-memo.ts";
-import type { CacheScope, ChatMessage } from "./tokenizer.ts";
-import type { Step } from "./word-source.ts";
+import type { CacheScope, ChatMessage } from "./text/tokenizer.ts";
+import type { Step } from "./text/word-source.ts";
 
 /** Where the chain of a chat's beginning stands. */
 export interface BegunChat {

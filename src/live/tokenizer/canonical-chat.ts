@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { BegunChat } from "./begun-chats.ts";
-import type { ChatMessage, PromptSource } from "./tokenizer.ts";
-import type { Step } from "./word-source.ts";
+import type { ChatMessage, PromptSource } from "./text/tokenizer.ts";
+import type { Step } from "./text/word-source.ts";
 
 const PLAIN_ROLES: ReadonlySet<string> = new Set(["system", "developer", "user", "assistant", "tool"]);
 /** Tag of a step whose text is more than content, so that no content can equal it. */

@@ -1,6 +1,6 @@
-import { type Asker, loopTurn } from "../loop-turn.ts";
+import { type Asker, loopTurn } from "../base/loop-turn.ts";
 import { textSlices } from "./text-slices.ts";
-import type { Step, WordSource } from "./word-source.ts";
+import type { Step, WordSource } from "./text/word-source.ts";
 
 /** No code points: the end of a tag, and the end of a step. */
 const TAG_END = -1;

@@ -12,7 +12,7 @@ import { makeTable } from "./table/make-table.ts";
 import type { TableSource } from "./table/table-source.ts";
 import { TextTokenizer } from "./text-tokenizer.ts";
 import type { TiktokenSource } from "./tiktoken-source.ts";
-import type { Tokenizer } from "./tokenizer.ts";
+import type { Tokenizer } from "./text/tokenizer.ts";
 import { type Ask, VllmTokenizer } from "./vllm.ts";
 
 const MEMO_ENTRIES_MAX = 65_536;

@@ -1,4 +1,4 @@
-import type { Tokenizer } from "./tokenizer.ts";
+import type { Tokenizer } from "./text/tokenizer.ts";
 
 /** What a log line or a status page shows of a tokenizer. Counters only grow. */
 export interface TokenizerDescription {

@@ -1,15 +1,15 @@
-import type { Surround } from "./added-by-processor.ts";
+import type { Surround } from "./table/added-by-processor.ts";
 import { BpeEncoder } from "./bpe/bpe-encoder.ts";
 import { openBpeTable } from "./bpe/bpe-table.ts";
 import type { HuggingFaceFiles } from "./hugging-face-files.ts";
 import { type LinearMessages, linearMessages } from "./linear-messages.ts";
 import { NativeEncoder } from "./native-encoder.ts";
-import { loadNativeModel } from "./native-model.ts";
+import { loadNativeModel } from "./table/native-model.ts";
 import type { MadeTable, TableSource } from "./table/table-source.ts";
 import { readTokenizerText, UnreadableFile } from "./table/tokenizer-file.ts";
 import { ChatTemplate } from "./template/chat-template.ts";
 import { learnLinear } from "./template/linear-template.ts";
-import type { TextEncoding } from "./text-encoder.ts";
+import type { TextEncoding } from "./bpe/text-encoder.ts";
 
 /** A model's tokenizer, loaded and checked. */
 export interface HuggingFaceModel {

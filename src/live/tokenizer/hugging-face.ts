@@ -1,4 +1,4 @@
-import { type Asker, STAYS } from "../loop-turn.ts";
+import { type Asker, STAYS } from "../base/loop-turn.ts";
 import { AddedTokens } from "./bpe/added-tokens.ts";
 import { BegunChats } from "./begun-chats.ts";
 import type { DescribedTokenizer, TokenizerDescription } from "./described-tokenizer.ts";
@@ -10,8 +10,8 @@ import type { StepCache } from "./step-cache.ts";
 import { BEFORE_TEXT, TemplateEncoder } from "./template-encoder.ts";
 import type { TextTokenizer } from "./text-tokenizer.ts";
 import { encodeTokens, exactPrompt } from "./token-prompt.ts";
-import type { CacheScope, PromptSource, TokenizedPrompt } from "./tokenizer.ts";
-import type { Step, Words } from "./word-source.ts";
+import type { CacheScope, PromptSource, TokenizedPrompt } from "./text/tokenizer.ts";
+import type { Step, Words } from "./text/word-source.ts";
 
 const NO_TAIL = new Int32Array(0);
 const NOTHING_AROUND = { before: NO_TAIL, behind: NO_TAIL };

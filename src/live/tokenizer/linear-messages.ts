@@ -1,7 +1,7 @@
 import type { AddedToken } from "./bpe/added-tokens.ts";
 import { AddedTokens } from "./bpe/added-tokens.ts";
 import { type LinearTemplate, pairKey } from "./template/linear-template.ts";
-import type { TextEncoding } from "./text-encoder.ts";
+import type { TextEncoding } from "./bpe/text-encoder.ts";
 
 /** What a linear template puts before one kind of message. */
 export interface MessageFrame {

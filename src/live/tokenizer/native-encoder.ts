@@ -1,8 +1,8 @@
 import type { Tokenizer as NativeTokenizer } from "tokenizers";
-import { type Asker, AskerLeft, STAYS } from "../loop-turn.ts";
+import { type Asker, AskerLeft, STAYS } from "../base/loop-turn.ts";
 import type { AddedToken } from "./bpe/added-tokens.ts";
 import type { TokenizerJson } from "./bpe/tokenizer-json.ts";
-import type { TextEncoding } from "./text-encoder.ts";
+import type { TextEncoding } from "./bpe/text-encoder.ts";
 
 /** Encodings at once in the thread pool, which serves files and name look-ups too. */
 const RUNNING_MAX = 3;

@@ -1,5 +1,5 @@
 import { assert } from "#core/base/assert.ts";
-import type { ChainState } from "./chain-state.ts";
+import type { ChainState } from "./text/chain-state.ts";
 import type { MemoDescription } from "./described-tokenizer.ts";
 import { textKey } from "./text-key.ts";
 

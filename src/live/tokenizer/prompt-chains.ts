@@ -1,12 +1,12 @@
 import type { BlockHasher } from "#core/prompt/block-hash.ts";
-import { type Asker, loopTurn, STAYS } from "../loop-turn.ts";
+import { type Asker, loopTurn, STAYS } from "../base/loop-turn.ts";
 import type { BegunChat } from "./begun-chats.ts";
-import { type ChainEnd, type ChainState, ChainExtender, rootState } from "./chain-state.ts";
+import { type ChainEnd, type ChainState, ChainExtender, rootState } from "./text/chain-state.ts";
 import { type MemoNode, PrefixMemo } from "./prefix-memo.ts";
 import { type ScopeRoots, scopeKey } from "./scope-roots.ts";
 import { Sightings } from "./sightings.ts";
-import type { CacheScope } from "./tokenizer.ts";
-import type { Step, Words, WordSource } from "./word-source.ts";
+import type { CacheScope } from "./text/tokenizer.ts";
+import type { Step, Words, WordSource } from "./text/word-source.ts";
 
 /** New blocks between two turns of the event loop: 64 KB of text at 16 tokens a block, below 2 ms with its tokens. */
 const BLOCKS_PER_SLICE = 1024;

@@ -4,8 +4,8 @@ import type { ChatTemplate, RenderOptions } from "./template/chat-template.ts";
 import { contentTexts, engineMessages, type EngineMessage } from "./template/engine-messages.ts";
 import { engineTools } from "./template/engine-tools.ts";
 import { isRenderable } from "./template/renderable.ts";
-import type { ChatMessage, PromptSource } from "./tokenizer.ts";
-import type { Step } from "./word-source.ts";
+import type { ChatMessage, PromptSource } from "./text/tokenizer.ts";
+import type { Step } from "./text/word-source.ts";
 
 type Chat = Extract<PromptSource, { kind: "chat" }>;
 

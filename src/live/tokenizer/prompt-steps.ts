@@ -1,6 +1,6 @@
-import { type Asker, loopTurn } from "../loop-turn.ts";
+import { type Asker, loopTurn } from "../base/loop-turn.ts";
 import type { AddedTokens } from "./bpe/added-tokens.ts";
-import type { Step } from "./word-source.ts";
+import type { Step } from "./text/word-source.ts";
 
 /** A step is cut only from this length on, so that a prompt full of special tokens has no more steps than it is worth. */
 const STEP_CHARS_MIN = 256;

@@ -1,7 +1,7 @@
 import { deriveKey, keyedHash } from "blake3-wasm";
 import { LRUCache } from "lru-cache";
 import type { ChainValue } from "#core/prompt/block-hash.ts";
-import type { CacheScope } from "./tokenizer.ts";
+import type { CacheScope } from "./text/tokenizer.ts";
 
 const KEY_CONTEXT = "gnomon 2026 block chain root";
 const ROOTS_MAX = 16_384;

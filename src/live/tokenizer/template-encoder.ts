@@ -1,12 +1,12 @@
-import type { Asker } from "../loop-turn.ts";
+import type { Asker } from "../base/loop-turn.ts";
 import type { LinearMessages, MessageFrame } from "./linear-messages.ts";
 import type { StepCache } from "./step-cache.ts";
 import type { ChatTemplate } from "./template/chat-template.ts";
 import { isOrdinary } from "./template/linear-template.ts";
 import { pythonStrip } from "./template/python-strip.ts";
-import type { TextEncoding } from "./text-encoder.ts";
+import type { TextEncoding } from "./bpe/text-encoder.ts";
 import { VERBATIM } from "./prompt-steps.ts";
-import type { Step, Words, WordSource } from "./word-source.ts";
+import type { Step, Words, WordSource } from "./text/word-source.ts";
 
 /** Tag of the step that holds what the post-processor puts before a text. */
 export const BEFORE_TEXT = "before text";

@@ -1,13 +1,13 @@
 import { assert } from "#core/base/assert.ts";
-import { type Asker, STAYS } from "../loop-turn.ts";
+import { type Asker, STAYS } from "../base/loop-turn.ts";
 import { BegunChats } from "./begun-chats.ts";
 import { hasMedia, leadingSteps, messageSteps } from "./canonical-chat.ts";
 import type { DescribedTokenizer, TokenizerDescription } from "./described-tokenizer.ts";
 import type { PlannedPrompt, PromptChain, PromptChains } from "./prompt-chains.ts";
 import { encodeTokens } from "./token-prompt.ts";
 import { TokenRatio } from "./token-ratio.ts";
-import type { CacheScope, PromptSource, TokenizedPrompt } from "./tokenizer.ts";
-import type { WordSource } from "./word-source.ts";
+import type { CacheScope, PromptSource, TokenizedPrompt } from "./text/tokenizer.ts";
+import type { WordSource } from "./text/word-source.ts";
 
 const MODELS_MAX = 1024;
 type Chat = Extract<PromptSource, { kind: "chat" }>;

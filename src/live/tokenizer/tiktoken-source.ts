@@ -1,6 +1,6 @@
 import { get_encoding, type Tiktoken, type TiktokenEncoding } from "tiktoken";
-import { type Asker, loopTurn } from "../loop-turn.ts";
-import type { Step, WordSource } from "./word-source.ts";
+import { type Asker, loopTurn } from "../base/loop-turn.ts";
+import type { Step, WordSource } from "./text/word-source.ts";
 
 /** No token ids: the end of a tag, and the end of a step. */
 const TAG_END = -1;

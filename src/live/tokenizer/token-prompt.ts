@@ -1,6 +1,6 @@
-import type { Asker } from "../loop-turn.ts";
+import type { Asker } from "../base/loop-turn.ts";
 import type { PromptChain, PromptChains } from "./prompt-chains.ts";
-import type { CacheScope, TokenizedPrompt } from "./tokenizer.ts";
+import type { CacheScope, TokenizedPrompt } from "./text/tokenizer.ts";
 
 /** Token ids as they came; ids that no vocabulary has are the engine's to refuse. */
 export function encodeTokens(

@@ -1,5 +1,5 @@
 import { Agent, request } from "undici";
-import type { EndpointDirectory, EndpointEntry } from "../discovery/endpoint-directory.ts";
+import type { EndpointDirectory, EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import { EngineConnections } from "../tls/connections.ts";
 import type { Ask } from "./vllm.ts";
 

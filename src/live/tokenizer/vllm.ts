@@ -1,9 +1,9 @@
-import { type Asker, AskerLeft, STAYS } from "../loop-turn.ts";
+import { type Asker, AskerLeft, STAYS } from "../base/loop-turn.ts";
 import type { DescribedTokenizer, TokenizerDescription } from "./described-tokenizer.ts";
 import type { PromptChains } from "./prompt-chains.ts";
 import type { TextTokenizer } from "./text-tokenizer.ts";
 import { encodeTokens } from "./token-prompt.ts";
-import type { CacheScope, PromptSource, TokenizedPrompt } from "./tokenizer.ts";
+import type { CacheScope, PromptSource, TokenizedPrompt } from "./text/tokenizer.ts";
 
 /** Puts a body to some engine's POST /tokenize and answers its `tokens`; rejects where there is no such answer. */
 export type Ask = (body: Readonly<Record<string, unknown>>, signal: AbortSignal) => Promise<readonly number[]>;

@@ -13,10 +13,10 @@ import type { Placed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
-import { nowMicros, WALL_START_MICROS } from "../clock.ts";
-import type { RequestObserver } from "../gateway-parts.ts";
+import { nowMicros, WALL_START_MICROS } from "../base/clock.ts";
+import type { RequestObserver } from "../gateway/gateway-parts.ts";
 import type { Exchange } from "../request/exchange.ts";
-import type { RequestSummary } from "../request/request-summary.ts";
+import type { RequestSummary } from "../log/request-summary.ts";
 import type { RequestSpans } from "./request-spans.ts";
 
 /** A sampled request: its own span, and those under way below it. */

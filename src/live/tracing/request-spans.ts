@@ -1,5 +1,5 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { RequestObserver } from "../gateway-parts.ts";
+import type { RequestObserver } from "../gateway/gateway-parts.ts";
 import type { Exchange } from "../request/exchange.ts";
 import type { PathWatch } from "#core/path/path-router.ts";
 

@@ -3,7 +3,7 @@ import { CLIENT_STALLED, HOLD_OVER, TIMED_OUT } from "#core/path/path-event.ts";
 import { faultOfLeaving } from "#core/path/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { Delivery } from "../answer/answer.ts";
-import { countUp } from "../metrics/gateway-counters.ts";
+import { countUp } from "../base/gateway-counters.ts";
 import type { Exchange } from "../request/exchange.ts";
 
 /** Does with an attempt what its limits of time, and what is known of its endpoint, ask for. */

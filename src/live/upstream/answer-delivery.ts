@@ -2,12 +2,12 @@ import type { Fault } from "#core/endpoint/fault.ts";
 
 import type { AnswerHead, AnswerStage, Delivery, KeptAnswer } from "../answer/answer.ts";
 import { PassAnswer } from "../answer/pass-answer.ts";
-import { nowMicros } from "../clock.ts";
+import { nowMicros } from "../base/clock.ts";
 import { ClientEvents, DONE_EVENT } from "../continuation/client-event.ts";
 import type { RepeatableStream } from "../continuation/repeatable-stream.ts";
 import type { KeptStream } from "../continuation/kept-stream.ts";
 import type { Exchange } from "../request/exchange.ts";
-import { clientHeaders } from "../request/headers.ts";
+import { clientHeaders } from "../http/headers.ts";
 import {
   ENGINE_ERROR,
   FIRST_BYTES,
@@ -16,8 +16,8 @@ import {
   LET_THROUGH,
   type WholeOutcome,
 } from "#core/path/path-event.ts";
-import { countUp } from "../metrics/gateway-counters.ts";
-import { decisiveText } from "../status/decisive.ts";
+import { countUp } from "../base/gateway-counters.ts";
+import { decisiveText } from "../base/decisive.ts";
 import type { Forward } from "./forward.ts";
 import type { EngineErrors } from "./write-error.ts";
 

@@ -5,11 +5,11 @@ import { FAULT_OF_TROUBLE } from "#core/path/wait-verdict.ts";
 import type { Answer } from "../answer/answer.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { faultOfError } from "../answer/fault-words.ts";
-import { nowMicros } from "../clock.ts";
+import { nowMicros } from "../base/clock.ts";
 import type { Exchange } from "../request/exchange.ts";
-import type { AnswerHeaders } from "../request/headers.ts";
-import type { Attempt, AttemptListener } from "./attempt.ts";
-import { AttemptSigns } from "./attempt-signs.ts";
+import type { AnswerHeaders } from "../http/headers.ts";
+import type { Attempt, AttemptListener } from "./connection/attempt.ts";
+import { AttemptSigns } from "./connection/attempt-signs.ts";
 import { HedgeDelivery, type HedgeVerdict } from "./hedge-delivery.ts";
 import { openAttempt, type SentContent } from "./open-attempt.ts";
 

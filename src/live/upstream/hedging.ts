@@ -3,8 +3,8 @@ import { type HedgeEnd, type HedgeHost, Hedging } from "#core/path/hedging/hedgi
 import { OVERTAKEN } from "#core/path/path-event.ts";
 import type { GiveUpReason, PathRouter } from "#core/path/path-router.ts";
 import type { Micros } from "#core/base/units.ts";
-import { nowMicros } from "../clock.ts";
-import { countUp } from "../metrics/gateway-counters.ts";
+import { nowMicros } from "../base/clock.ts";
+import { countUp } from "../base/gateway-counters.ts";
 import type { Exchange } from "../request/exchange.ts";
 import { Hedge } from "./hedge.ts";
 import type { SentContent } from "./open-attempt.ts";

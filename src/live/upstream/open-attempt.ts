@@ -2,8 +2,8 @@ import type { Routed } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Exchange } from "../request/exchange.ts";
-import { upstreamHeaders } from "../request/headers.ts";
-import { Attempt, type AttemptListener } from "./attempt.ts";
+import { upstreamHeaders } from "../http/headers.ts";
+import { Attempt, type AttemptListener } from "./connection/attempt.ts";
 
 /** What a request is sent as. */
 export interface SentContent {

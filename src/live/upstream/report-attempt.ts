@@ -1,6 +1,6 @@
-import { nowMicros } from "../clock.ts";
+import { nowMicros } from "../base/clock.ts";
 import { cutEvent, givenUpEvent } from "../log/attempt-events.ts";
-import { countUp } from "../metrics/gateway-counters.ts";
+import { countUp } from "../base/gateway-counters.ts";
 import type { Exchange } from "../request/exchange.ts";
 import type { ReportEffect } from "#core/path/path-effect.ts";
 import type { Forward } from "./forward.ts";

@@ -1,8 +1,8 @@
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
-import type { GatewayCounters } from "../metrics/gateway-counters.ts";
+import type { GatewayCounters } from "../base/gateway-counters.ts";
 import type { Exchange } from "../request/exchange.ts";
 import type { PathRouter } from "#core/path/path-router.ts";
-import type { GatewayLimits } from "../request/limits.ts";
+import type { GatewayLimits } from "../http/limits.ts";
 
 export interface TokenProgressOptions {
   readonly router: Pick<PathRouter, "accept">;

@@ -1,7 +1,7 @@
 import type { Micros } from "#core/base/units.ts";
-import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
-import { Member } from "../discovery/member.ts";
-import type { RouterTap } from "../router-tap.ts";
+import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
+import { Member } from "../keeper/member.ts";
+import type { RouterTap } from "../base/router-tap.ts";
 import { readEnginePage } from "../scrape/scrape-map.ts";
 
 /** Names the only model of made-up endpoints and requests. */

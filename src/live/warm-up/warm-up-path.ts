@@ -3,11 +3,11 @@ import type { AddressInfo } from "node:net";
 
 import { Pool } from "undici";
 
-import { nowMicros } from "../clock.ts";
-import { EndpointDirectory } from "../discovery/endpoint-directory.ts";
-import { type GatewayOptions, createGateway } from "../gateway.ts";
-import type { RouterTap } from "../router-tap.ts";
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { nowMicros } from "../base/clock.ts";
+import { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
+import { type GatewayOptions, createGateway } from "../gateway/gateway.ts";
+import type { RouterTap } from "../base/router-tap.ts";
+import type { Tokenizer } from "../tokenizer/text/tokenizer.ts";
 import { HeldAnswers } from "./held-answers.ts";
 import { joinMadeUp, MADE_UP_MODEL as MODEL } from "./made-up-endpoint.ts";
 

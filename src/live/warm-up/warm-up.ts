@@ -3,8 +3,8 @@ import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { type Random, randomFor } from "#core/base/random.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import type { Micros } from "#core/base/units.ts";
-import { EndpointDirectory } from "../discovery/endpoint-directory.ts";
-import type { RouterTap } from "../router-tap.ts";
+import { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
+import type { RouterTap } from "../base/router-tap.ts";
 import { joinMadeUp, MADE_UP_MODEL } from "./made-up-endpoint.ts";
 
 export interface WarmUpOptions {

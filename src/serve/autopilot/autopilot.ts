@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
-import type { AutopilotDesk, AutopilotOutcome, AutopilotView, ProposalView } from "#live/autopilot/autopilot-desk.ts";
+import type { AutopilotDesk, AutopilotOutcome, AutopilotView, ProposalView } from "#live/admin/autopilot-desk.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
-import type { RolloutDesk } from "#live/rollout/rollout-desk.ts";
+import type { RolloutDesk } from "#live/admin/rollout-desk.ts";
 import { policyKey } from "#shadow/tune/policy-space.ts";
 import type { TuneAnswer } from "#shadow/tune/tune.ts";
 import { VERDICTS } from "#shadow/tune/verdict.ts";

@@ -3,7 +3,7 @@ import { ConfigError } from "#config/config-error.ts";
 import { type KeyEntry, parseKeysFile } from "#config/keys-file.ts";
 import type { Config } from "#config/schema.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
-import { type ClientAuth, type ClientKey, ClientKeys, plainKeys } from "#live/request/client-auth.ts";
+import { type ClientAuth, type ClientKey, ClientKeys, plainKeys } from "#live/http/client-auth.ts";
 import { secretOf } from "../process/secrets.ts";
 import { WatchedFile } from "../process/watched-file.ts";
 

@@ -1,7 +1,7 @@
 import type { Config } from "#config/schema.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import { EngineConnections } from "#live/tls/connections.ts";
-import type { ServerTls } from "#live/tls/secure-server.ts";
+import type { ServerTls } from "#live/gateway/secure-server.ts";
 import { TlsFiles } from "./tls-files.ts";
 
 export interface LiveTls {

@@ -2,7 +2,7 @@ import { DnsSource } from "#live/discovery/dns-source.ts";
 import { type KubernetesSource, discoverKubernetes } from "#live/discovery/kubernetes.ts";
 import type { PoolVersion } from "#live/discovery/pool-source.ts";
 import { type StaticServer, staticTargets } from "#live/discovery/static.ts";
-import type { Target } from "#live/discovery/target.ts";
+import type { Target } from "#live/endpoints/target.ts";
 import type { WorkloadGroup } from "#live/discovery/workload-source.ts";
 import { ConfigError } from "#config/config-error.ts";
 import type { Config } from "#config/schema.ts";

@@ -1,6 +1,6 @@
 import { destination } from "pino";
 import { accessLine } from "#live/log/access-line.ts";
-import type { RequestSummary } from "#live/request/request-summary.ts";
+import type { RequestSummary } from "#live/log/request-summary.ts";
 import type { Config } from "#config/schema.ts";
 
 /** One line per inference request. */

@@ -1,7 +1,7 @@
 import { linearStepTimes } from "#config/linear-step-times.ts";
 import type { StepTimes } from "#core/endpoint/step-times.ts";
 import type { EngineConfig } from "#engine/config.ts";
-import type { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
+import type { FleetKeeper } from "#live/keeper/fleet-keeper.ts";
 
 /**
  * A fit whose times are all nearer to those in use than this changes nothing: the router would forget what it learned

@@ -2,7 +2,7 @@ import { DecisionRing } from "#live/status/decision-ring.ts";
 import { RecentTraffic } from "#live/status/recent-traffic.ts";
 import { ShownDecisions } from "#live/status/shown-decisions.ts";
 import type { StatusOptions } from "#live/status/status.ts";
-import type { RouterTap } from "#live/router-tap.ts";
+import type { RouterTap } from "#live/base/router-tap.ts";
 import type { Config } from "#config/schema.ts";
 
 /** What happened of late, for the status pages. */

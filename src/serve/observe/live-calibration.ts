@@ -1,5 +1,5 @@
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, MILLIS_PER_SECOND } from "#core/base/units.ts";
-import type { ShadowCalibration, ShadowError } from "#live/status/shadow-status.ts";
+import type { ShadowCalibration, ShadowError } from "#live/metrics/shadow-status.ts";
 import type { ModelError } from "#shadow/calibrate/model-error.ts";
 import { parametersOfEngine } from "#shadow/calibrate/parameters.ts";
 import type { ShadowHost } from "#shadow/thread/host.ts";

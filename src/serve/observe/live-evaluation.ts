@@ -1,5 +1,10 @@
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
-import type { ShadowCandidate, ShadowDifference, ShadowEvaluation, ShadowFigures } from "#live/status/shadow-status.ts";
+import type {
+  ShadowCandidate,
+  ShadowDifference,
+  ShadowEvaluation,
+  ShadowFigures,
+} from "#live/metrics/shadow-status.ts";
 import type { Evaluated } from "#shadow/thread/host.ts";
 import type { Interval } from "#shadow/figure/interval.ts";
 import { METRICS } from "#shadow/figure/metric.ts";

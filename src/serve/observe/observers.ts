@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { WALL_START_MICROS } from "#live/clock.ts";
+import { WALL_START_MICROS } from "#live/base/clock.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { Run } from "#live/recorder/run-lines.ts";
-import type { RouterTap } from "#live/router-tap.ts";
+import type { RouterTap } from "#live/base/router-tap.ts";
 import type { TraceRouter } from "#trace/codec/record.ts";
 import { liveAutopilot } from "../autopilot/live-autopilot.ts";
 import { emulatedEngines } from "../endpoints/emulated-engines.ts";

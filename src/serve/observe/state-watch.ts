@@ -1,9 +1,9 @@
 import type { Router } from "#core/router.ts";
-import { nowMicros } from "#live/clock.ts";
-import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
-import type { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
+import { nowMicros } from "#live/base/clock.ts";
+import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
+import type { FleetKeeper } from "#live/keeper/fleet-keeper.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
-import { type LossCount, StateWatch } from "#live/log/state-watch.ts";
+import { type LossCount, StateWatch } from "#live/keeper/state-watch.ts";
 import type { Recorder } from "#live/recorder/recorder.ts";
 import type { TraceRouter } from "#trace/codec/record.ts";
 import type { LiveShadow } from "./live-shadow.ts";

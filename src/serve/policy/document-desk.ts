@@ -3,7 +3,7 @@ import { type PolicyMerge, configOver } from "#config/policy-document.ts";
 import { resolveProfiles } from "#config/resolve-profiles.ts";
 import type { Config } from "#config/schema.ts";
 import { parseYamlFile } from "#config/yaml-file.ts";
-import type { PolicyDesk, PolicyRequest } from "#live/policy/policy-desk.ts";
+import type { PolicyDesk, PolicyRequest } from "#live/admin/policy-desk.ts";
 import { type Policy, policyOf } from "./policy.ts";
 import type { PolicyKeeper } from "./policy-keeper.ts";
 import type { PolicyGround } from "./policy-source.ts";

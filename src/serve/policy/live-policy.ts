@@ -1,11 +1,11 @@
 import { admissionSpec } from "#config/admission-spec.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Config } from "#config/schema.ts";
-import { nowMicros } from "#live/clock.ts";
-import type { Gateway, GatewayOptions } from "#live/gateway.ts";
-import type { RouterTap } from "#live/router-tap.ts";
+import { nowMicros } from "#live/base/clock.ts";
+import type { Gateway, GatewayOptions } from "#live/gateway/gateway.ts";
+import type { RouterTap } from "#live/base/router-tap.ts";
 import type { FaultEvent, FaultLog } from "#live/log/fault-log.ts";
-import type { PolicyDesk, PolicyOutcome } from "#live/policy/policy-desk.ts";
+import type { PolicyDesk, PolicyOutcome } from "#live/admin/policy-desk.ts";
 import { profileChooser } from "./profile-chooser.ts";
 import { type Scraped, tooSlowFor } from "./live-scrape.ts";
 import { LiveWorkloads } from "./live-workloads.ts";

@@ -4,7 +4,7 @@ import { endpointRules } from "#config/endpoint-rules.ts";
 import { admissionSpec } from "#config/admission-spec.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
 import { HOST_MEMORY_PRICE, type HostMemoryPrice } from "#core/prefix/host-memory-price.ts";
-import { BLOCK_TOKENS_DEFAULT } from "#live/discovery/block-size.ts";
+import { BLOCK_TOKENS_DEFAULT } from "#live/endpoints/block-size.ts";
 import { FIRST_POLICY_VERSION, type ProfileSpec } from "#core/plugin/spec.ts";
 import { Router, type RouterOptions } from "#core/router.ts";
 import { nameHash } from "#core/base/random.ts";

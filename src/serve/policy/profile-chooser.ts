@@ -1,7 +1,7 @@
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { aibrixNameOf, aibrixProfile, isComposite, parseStrategies } from "#config/peer-aibrix.ts";
-import { type Refusal, refusal } from "#live/answer/errors.ts";
+import { type Refusal, refusal } from "#live/http/errors.ts";
 import type { ServePlan } from "../plan/serve-plan.ts";
 
 /** Composite strategies that clients may bring into being; beyond that only those are served. */

@@ -1,8 +1,8 @@
 import type { RolloutState } from "#core/rollout/rollout-state.ts";
 import type { Config } from "#config/schema.ts";
-import { nowMicros, WALL_START_MICROS } from "#live/clock.ts";
+import { nowMicros, WALL_START_MICROS } from "#live/base/clock.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
-import type { RouterTap } from "#live/router-tap.ts";
+import type { RouterTap } from "#live/base/router-tap.ts";
 import { policyFromDocument } from "../policy/document-desk.ts";
 import type { PolicyKeeper } from "../policy/policy-keeper.ts";
 import type { SharedStore } from "../state/shared-store.ts";

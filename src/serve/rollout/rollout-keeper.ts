@@ -6,9 +6,9 @@ import { JUDGE, type RolloutState, type RolloutStep, type StepKind } from "#core
 import type { Rollouts } from "#core/rollouts.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
-import type { RolloutDesk, RolloutOutcome, RolloutStepRequest } from "#live/rollout/rollout-desk.ts";
-import type { RolloutsView } from "#live/rollout/rollout-view.ts";
-import type { RouterTap } from "#live/router-tap.ts";
+import type { RolloutDesk, RolloutOutcome, RolloutStepRequest } from "#live/admin/rollout-desk.ts";
+import type { RolloutsView } from "#live/admin/rollout-view.ts";
+import type { RouterTap } from "#live/base/router-tap.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { SharedStore } from "../state/shared-store.ts";
 import type { RolloutMemory } from "./rollout-memory.ts";

@@ -2,7 +2,7 @@ import type { SavedJudge } from "#core/rollout/judge/judge.ts";
 import { isUnderWay } from "#core/rollout/rollout-book.ts";
 import type { RolloutWatch } from "#core/rollout-watch.ts";
 import type { Rollouts } from "#core/rollouts.ts";
-import type { IntervalsView } from "#live/rollout/rollout-view.ts";
+import type { IntervalsView } from "#live/admin/rollout-view.ts";
 import type { RolloutMemoryOptions } from "./rollout-memory.ts";
 import { replayedMeasure, versionText } from "./replayed-measure.ts";
 import { MEASURE_VERSION, type SavedMeasure, type SavedRollout } from "./saved-rollout.ts";

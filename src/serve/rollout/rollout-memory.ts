@@ -2,8 +2,8 @@ import { type RolloutState, type RolloutStep, windowAt } from "#core/rollout/rol
 import type { Rollouts } from "#core/rollouts.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
-import type { IntervalsView, StepView } from "#live/rollout/rollout-view.ts";
-import type { RouterTap } from "#live/router-tap.ts";
+import type { IntervalsView, StepView } from "#live/admin/rollout-view.ts";
+import type { RouterTap } from "#live/base/router-tap.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import type { RolloutStory } from "./rollout-view-of.ts";
 import { intervalsAt } from "./rollout-view-of.ts";

@@ -24,7 +24,7 @@ import type {
   TimeView,
   WindowTimes,
   WindowView,
-} from "#live/rollout/rollout-view.ts";
+} from "#live/admin/rollout-view.ts";
 
 /** What the host remembers of a rollout beside the core. */
 export interface RolloutStory {

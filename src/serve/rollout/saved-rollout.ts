@@ -4,7 +4,7 @@ import type { SavedJudge } from "#core/rollout/judge/judge.ts";
 import type { RolloutSpec } from "#core/rollout/rollout-input.ts";
 import type { RolloutState } from "#core/rollout/rollout-state.ts";
 import type { Micros } from "#core/base/units.ts";
-import type { IntervalsView, StepView } from "#live/rollout/rollout-view.ts";
+import type { IntervalsView, StepView } from "#live/admin/rollout-view.ts";
 import { bool, integer, listOf, NOTHING_BESIDE, optional, text, unchecked } from "#trace/codec/field-type.ts";
 import { profiles } from "#trace/codec/profile-table.ts";
 import { record } from "#trace/codec/record-type.ts";

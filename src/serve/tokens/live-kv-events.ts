@@ -1,10 +1,10 @@
-import { CacheWatch } from "#live/cache-watch.ts";
-import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
+import { CacheWatch } from "#live/keeper/cache-watch.ts";
+import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import { KvEvents } from "#live/kv-events/kv-events.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import { HitAccuracy } from "#live/metrics/hit-accuracy.ts";
 import type { KvEventSources } from "#live/metrics/metric-kv-events.ts";
-import type { RouterTap } from "#live/router-tap.ts";
+import type { RouterTap } from "#live/base/router-tap.ts";
 import type { StatusOptions } from "#live/status/status.ts";
 import { hasherOf, namesBlocks, rootsOf } from "#live/tokenizer/chain-hash.ts";
 import type { Config } from "#config/schema.ts";

@@ -1,12 +1,12 @@
 import type { Logger } from "pino";
 import { TokenizeQuestions } from "#live/tokenizer/tokenize-question.ts";
 import type { EngineConnections } from "#live/tls/connections.ts";
-import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
+import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import { type TokenizerOf, type LoadOptions, loadTokenizer } from "#live/tokenizer/create.ts";
 import type { EngineChains } from "#live/tokenizer/chain-hash.ts";
 import type { DescribedTokenizer } from "#live/tokenizer/described-tokenizer.ts";
 import type { TokenizerCounts } from "#live/metrics/metric-state.ts";
-import type { Tokenizer } from "#live/tokenizer/tokenizer.ts";
+import type { Tokenizer } from "#live/tokenizer/text/tokenizer.ts";
 import { keptTables } from "#live/tokenizer/table/kept-tables.ts";
 import type { TableSource } from "#live/tokenizer/table/table-source.ts";
 import { ConfigError } from "#config/config-error.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
+import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { readyText } from "#serve/ready-text.ts";
 import { gnomon } from "../command-line.ts";

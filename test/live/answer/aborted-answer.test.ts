@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 
 import { isAborted } from "#live/answer/aborted-answer.ts";
 import { findUsage } from "#live/answer/usage.ts";
-import { type Dialect, Routes } from "#live/request/route.ts";
+import { type Dialect, Routes } from "#live/http/route.ts";
 
 import { capture, captureNames } from "../gateway/captures.ts";
 

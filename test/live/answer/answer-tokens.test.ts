@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AnswerTokens } from "#live/answer/answer-tokens.ts";
-import { newCounters } from "#live/metrics/gateway-counters.ts";
-import type { ChainEnd } from "#live/tokenizer/chain-state.ts";
+import { newCounters } from "#live/base/gateway-counters.ts";
+import type { ChainEnd } from "#live/tokenizer/text/chain-state.ts";
 
 /** The reader, and the tokens that it had hashed. */
 function reader(tokensMax = 1_000) {

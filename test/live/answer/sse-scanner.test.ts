@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 
 import fc from "fast-check";
 
-import type { Dialect } from "#live/request/route.ts";
+import type { Dialect } from "#live/http/route.ts";
 import type { SseKind } from "#live/answer/sse-event.ts";
 import { SseScanner } from "#live/answer/sse-scanner.ts";
 

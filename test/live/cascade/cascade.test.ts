@@ -10,7 +10,7 @@ import type { Input } from "#core/input/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
 import type { Emulator } from "#emulator/server.ts";
-import type { Tokenizer } from "#live/tokenizer/tokenizer.ts";
+import type { Tokenizer } from "#live/tokenizer/text/tokenizer.ts";
 import type { CascadeOptions } from "#live/cascade/create-cascades.ts";
 
 import { startAs } from "../../emulator/captures.ts";

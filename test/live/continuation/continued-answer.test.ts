@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { Delivery } from "#live/answer/answer.ts";
 import { continuedAnswer } from "#live/continuation/continued-answer.ts";
 import type { Exchange } from "#live/request/exchange.ts";
-import { DEFAULT_LIMITS } from "#live/request/limits.ts";
+import { DEFAULT_LIMITS } from "#live/http/limits.ts";
 
 interface Carried {
   readonly written: string;

@@ -4,8 +4,8 @@ import { type TestContext, test } from "node:test";
 import { engineDefaults } from "#engine/config.ts";
 import { type Emulator, startEmulator } from "#emulator/server.ts";
 import { staticTargets } from "#live/discovery/static.ts";
-import { createGateway } from "#live/gateway.ts";
-import { adminAccess } from "#live/status/admin-access.ts";
+import { createGateway } from "#live/gateway/gateway.ts";
+import { adminAccess } from "#live/admin/admin-access.ts";
 
 import { type Got, IDENTITY, WORD_TOKENIZER, ask } from "../gateway/rig.ts";
 import { FleetUnderTest, until } from "./fleet-under-test.ts";

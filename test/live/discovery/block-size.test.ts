@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BlockSize } from "#live/discovery/block-size.ts";
+import { BlockSize } from "#live/endpoints/block-size.ts";
 import { FleetUnderTest, until } from "./fleet-under-test.ts";
 import { StubEngine, answer, engineText } from "./stub-engine.ts";
 

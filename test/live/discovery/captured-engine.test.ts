@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
-import { readServedModels } from "#live/discovery/served-models.ts";
+import { readServedModels } from "#live/endpoints/served-models.ts";
 import { staticTargets } from "#live/discovery/static.ts";
 import { FleetUnderTest, until } from "./fleet-under-test.ts";
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 
 import { type DnsName, DnsSource, type DnsSourceOptions } from "#live/discovery/dns-source.ts";
-import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
-import { SourceBoard } from "#live/discovery/source-board.ts";
-import type { Target } from "#live/discovery/target.ts";
+import type { KeeperEvent } from "#live/endpoints/keeper-event.ts";
+import { SourceBoard } from "#live/endpoints/source-board.ts";
+import type { Target } from "#live/endpoints/target.ts";
 import { FakeNameServer, type FakeRecord } from "./fake-name-server.ts";
 import { FleetUnderTest, until } from "./fleet-under-test.ts";
 import { StubEngine } from "./stub-engine.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import type { FleetKeeperOptions } from "#live/discovery/fleet-keeper.ts";
+import type { FleetKeeperOptions } from "#live/keeper/fleet-keeper.ts";
 import { staticTargets, type StaticServer } from "#live/discovery/static.ts";
 import { FleetUnderTest, until } from "./fleet-under-test.ts";
 import { answer, engineText, modelsText, StubEngine } from "./stub-engine.ts";

@@ -3,10 +3,10 @@ import type { Input } from "#core/input/input.ts";
 import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { Router } from "#core/router.ts";
-import { FleetKeeper, type FleetKeeperOptions } from "#live/discovery/fleet-keeper.ts";
-import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
-import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
-import { RouterTap } from "#live/router-tap.ts";
+import { FleetKeeper, type FleetKeeperOptions } from "#live/keeper/fleet-keeper.ts";
+import type { KeeperEvent } from "#live/endpoints/keeper-event.ts";
+import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
+import { RouterTap } from "#live/base/router-tap.ts";
 
 const DEFAULT_PROFILE = loadProfile("gnomon").spec;
 

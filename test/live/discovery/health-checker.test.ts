@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Turnstile } from "#live/discovery/health-checker.ts";
+import { Turnstile } from "#live/keeper/health-checker.ts";
 import { staticTargets } from "#live/discovery/static.ts";
 import { FleetUnderTest, until } from "./fleet-under-test.ts";
 import { answer, engineText, modelsText, StubEngine } from "./stub-engine.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { discoverKubernetes, type KubernetesOptions, type KubernetesSource } from "#live/discovery/kubernetes.ts";
-import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
-import { SourceBoard } from "#live/discovery/source-board.ts";
-import type { Target } from "#live/discovery/target.ts";
+import type { KeeperEvent } from "#live/endpoints/keeper-event.ts";
+import { SourceBoard } from "#live/endpoints/source-board.ts";
+import type { Target } from "#live/endpoints/target.ts";
 import type { WorkloadRules } from "#live/discovery/workload-rules.ts";
 import { FakeApiServer } from "./fake-api-server.ts";
 import { FleetUnderTest, until } from "./fleet-under-test.ts";

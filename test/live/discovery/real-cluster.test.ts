@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { discoverKubernetes } from "#live/discovery/kubernetes.ts";
-import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
-import { SourceBoard } from "#live/discovery/source-board.ts";
-import type { Target } from "#live/discovery/target.ts";
+import type { KeeperEvent } from "#live/endpoints/keeper-event.ts";
+import { SourceBoard } from "#live/endpoints/source-board.ts";
+import type { Target } from "#live/endpoints/target.ts";
 import { CLUSTER_FOLDER, RealCluster } from "./real-cluster.ts";
 
 const skip = CLUSTER_FOLDER === "" ? "TEST_KUBE names no folder with a control plane" : false;

@@ -3,10 +3,10 @@ import { test, type TestContext } from "node:test";
 import type { HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
 
-import { nowMicros } from "#live/clock.ts";
+import { nowMicros } from "#live/base/clock.ts";
 import { staticTargets } from "#live/discovery/static.ts";
-import { type EndpointControl, EndpointDesk } from "#live/endpoints/endpoint-desk.ts";
-import { endpointRoutes } from "#live/endpoints/endpoint-routes.ts";
+import { type EndpointControl, EndpointDesk } from "#live/admin/endpoint-desk.ts";
+import { endpointRoutes } from "#live/admin/endpoint-routes.ts";
 import { FleetUnderTest, until } from "../discovery/fleet-under-test.ts";
 import { StubEngine } from "../discovery/stub-engine.ts";
 

@@ -4,10 +4,10 @@ import { type TestContext, describe, test } from "node:test";
 
 import { ADMIT_ALL, type AdmissionSpec } from "#core/admission/admission-spec.ts";
 import { REFUSAL_REASONS } from "#core/admission/held.ts";
-import { nowMicros } from "#live/clock.ts";
-import { ERRORS } from "#live/answer/errors.ts";
+import { nowMicros } from "#live/base/clock.ts";
+import { ERRORS } from "#live/http/errors.ts";
 
-import { ClientKeys, plainKeys } from "#live/request/client-auth.ts";
+import { ClientKeys, plainKeys } from "#live/http/client-auth.ts";
 
 import { CHAT, type Got, IDENTITY, LOWEST_ID_FIRST, type Rig, ask, errorOf, startRig } from "./rig.ts";
 import { type Reply, chatAnswer, headerOf, jsonReply } from "./stub-engine.ts";

@@ -5,7 +5,7 @@ import { after, describe, test } from "node:test";
 import { BREAKER_DEFAULTS } from "#core/endpoint/breaker.ts";
 import { engineDefaults } from "#engine/config.ts";
 import { startEmulator } from "#emulator/server.ts";
-import type { RequestSummary } from "#live/request/request-summary.ts";
+import type { RequestSummary } from "#live/log/request-summary.ts";
 import { createTokenizer } from "../tokenizer/create-tokenizer.ts";
 import { Replay } from "#shadow/recorded/replay.ts";
 import { readRecordedRun } from "#shadow/recorded/recorded-run.ts";

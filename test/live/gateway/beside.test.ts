@@ -6,8 +6,8 @@ import { Hono } from "hono";
 import type { HttpBindings } from "@hono/node-server";
 import OpenAI from "openai";
 
-import { nowMicros } from "#live/clock.ts";
-import { adminAccess } from "#live/status/admin-access.ts";
+import { nowMicros } from "#live/base/clock.ts";
+import { adminAccess } from "#live/admin/admin-access.ts";
 import { enginePages } from "#live/status/engine-pages.ts";
 import { Readiness } from "#live/status/readiness.ts";
 

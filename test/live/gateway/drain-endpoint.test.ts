@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { nowMicros } from "#live/clock.ts";
+import { nowMicros } from "#live/base/clock.ts";
 import { type ModelAnswer, detokenized, eventsOf } from "../continuation/model-engine.ts";
 import { CHAT, type Rig, ask, startRig } from "./rig.ts";
 import {

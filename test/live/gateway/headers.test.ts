@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { DEFAULT_LIMITS } from "#live/request/limits.ts";
+import { DEFAULT_LIMITS } from "#live/http/limits.ts";
 
 import { capture } from "./captures.ts";
 import { CHAT, type RigOptions, ask, errorOf, startRig } from "./rig.ts";

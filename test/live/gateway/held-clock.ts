@@ -1,6 +1,6 @@
 import type { TestContext } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { HangWatch } from "#live/upstream/hang-watch.ts";
+import { HangWatch } from "#live/keeper/hang-watch.ts";
 
 /** The process's clock in a test's hand: it stands still but for a microsecond a reading, until it is put on. */
 export interface HeldClock {

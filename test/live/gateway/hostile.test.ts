@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { describe, test } from "node:test";
 
 import { createTokenizer } from "../tokenizer/create-tokenizer.ts";
-import type { GatewayLimits } from "#live/request/limits.ts";
+import type { GatewayLimits } from "#live/http/limits.ts";
 
 import { type Ask, CHAT, ask, errorOf, startRig } from "./rig.ts";
 import { chatAnswer, jsonReply } from "./stub-engine.ts";

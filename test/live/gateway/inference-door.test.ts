@@ -3,12 +3,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 
-import type { GatewayParts } from "#live/gateway-parts.ts";
-import { BodyRoom } from "#live/request/body-room.ts";
-import { bodyRules, DEFAULT_LIMITS } from "#live/request/limits.ts";
-import { newCounters } from "#live/metrics/gateway-counters.ts";
-import { InFlight } from "#live/request/in-flight.ts";
-import { Routes } from "#live/request/route.ts";
+import type { GatewayParts } from "#live/gateway/gateway-parts.ts";
+import { BodyRoom } from "#live/http/body-room.ts";
+import { bodyRules, DEFAULT_LIMITS } from "#live/http/limits.ts";
+import { newCounters } from "#live/base/gateway-counters.ts";
+import { InFlight } from "#live/http/in-flight.ts";
+import { Routes } from "#live/http/route.ts";
 import { InferenceDoor } from "#live/request/inference-door.ts";
 
 import { CHAT, ask, errorOf } from "./rig.ts";

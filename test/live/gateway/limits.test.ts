@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { type TestContext, describe, test } from "node:test";
 
-import type { GatewayLimits } from "#live/request/limits.ts";
+import type { GatewayLimits } from "#live/http/limits.ts";
 
 import { type HeldClock, holdClock } from "./held-clock.ts";
 import { CHAT, type Got, NEVER_OPEN, type Rig, ask, errorOf, startRig } from "./rig.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { nowMicros } from "#live/clock.ts";
+import { nowMicros } from "#live/base/clock.ts";
 import { type HeldClock, holdClock } from "./held-clock.ts";
 import { CHAT, NEVER_OPEN, type Rig, ask, startRig } from "./rig.ts";
 import {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import { BREAKER_DEFAULTS } from "#core/endpoint/breaker.ts";
-import { nowMicros } from "#live/clock.ts";
+import { nowMicros } from "#live/base/clock.ts";
 import { capture } from "./captures.ts";
 import { CHAT, NEVER_OPEN, type Rig, type RigOptions, ask, errorOf, startRig } from "./rig.ts";
 import {

@@ -8,13 +8,13 @@ import type { Input } from "#core/input/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { Router } from "#core/router.ts";
-import { nowMicros } from "#live/clock.ts";
-import { EndpointDirectory, type EndpointEntry } from "#live/discovery/endpoint-directory.ts";
-import { type Gateway, type GatewayOptions, createGateway } from "#live/gateway.ts";
-import { RouterTap } from "#live/router-tap.ts";
+import { nowMicros } from "#live/base/clock.ts";
+import { EndpointDirectory, type EndpointEntry } from "#live/endpoints/endpoint-directory.ts";
+import { type Gateway, type GatewayOptions, createGateway } from "#live/gateway/gateway.ts";
+import { RouterTap } from "#live/base/router-tap.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
-import type { RequestSummary } from "#live/request/request-summary.ts";
-import type { PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/tokenizer.ts";
+import type { RequestSummary } from "#live/log/request-summary.ts";
+import type { PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/text/tokenizer.ts";
 
 import { type Reply, StubEngine } from "./stub-engine.ts";
 

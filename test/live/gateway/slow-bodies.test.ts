@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { describe, test } from "node:test";
 
-import { SMALL_PIECES_MAX } from "#live/request/request-body.ts";
+import { SMALL_PIECES_MAX } from "#live/http/request-body.ts";
 
 import { CHAT, type Rig, ask, startRig } from "./rig.ts";
 import { type Reply, chatAnswer, jsonReply } from "./stub-engine.ts";

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HANG_DEFAULTS } from "#core/endpoint/hang-judge.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
-import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
-import { RouterTap } from "#live/router-tap.ts";
+import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
+import { RouterTap } from "#live/base/router-tap.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
-import { HangWatch } from "#live/upstream/hang-watch.ts";
+import { HangWatch } from "#live/keeper/hang-watch.ts";
 import { emptyRouter } from "../discovery/fleet-under-test.ts";
 
 const SECOND = MICROS_PER_SECOND;

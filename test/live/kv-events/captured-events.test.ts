@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { decode, encode } from "@msgpack/msgpack";
 import { blake3Hasher } from "#core/prompt/block-hash.ts";
 import { BlockTranslator } from "#live/kv-events/block-translator.ts";
-import { atOnce } from "#live/loop-turn.ts";
+import { atOnce } from "#live/base/loop-turn.ts";
 import { decodeBatch, KvEventFormatError } from "#live/kv-events/decode-batch.ts";
 import type { BlockStored, KvEvent } from "#live/kv-events/kv-event.ts";
 import { hasherOf, rootsOf } from "#live/tokenizer/chain-hash.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { encode } from "@msgpack/msgpack";
 import fc from "fast-check";
-import { atOnce } from "#live/loop-turn.ts";
+import { atOnce } from "#live/base/loop-turn.ts";
 import { listHead, valueEnd, ValueError } from "#live/kv-events/value-end.ts";
 
 const leaf = fc.oneof(

@@ -6,7 +6,7 @@ import { Router } from "#core/router.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
-import { StateWatch } from "#live/log/state-watch.ts";
+import { StateWatch } from "#live/keeper/state-watch.ts";
 
 const STALE_AFTER = 3 * MICROS_PER_SECOND;
 

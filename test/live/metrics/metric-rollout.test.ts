@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Registry } from "prom-client";
 import { registerRollouts } from "#live/metrics/metric-rollout.ts";
-import type { RolloutView } from "#live/rollout/rollout-view.ts";
+import type { RolloutView } from "#live/admin/rollout-view.ts";
 import { rolloutViewCase } from "../rollout/rollout-view-case.ts";
 
 async function page(rollouts: readonly RolloutView[]): Promise<{ text: string; asked: number }> {

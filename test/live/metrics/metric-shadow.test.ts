@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Registry } from "prom-client";
 import { registerShadow } from "#live/metrics/metric-shadow.ts";
-import type { ShadowCalibration, ShadowStatus } from "#live/status/shadow-status.ts";
+import type { ShadowCalibration, ShadowStatus } from "#live/metrics/shadow-status.ts";
 
 const HELD_OUT = { requests: 60, predictedSeconds: 0.5, observedSeconds: 0.4, mean: 0.25, mape: 0.5 };
 const CALIBRATION: ShadowCalibration = {

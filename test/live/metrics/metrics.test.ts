@@ -4,15 +4,15 @@ import { join } from "node:path";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import type { Decision } from "#core/input/decision.ts";
-import { nowMicros } from "#live/clock.ts";
-import type { ScrapeRow } from "#live/discovery/fleet-keeper.ts";
-import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
-import { atOnce } from "#live/loop-turn.ts";
+import { nowMicros } from "#live/base/clock.ts";
+import type { ScrapeRow } from "#live/keeper/fleet-keeper.ts";
+import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
+import { atOnce } from "#live/base/loop-turn.ts";
 import { readExposition, type SampleVisitor } from "#live/scrape/exposition.ts";
-import { newCounters } from "#live/metrics/gateway-counters.ts";
-import { RouterTap } from "#live/router-tap.ts";
+import { newCounters } from "#live/base/gateway-counters.ts";
+import { RouterTap } from "#live/base/router-tap.ts";
 import { GatewayMetrics, type MetricsOptions } from "#live/metrics/metrics.ts";
-import type { RequestSummary } from "#live/request/request-summary.ts";
+import type { RequestSummary } from "#live/log/request-summary.ts";
 import { emptyRouter } from "../discovery/fleet-under-test.ts";
 
 class MetricsUnderTest {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
 
-import { type ArrivingBody, type BodyCut, BodyRoom, type BodyRules, SLOW_MICROS_MAX } from "#live/request/body-room.ts";
+import { type ArrivingBody, type BodyCut, BodyRoom, type BodyRules, SLOW_MICROS_MAX } from "#live/http/body-room.ts";
 
 const SECOND = 1_000_000;
 const RULES: BodyRules = {

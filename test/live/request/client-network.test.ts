@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { clientNetwork } from "#live/request/client-network.ts";
+import { clientNetwork } from "#live/http/client-network.ts";
 
 test("an IPv4 address is a client's own, of an IPv6 address its first 64 bits", () => {
   assert.equal(clientNetwork("10.0.0.5"), "10.0.0.5");

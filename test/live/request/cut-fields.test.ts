@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { isFields } from "#live/fields.ts";
+import { isFields } from "#live/base/fields.ts";
 import { cutFields } from "#live/request/cut-fields.ts";
 
 const NAMES: ReadonlySet<string> = new Set(["kv_transfer_params", "priority"]);

@@ -3,7 +3,7 @@ import { Agent, type IncomingMessage, type ServerResponse, createServer, request
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 
-import { GatewayMessage } from "#live/request/gateway-message.ts";
+import { GatewayMessage } from "#live/http/gateway-message.ts";
 
 type Handler = (incoming: GatewayMessage, outgoing: ServerResponse) => void;
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { InFlight, type Swept } from "#live/request/in-flight.ts";
+import { InFlight, type Swept } from "#live/http/in-flight.ts";
 
 interface Rig {
   readonly inFlight: InFlight;

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { KnownBodies } from "#live/request/known-bodies.ts";
-import { DEFAULT_LIMITS, type GatewayLimits } from "#live/request/limits.ts";
+import { DEFAULT_LIMITS, type GatewayLimits } from "#live/http/limits.ts";
 import { type ParsedRequest, parseRequest } from "#live/request/parse-request.ts";
-import { Routes } from "#live/request/route.ts";
+import { Routes } from "#live/http/route.ts";
 import { sameShape } from "../../same-shape.ts";
 
 const CHAT = new Routes().of("/v1/chat/completions")!;

@@ -4,7 +4,7 @@ import { type Server, createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { describe, test } from "node:test";
 
-import { passOverBody, passOverRequests } from "#live/request/node-parser.ts";
+import { passOverBody, passOverRequests } from "#live/http/node-parser.ts";
 
 const CHUNKED = "POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n";
 const GET = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";

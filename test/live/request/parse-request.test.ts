@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { DEFAULT_LIMITS } from "#live/request/limits.ts";
+import { DEFAULT_LIMITS } from "#live/http/limits.ts";
 import { type ParsedRequest, parseRequest } from "#live/request/parse-request.ts";
-import { Routes } from "#live/request/route.ts";
+import { Routes } from "#live/http/route.ts";
 
 function parsed(path: string, body: unknown): ParsedRequest {
   const route = new Routes().of(path);

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
-import type { RolloutDesk, RolloutOutcome, RolloutStepRequest } from "#live/rollout/rollout-desk.ts";
-import { rolloutRoutes } from "#live/rollout/rollout-routes.ts";
-import type { RolloutView } from "#live/rollout/rollout-view.ts";
+import type { RolloutDesk, RolloutOutcome, RolloutStepRequest } from "#live/admin/rollout-desk.ts";
+import { rolloutRoutes } from "#live/admin/rollout-routes.ts";
+import type { RolloutView } from "#live/admin/rollout-view.ts";
 
 const ROLLOUT = { name: "to a/b", phase: "running" } as RolloutView;
 

@@ -1,4 +1,4 @@
-import type { ArmView, DifferenceView, RolloutView, TimeView } from "#live/rollout/rollout-view.ts";
+import type { ArmView, DifferenceView, RolloutView, TimeView } from "#live/admin/rollout-view.ts";
 
 const TIME: TimeView = { samples: 90, meanMillis: 120, p50Millis: 100, p90Millis: 180, p99Millis: 300 };
 const NO_TIME: TimeView = { samples: 0, meanMillis: null, p50Millis: null, p90Millis: null, p99Millis: null };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { atOnce } from "#live/loop-turn.ts";
+import { atOnce } from "#live/base/loop-turn.ts";
 import { readExposition, type SampleVisitor } from "#live/scrape/exposition.ts";
 import { CAPTURED_PAGES, capturedPage, writtenPage } from "./captured-page.ts";
 

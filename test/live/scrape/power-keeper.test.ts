@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { atOnce } from "#live/loop-turn.ts";
+import { atOnce } from "#live/base/loop-turn.ts";
 import { dcgmPage } from "#live/scrape/dcgm-page.ts";
 import { PowerKeeper } from "#live/scrape/power-keeper.ts";
 

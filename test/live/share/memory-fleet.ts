@@ -3,7 +3,7 @@ import { loadProfile } from "#config/profile-file.ts";
 import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
-import { RouterTap } from "#live/router-tap.ts";
+import { RouterTap } from "#live/base/router-tap.ts";
 import { FleetShare, type FleetShareOptions, type ShareEvent, type ShareTimes } from "#live/share/fleet-share.ts";
 import type { ShareLink, ShareListener } from "#live/share/share-link.ts";
 import { request } from "../../core/state.ts";

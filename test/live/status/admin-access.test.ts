@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { adminAccess } from "#live/status/admin-access.ts";
+import { adminAccess } from "#live/admin/admin-access.ts";
 
 const HERE = { headers: { host: "localhost:8080" }, remoteAddress: "::ffff:127.0.0.1" };
 

@@ -4,7 +4,7 @@ import type { Routed } from "#core/input/decision.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
-import { decisiveText } from "#live/status/decisive.ts";
+import { decisiveText } from "#live/base/decisive.ts";
 import { request } from "../../core/state.ts";
 
 function router(profile: string, endpoints: readonly string[]): Router {

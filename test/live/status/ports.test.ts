@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { type TestContext, describe, test } from "node:test";
 import { pino } from "pino";
 import { createLiveStack } from "#serve/live-stack.ts";
-import { Routes } from "#live/request/route.ts";
+import { Routes } from "#live/http/route.ts";
 import { servePlan } from "../../../src/cli/serve/serve-options.ts";
 
 const TOKEN = "an-admin-token-of-this-test";

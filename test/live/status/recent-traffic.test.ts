@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RequestSummary } from "#live/request/request-summary.ts";
+import type { RequestSummary } from "#live/log/request-summary.ts";
 import { RecentTraffic } from "#live/status/recent-traffic.ts";
 
 const START = 1_000_000_000_000;

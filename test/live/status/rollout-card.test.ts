@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DesignView } from "#live/rollout/rollout-view.ts";
+import type { DesignView } from "#live/admin/rollout-view.ts";
 import { rolloutCard } from "#live/status/rollout-card.ts";
 import { armViewCase, rolloutViewCase } from "../rollout/rollout-view-case.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { createTokenizer } from "./create-tokenizer.ts";
-import type { ChatMessage, PromptSource, TokenizedPrompt } from "#live/tokenizer/tokenizer.ts";
+import type { ChatMessage, PromptSource, TokenizedPrompt } from "#live/tokenizer/text/tokenizer.ts";
 import { CHAT_TOKENS, folderOf, smallLlama } from "./llama-files.ts";
 
 const SCOPE = { model: "m", salt: "" };

@@ -6,7 +6,7 @@ import * as fc from "fast-check";
 import { parsePrompt } from "#live/request/parse-prompt.ts";
 import { createTokenizer, type TokenizerOptions } from "./create-tokenizer.ts";
 import type { DescribedTokenizer } from "#live/tokenizer/described-tokenizer.ts";
-import type { ChatMessage, PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/tokenizer.ts";
+import type { ChatMessage, PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/text/tokenizer.ts";
 import { CHAT_TOKENS, folderOf, LLAMA_FILE, SMALL_VOCABULARY, smallLlama, VLLM_HTTP } from "./llama-files.ts";
 import { RandomStream } from "./random-stream.ts";
 import { randomText } from "./random-text.ts";

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { blake3Hasher } from "#core/prompt/block-hash.ts";
-import { type Asker, AskerLeft, STAYS } from "#live/loop-turn.ts";
+import { type Asker, AskerLeft, STAYS } from "#live/base/loop-turn.ts";
 import { ByteSource } from "#live/tokenizer/byte-source.ts";
 import { CharacterSource } from "#live/tokenizer/character-source.ts";
 import { PromptChains } from "#live/tokenizer/prompt-chains.ts";
 import { promptSteps } from "#live/tokenizer/prompt-steps.ts";
 import { AddedTokens } from "#live/tokenizer/bpe/added-tokens.ts";
 import { ScopeRoots } from "#live/tokenizer/scope-roots.ts";
-import type { Step, WordSource } from "#live/tokenizer/word-source.ts";
+import type { Step, WordSource } from "#live/tokenizer/text/word-source.ts";
 
 const SCOPE = { model: "m", salt: "" };
 const LIMITS = { memoEntriesMax: 1_000_000, memoBytesMax: 1e9 };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { rootState } from "#live/tokenizer/chain-state.ts";
+import { rootState } from "#live/tokenizer/text/chain-state.ts";
 import { type MemoNode, PrefixMemo } from "#live/tokenizer/prefix-memo.ts";
 import { RandomStream } from "./random-stream.ts";
 

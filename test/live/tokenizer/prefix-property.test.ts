@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { ANY_CHARACTER } from "../../any-character.ts";
 import { createTokenizer, type TokenizerOptions } from "./create-tokenizer.ts";
-import type { ChatMessage, PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/tokenizer.ts";
+import type { ChatMessage, PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/text/tokenizer.ts";
 
 const SCOPE = { model: "m", salt: "" };
 const OPTIONS: TokenizerOptions = { kind: "estimate", blockTokens: 16, blockHash: "blake3", secret: "s" };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createTokenizer } from "./create-tokenizer.ts";
 import { Sightings } from "#live/tokenizer/sightings.ts";
-import type { PromptSource } from "#live/tokenizer/tokenizer.ts";
+import type { PromptSource } from "#live/tokenizer/text/tokenizer.ts";
 
 const SCOPE = { model: "m", salt: "" };
 

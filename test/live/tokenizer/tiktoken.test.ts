@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { get_encoding } from "tiktoken";
 import { createTokenizer } from "./create-tokenizer.ts";
 import type { DescribedTokenizer } from "#live/tokenizer/described-tokenizer.ts";
-import type { PromptSource, TokenizedPrompt } from "#live/tokenizer/tokenizer.ts";
+import type { PromptSource, TokenizedPrompt } from "#live/tokenizer/text/tokenizer.ts";
 
 const SCOPE = { model: "m", salt: "" };
 /** Words around a step's text: its tag's tokens and two marks. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createTokenizer } from "./create-tokenizer.ts";
-import type { PromptSource } from "#live/tokenizer/tokenizer.ts";
+import type { PromptSource } from "#live/tokenizer/text/tokenizer.ts";
 import type { Ask } from "#live/tokenizer/vllm.ts";
 
 const SCOPE = { model: "m", salt: "" };

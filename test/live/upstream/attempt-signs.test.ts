@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Exchange } from "#live/request/exchange.ts";
-import { AttemptSigns } from "#live/upstream/attempt-signs.ts";
+import { AttemptSigns } from "#live/upstream/connection/attempt-signs.ts";
 
 interface Signs {
   readonly made: AttemptSigns;

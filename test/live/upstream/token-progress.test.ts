@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Input } from "#core/input/input.ts";
-import type { GatewayCounters } from "#live/metrics/gateway-counters.ts";
-import type { GatewayLimits } from "#live/request/limits.ts";
+import type { GatewayCounters } from "#live/base/gateway-counters.ts";
+import type { GatewayLimits } from "#live/http/limits.ts";
 import { TokenProgress } from "#live/upstream/token-progress.ts";
 
 /** Reports are due after 10 tokens, or 2 ms with some. */

@@ -3,9 +3,9 @@ import { type Server, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 
-import { DEFAULT_LIMITS } from "#live/request/limits.ts";
-import { UpstreamClients } from "#live/upstream/upstream-clients.ts";
-import type { UpstreamConnection } from "#live/upstream/upstream-connection.ts";
+import { DEFAULT_LIMITS } from "#live/http/limits.ts";
+import { UpstreamClients } from "#live/upstream/connection/upstream-clients.ts";
+import type { UpstreamConnection } from "#live/upstream/connection/upstream-connection.ts";
 
 let server: Server;
 let url = "";

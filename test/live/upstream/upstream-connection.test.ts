@@ -7,12 +7,12 @@ import { describe, test } from "node:test";
 import * as fc from "fast-check";
 import { type buildConnector, Client } from "undici";
 
-import { DEFAULT_LIMITS } from "#live/request/limits.ts";
-import { Attempt } from "#live/upstream/attempt.ts";
-import { READ_SLAB } from "#live/upstream/read-slab.ts";
-import { UpstreamClients } from "#live/upstream/upstream-clients.ts";
-import { UpstreamConnection } from "#live/upstream/upstream-connection.ts";
-import type { Upstream } from "#live/upstream/upstream-pools.ts";
+import { DEFAULT_LIMITS } from "#live/http/limits.ts";
+import { Attempt } from "#live/upstream/connection/attempt.ts";
+import { READ_SLAB } from "#live/upstream/connection/read-slab.ts";
+import { UpstreamClients } from "#live/upstream/connection/upstream-clients.ts";
+import { UpstreamConnection } from "#live/upstream/connection/upstream-connection.ts";
+import type { Upstream } from "#live/upstream/connection/upstream-pools.ts";
 
 /** A socket by whose side a test plays an engine: what arrives is a read into the shared buffer. */
 class PlayedSocket extends Duplex {

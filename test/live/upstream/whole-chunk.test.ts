@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { ChunkFraming } from "#live/upstream/chunk-framing.ts";
-import { WholeChunk } from "#live/upstream/whole-chunk.ts";
+import { ChunkFraming } from "#live/upstream/connection/chunk-framing.ts";
+import { WholeChunk } from "#live/answer/whole-chunk.ts";
 
 const piece = fc.oneof(
   fc

@@ -5,11 +5,11 @@ import { Pool } from "undici";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { Router } from "#core/router.ts";
-import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
-import { Member } from "#live/discovery/member.ts";
+import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
+import { Member } from "#live/keeper/member.ts";
 import { staticTargets } from "#live/discovery/static.ts";
-import { RouterTap } from "#live/router-tap.ts";
-import type { Tokenizer } from "#live/tokenizer/tokenizer.ts";
+import { RouterTap } from "#live/base/router-tap.ts";
+import type { Tokenizer } from "#live/tokenizer/text/tokenizer.ts";
 import { joinMadeUp } from "#live/warm-up/made-up-endpoint.ts";
 import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RouterTap } from "#live/router-tap.ts";
+import { RouterTap } from "#live/base/router-tap.ts";
 import { warmUp } from "#live/warm-up/warm-up.ts";
 import { emptyRouter } from "../discovery/fleet-under-test.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ROLLOUT_SCHEMA } from "#config/rollout-section.ts";
-import type { RolloutOutcome } from "#live/rollout/rollout-desk.ts";
-import type { RolloutView } from "#live/rollout/rollout-view.ts";
+import type { RolloutOutcome } from "#live/admin/rollout-desk.ts";
+import type { RolloutView } from "#live/admin/rollout-view.ts";
 import { Autopilot } from "#serve/autopilot/autopilot.ts";
 import { ShadowHost } from "#shadow/thread/host.ts";
 import type { TuneAnswer } from "#shadow/tune/tune.ts";

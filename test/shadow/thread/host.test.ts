@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
 import { engineDefaults } from "#engine/config.ts";
-import { RouterTap } from "#live/router-tap.ts";
+import { RouterTap } from "#live/base/router-tap.ts";
 import { TraceFeed } from "#live/recorder/trace-feed.ts";
 import { ShadowHost } from "#shadow/thread/host.ts";
 import { routerOf } from "#shadow/recorded/replay.ts";

@@ -1,6 +1,6 @@
-import { type Asker, loopTurn, STAYS } from "../../loop-turn.ts";
-import type { TextEncoding } from "../text-encoder.ts";
-import type { Words } from "../word-source.ts";
+import { type Asker, loopTurn, STAYS } from "../../base/loop-turn.ts";
+import type { TextEncoding } from "./text-encoder.ts";
+import type { Words } from "../text/word-source.ts";
 import { type AddedToken, AddedTokens } from "./added-tokens.ts";
 import { BpeRun, type BpeParts } from "./bpe-run.ts";
 import type { BpeTable } from "./bpe-table.ts";

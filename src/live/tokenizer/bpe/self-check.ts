@@ -1,4 +1,4 @@
-import type { Words } from "../word-source.ts";
+import type { Words } from "../text/word-source.ts";
 import type { TokenizerJson } from "./tokenizer-json.ts";
 
 const SPECIALS_CHECKED = 12;

@@ -3,7 +3,7 @@ import { openBpeTable, packBpeTable } from "../bpe/bpe-table.ts";
 import { makeBpeTable } from "../bpe/make-bpe-table.ts";
 import { readRecipe } from "../bpe/recipe.ts";
 import { selfCheck } from "../bpe/self-check.ts";
-import { loadNativeModel } from "../native-model.ts";
+import { loadNativeModel } from "./native-model.ts";
 import type { MadeTable, TableRequest } from "./table-source.ts";
 import { readTokenizerText } from "./tokenizer-file.ts";
 

@@ -1,4 +1,4 @@
-import type { NativeModel } from "../native-model.ts";
+import type { NativeModel } from "./native-model.ts";
 
 /** A tokenizer.json and what is beside it that changes its tokens. */
 export interface TableRequest {

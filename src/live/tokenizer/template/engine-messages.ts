@@ -1,5 +1,5 @@
-import { type Fields, isFields } from "../../fields.ts";
-import type { ChatMessage } from "../tokenizer.ts";
+import { type Fields, isFields } from "../../base/fields.ts";
+import type { ChatMessage } from "../text/tokenizer.ts";
 
 /** A message as vLLM hands it to a chat template. */
 export type EngineMessage = Readonly<Record<string, unknown>> & {

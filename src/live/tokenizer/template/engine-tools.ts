@@ -1,4 +1,4 @@
-import { type Fields, isFields } from "../../fields.ts";
+import { type Fields, isFields } from "../../base/fields.ts";
 
 /** Tools as vLLM 0.32 shows them to a template: known fields only, in its order, absent ones null. */
 export function engineTools(tools: readonly unknown[]): Fields[] | undefined {

@@ -1,5 +1,5 @@
-import { JsonScan } from "../../json-scan.ts";
-import type { ChatMessage, PromptSource } from "../tokenizer.ts";
+import { JsonScan } from "../../base/json-scan.ts";
+import type { ChatMessage, PromptSource } from "../text/tokenizer.ts";
 
 type Chat = Extract<PromptSource, { kind: "chat" }>;
 

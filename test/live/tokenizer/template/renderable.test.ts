@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isRenderable } from "#live/tokenizer/template/renderable.ts";
-import type { ChatMessage, PromptSource } from "#live/tokenizer/tokenizer.ts";
+import type { ChatMessage, PromptSource } from "#live/tokenizer/text/tokenizer.ts";
 
 type Chat = Extract<PromptSource, { kind: "chat" }>;
 

@@ -1,0 +1,231 @@
+import type { IncomingMessage } from "node:http";
+
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+
+import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "../http/errors.ts";
+import { BesideRequest } from "../beside/beside-request.ts";
+import { EngineAdministration } from "../beside/engine-administration.ts";
+import type { EngineCaller } from "../beside/engine-caller.ts";
+import type { GatewayParts } from "./gateway-parts.ts";
+import type { AdministrationDone } from "../endpoints/adapter-loads.ts";
+import type { ServedModel } from "../endpoints/endpoint-directory.ts";
+import { servedModels } from "../endpoints/models.ts";
+import type { GatewayApp } from "./gateway.ts";
+import type { ClientAuth } from "../http/client-auth.ts";
+import { preflightHeaders, pushCors } from "../http/cors.ts";
+import { type InferenceDoor, UNAUTHORIZED } from "../request/inference-door.ts";
+import type { Routes } from "../http/route.ts";
+import type { AdminCaller, AdminVerdict } from "../admin/admin-access.ts";
+
+export interface AdministrationOptions {
+  readonly paths: readonly string[];
+  readonly access: (caller: AdminCaller) => AdminVerdict;
+  /** Bound on a call at all engines, in milliseconds. */
+  readonly millisMax: number;
+  /** What engines did of a call, before its client learns of it. */
+  readonly done?: (done: AdministrationDone) => Promise<void>;
+}
+
+interface Parts {
+  /** For clients. */
+  readonly app: GatewayApp;
+  /** For operators. */
+  readonly admin: GatewayApp;
+  readonly context: GatewayParts;
+  readonly allowed: ClientAuth;
+  readonly door: InferenceDoor;
+  readonly routes: Routes;
+  readonly caller: EngineCaller;
+  readonly administration: AdministrationOptions | undefined;
+}
+
+/**
+ * What each port serves beside probes and status pages. For clients: inference whose target needs reading first, models and
+ * stored responses. For operators: engines' administration.
+ */
+export function addRoutes(parts: Parts): void {
+  const { app, context, allowed, door } = parts;
+  addCors(parts);
+  addAdministration(parts);
+  addStoredResponses(parts);
+  app.post("*", (c, next) => {
+    return door.serve(c.env.incoming, c.env.outgoing) ? Promise.resolve(RESPONSE_ALREADY_SENT) : next();
+  });
+  const asks = (incoming: IncomingMessage): boolean => isAllowed(allowed, incoming);
+  app.get("/v1/models", (c) => {
+    if (!asks(c.env.incoming)) return answerOf(context, UNAUTHORIZED);
+    return c.json({ object: "list", data: modelsOf(context) });
+  });
+  app.get("/v1/models/:id{.+}", (c) => {
+    if (!asks(c.env.incoming)) return answerOf(context, UNAUTHORIZED);
+    const id = c.req.param("id");
+    const model = modelsOf(context).find((served) => served.id === id);
+    return model === undefined
+      ? answerOf(context, refusal("unknown-model", "This model is not served.", "model"))
+      : c.json(model);
+  });
+  addFaults(app, parts, INFERENCE_PORT);
+  addFaults(parts.admin, parts, ADMIN_PORT);
+}
+
+/** What a port serves, for whoever asks for something else. */
+interface PortText {
+  readonly isInference: boolean;
+  readonly pages: string;
+}
+
+const INFERENCE_PORT: PortText = {
+  isInference: true,
+  pages: "GET serves /v1/models, /metrics, /healthz and /readyz.",
+};
+const ADMIN_PORT: PortText = {
+  isInference: false,
+  pages: "GET serves /gnomon/ (the status page), /metrics, /healthz and /readyz; inference is served on listen.port.",
+};
+
+function addFaults(app: GatewayApp, { context, routes }: Parts, { isInference, pages }: PortText): void {
+  app.notFound((c) => {
+    const { path, method } = c.req;
+    if (isInference && routes.of(path) !== undefined) {
+      return answerOf(context, refusal("wrong-method", `${path} takes POST.`), path, { allow: "POST" });
+    }
+    context.counters.refused["unknown-path"] = (context.counters.refused["unknown-path"] ?? 0) + 1;
+    if (isInference && ABSENT.test(path)) {
+      const absent = `${path.slice(0, PATH_SHOWN_MAX)}: batches, files, uploads, fine-tuning and assistants are not served here: requests go to engines one by one, and nothing is kept of them. Send them to /v1/chat/completions; many prompts at once to /v1/chat/completions/batch, or with a class of low priority.`;
+      return answerOf(context, refusal("unknown-path", absent), path);
+    }
+    const nothing = `There is nothing at ${method} ${path.slice(0, PATH_SHOWN_MAX)}.`;
+    const inference = `POST serves ${routes.list()}. Further paths pass where routes.extra has them; status pages and administration are served on listen.adminPort.`;
+    const there = isInference ? `${pages} ${inference}` : pages;
+    return answerOf(context, refusal("unknown-path", `${nothing} ${there}`), path);
+  });
+  app.onError((error) => {
+    context.counters.internalErrors++;
+    context.observe.bug?.(error);
+    return answerOf(context, refusal("internal", "The gateway failed on this request."));
+  });
+}
+
+/** Models of the engines, and the names of cascades that are none. */
+function modelsOf({ directory, cascades }: GatewayParts): ServedModel[] {
+  const served = servedModels(directory);
+  const names = (cascades?.names ?? []).filter((name) => served.every(({ id }) => id !== name));
+  return [...served, ...names.map((id) => ({ id, object: "model", owned_by: "gnomon" }) as const)];
+}
+
+const PATH_SHOWN_MAX = 200;
+/** Of OpenAI's API what keeps something between requests. */
+const ABSENT = /^\/v1\/(?:batches|files|uploads|fine_tuning|assistants|threads|vector_stores)(?:\/|$)/;
+
+function isAllowed(allowed: ClientAuth, { headers }: IncomingMessage): boolean {
+  const apiKey = headers["x-api-key"];
+  return allowed(headers.authorization, typeof apiKey === "string" ? apiKey : undefined) !== undefined;
+}
+
+/** An error as a response, in the shape of the API whose path was asked for. */
+function answerOf(
+  { sendsOwnHeaders }: GatewayParts,
+  refused: Refusal,
+  path = "",
+  headers: Record<string, string> = {},
+): Response {
+  const body = errorBody(refused, path.startsWith("/v1/messages") ? "messages" : "other");
+  const flat = errorHeaders(refused, Buffer.byteLength(body), sendsOwnHeaders);
+  const all: Record<string, string> = { ...headers };
+  for (let i = 0; i < flat.length; i += 2) all[flat[i]!] = flat[i + 1]!;
+  return new Response(body, { status: ERRORS[refused.reason].status, headers: all });
+}
+
+/**
+ * Preflights, which carry no key and are answered here, never by an engine. Where the configuration names origins all
+ * answers of the gateway state what pages may do with them; else a preflight allows nothing.
+ */
+function addCors({ app, context, routes }: Parts): void {
+  const { cors } = context;
+  if (cors !== undefined) {
+    app.use("*", async (c, next) => {
+      await next();
+      const headers: string[] = [];
+      pushCors(headers, cors.of(c.req.header("origin") ?? ""));
+      for (let i = 0; i < headers.length; i += 2) c.res.headers.set(headers[i]!, headers[i + 1]!);
+    });
+  }
+  app.options("*", (c) => {
+    if (cors !== undefined) {
+      const requested = c.req.header("access-control-request-headers") ?? "";
+      const flat = preflightHeaders(cors.of(c.req.header("origin") ?? ""), requested);
+      for (let i = 0; i < flat.length; i += 2) c.header(flat[i]!, flat[i + 1]);
+      return c.body(null, 204);
+    }
+    c.header("allow", routes.of(c.req.path) === undefined ? "GET, HEAD, POST, OPTIONS" : "POST, OPTIONS");
+    return c.body(null, 204);
+  });
+}
+
+function addStoredResponses({ app, context, allowed }: Parts): void {
+  app.on(
+    ["GET", "POST"],
+    ["/v1/responses/:id{[\\w-]{1,256}}", "/v1/responses/:id{[\\w-]{1,256}}/cancel"],
+    async (c, next) => {
+      const { path, method } = c.req;
+      if (path.endsWith("/cancel") !== (method === "POST")) return next();
+      if (!isAllowed(allowed, c.env.incoming)) return answerOf(context, UNAUTHORIZED);
+      return beside(context, c.env.incoming, context.limits.totalMillisMax, (request) =>
+        context.responses.serve(context, request, c.req.param("id"), path + new URL(c.req.url).search),
+      );
+    },
+  );
+}
+
+function addAdministration({ admin, context, caller, administration }: Parts): void {
+  if (administration === undefined || administration.paths.length === 0) return;
+  const engines = new EngineAdministration(context, caller, administration.done);
+  admin.on(["GET", "POST"], [...administration.paths], async (c) => {
+    const { headers, socket } = c.env.incoming;
+    const verdict = administration.access({ headers, remoteAddress: socket.remoteAddress });
+    if (verdict === "unauthorized") return answerOf(context, NEEDS_ADMIN_TOKEN);
+    if (verdict === "forbidden") return answerOf(context, NO_TOKEN);
+    return beside(context, c.env.incoming, administration.millisMax, (request) =>
+      engines.serve(request, c.req.path + new URL(c.req.url).search),
+    );
+  });
+}
+
+const NEEDS_ADMIN_TOKEN = refusal("unauthorized", "Send the admin token as a bearer token, or as x-api-key.");
+const NO_TOKEN = refusal("forbidden", "Engines are administered with the admin token alone; set admin.tokenEnv.");
+
+/** Serves a request beside inference, which a gateway that drains waits for. */
+async function beside(
+  context: GatewayParts,
+  incoming: IncomingMessage,
+  millisMax: number,
+  serve: (request: BesideRequest) => Promise<Response | Refusal>,
+): Promise<Response> {
+  if (context.connections.isLate(incoming.socket))
+    return answerOf(context, refusal("draining", "The gateway is shutting down."));
+  const request = new BesideRequest(context, incoming, millisMax);
+  const answer = await serve(request).catch((error: unknown) => {
+    request.end();
+    throw error;
+  });
+  if (!(answer instanceof Response)) {
+    request.end();
+    return answerOf(context, answer, incoming.url);
+  }
+  return endingWith(answer, () => request.end());
+}
+
+/** The same response; calls back when its body is through, or nobody reads it any more. */
+function endingWith(response: Response, ended: () => void): Response {
+  const { body, status, headers } = response;
+  if (body === null) {
+    ended();
+    return response;
+  }
+  const through = new TransformStream<Uint8Array, Uint8Array>();
+  void body
+    .pipeTo(through.writable)
+    .catch(() => {})
+    .finally(ended);
+  return new Response(through.readable, { status, headers });
+}

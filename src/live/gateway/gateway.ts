@@ -1,0 +1,316 @@
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
+import { type HttpBindings, getRequestListener } from "@hono/node-server";
+import { Hono } from "hono";
+import { AnswerQueue } from "../answer/answer-queue.ts";
+import { type CascadeOptions, createCascades } from "../cascade/create-cascades.ts";
+import type { AnswersIndexed } from "../answer/choose-reader.ts";
+import type { GatewayParts, RequestObserver } from "./gateway-parts.ts";
+import { ANYBODY } from "../http/client.ts";
+import { type ClientAuth, ClientKeys, plainKeys } from "../http/client-auth.ts";
+import { type Drained, drainGateway } from "./drain-gateway.ts";
+import { ClientConnections } from "./client-connections.ts";
+import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
+import { ModelRewrites } from "../discovery/workload-rules.ts";
+import type { Refusal } from "../http/errors.ts";
+import { type GatewayCounters, newCounters } from "../base/gateway-counters.ts";
+import { FirstReads } from "../first-reads.ts";
+import { GatewayMessage } from "../http/gateway-message.ts";
+import { answerHttpFaults } from "../http/http-faults.ts";
+import { Identifier, type IdentityOptions } from "../http/identity.ts";
+import { isHostClear, malformedTarget, refuseHost } from "../request/malformed-target.ts";
+import { InFlight } from "../http/in-flight.ts";
+import { Pipelines } from "../request/pipelines.ts";
+import { UnreadAnswers } from "../answer/unread-answers.ts";
+import { watchUnread } from "../answer/watch-unread.ts";
+import { KnownBodies } from "../request/known-bodies.ts";
+import { InferenceDoor } from "../request/inference-door.ts";
+import type { RouterTap } from "../base/router-tap.ts";
+import { RequestRouter } from "../admission/request-router.ts";
+import { hedgeOptions, retryOptions } from "../request/attempt-options.ts";
+import { BodyRoom } from "../http/body-room.ts";
+import { bodyRules, DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "../http/limits.ts";
+import { type AdministrationOptions, addRoutes } from "./gateway-routes.ts";
+import { OpenFiles, type OpenFilesOptions } from "./open-files.ts";
+import { listen } from "./listen.ts";
+import type { EngineName } from "#core/engine-names.ts";
+import { EngineFields } from "../request/engine-fields.ts";
+import { EngineCaller } from "../beside/engine-caller.ts";
+import { StoredResponses } from "../beside/stored-responses.ts";
+import { Cors } from "../http/cors.ts";
+import { Routes } from "../http/route.ts";
+import { trustedProxies } from "../request/trusted-proxies.ts";
+import { SloRules, type SloRulesOptions } from "../request/slo-rules.ts";
+import type { AttemptWatch } from "../keeper/attempt-watch.ts";
+import { HangWatch } from "../keeper/hang-watch.ts";
+import type { Tokenizer } from "../tokenizer/text/tokenizer.ts";
+import { EngineConnections } from "../tls/connections.ts";
+import { secureServer, type ServerTls } from "./secure-server.ts";
+import { UpstreamPools } from "../upstream/connection/upstream-pools.ts";
+
+export type GatewayApp = Hono<{ Bindings: HttpBindings }>;
+
+export interface GatewayOptions extends Pick<OpenFilesOptions, "filesMax"> {
+  readonly tap: RouterTap;
+  /** Judges which endpoints hang; one of its own when left out. */
+  readonly hangs?: AttemptWatch;
+  readonly directory: EndpointDirectory;
+  /** The tokenizer for a model as the client named it. */
+  readonly tokenizer: (model: string) => Tokenizer;
+  readonly observe: RequestObserver;
+  readonly identity: IdentityOptions;
+  /** What requests are promised beside what they state themselves; nothing when left out. */
+  readonly slo?: SloRulesOptions;
+  /** Profile for a model, where the request asked for `asked` ("" for none); without it, what was asked for. */
+  readonly profileOf?: (model: string, asked: string) => string | Refusal;
+  readonly limits?: Partial<GatewayLimits>;
+  /** Bearer tokens that clients must send; none lets everybody in and passes their Authorization on to the engines. */
+  readonly clientKeys?: readonly string[];
+  /** The same with whose they are, in their place. */
+  readonly clientAuth?: ClientAuth | undefined;
+  /** Asks engines for usage in every stream, and keeps the chunk that this adds from clients that did not ask. */
+  readonly requestUsage?: boolean;
+  /** Which answers go into the prefix index; "ids" when left out. */
+  readonly answersIndexed?: AnswersIndexed;
+  /** Asks engines for the token ids of streams, so that one that breaks can go on elsewhere; false when left out. */
+  readonly continuesStreams?: boolean;
+  /** Has streams whose engine sends no token ids go on behind their text; false when left out. */
+  readonly continuesByText?: boolean;
+  readonly seedsStreams?: boolean;
+  /** Models in place of those that requests name; none when left out. */
+  readonly rewrites?: () => ModelRewrites;
+  /** Cascades of models; none when left out. */
+  readonly cascade?: CascadeOptions;
+  /** Headers that state how long a client waits, in lower case; none when left out. */
+  readonly timeoutHeaders?: readonly string[];
+  /** Addresses and networks of proxies whose tenant header counts whatever the key; none when left out. */
+  readonly trustedProxies?: readonly string[];
+  /** Names of engines' own fields and headers that clients may send; none when left out. */
+  readonly engineFields?: readonly EngineName[];
+  /** TLS towards clients; plain HTTP when left out. */
+  readonly listenTls?: ServerTls | undefined;
+  /** How engines are connected to; with Node's roots when left out. */
+  readonly connections?: EngineConnections;
+  /** Spans of requests; none when left out. */
+  readonly spans?: GatewayParts["spans"];
+  /** Whether work that can be left undone is; it never is when left out. */
+  readonly load?: { readonly isBusy: boolean };
+  /** Paths beside the known ones that take POST and go to one engine each. */
+  readonly extraRoutes?: readonly string[];
+  /** Engines' administration that passes; none when left out. */
+  readonly administration?: AdministrationOptions;
+  /** Whether answers carry x-gnomon-* headers; they do when left out. */
+  readonly sendsOwnHeaders?: boolean;
+  /** Origins whose pages may call, "*" for any; none leaves that to the engines. */
+  readonly corsOrigins?: readonly string[];
+  /** Mounts what probes, scrapers and load balancers ask for, on both ports. */
+  readonly openRoutes?: (app: GatewayApp) => void;
+  /** Mounts status pages and administration, on the administrative port alone. */
+  readonly adminRoutes?: (app: GatewayApp) => void;
+}
+
+export interface Gateway {
+  /** Of the port for clients. */
+  readonly app: GatewayApp;
+  /** Of the port for operators. */
+  readonly admin: GatewayApp;
+  /** What its requests share, for another host of the same router. */
+  readonly parts: GatewayParts;
+  readonly routes: Routes;
+  readonly counters: GatewayCounters;
+  /** Those in force. */
+  readonly limits: GatewayLimits;
+  /** Other limits for requests that come from now on; those that sockets and timers were made with stay. */
+  changeLimits(limits: Partial<GatewayLimits>): void;
+  /** Requests between their head and their last byte. */
+  inFlight(): number;
+  /** Rejects with the socket's error when the address cannot be had. Port 0 takes a free one. */
+  listen(host: string, port: number): Promise<{ readonly url: string }>;
+  /** The same for status pages and administration, which the other port does not have. */
+  listenAdmin(host: string, port: number): Promise<{ readonly url: string }>;
+  /**
+   * Goes on taking requests for `noticeMillis`, while load balancers learn that it leaves. Then refuses those of new
+   * connections, ends connections that are idle for `idleMillis`, waits for requests in flight at most `graceMillis` and
+   * cuts them off. All else is served until then.
+   */
+  close(graceMillis: number, noticeMillis?: number, idleMillis?: number): Promise<Drained>;
+}
+
+export function createGateway(options: GatewayOptions): Gateway {
+  const limits: GatewayLimits = { ...DEFAULT_LIMITS, ...options.limits };
+  const counters = newCounters();
+  const connections = options.connections ?? new EngineConnections();
+  const pools = new UpstreamPools(limits, connections);
+  options.directory.listen(pools);
+  const { tap, directory, hangs = new HangWatch({ tap, directory }) } = options;
+  const { spans: watch } = options;
+  const router = new RequestRouter({ tap, retry: retryOptions(limits), hedge: hedgeOptions(limits), counters, watch });
+  const answers = new AnswerQueue({
+    router,
+    counters,
+    waitingMax: limits.answersWaitingMax,
+    load: options.load ?? { isBusy: false },
+    bug: (error) => options.observe.bug?.(error),
+  });
+  const caller = new EngineCaller(() => context.limits, limits.connectMillisMax, connections, directory);
+  const responses = new StoredResponses({ directory, caller, counters });
+  const context = partsOf(options, { router, pools, limits, counters, hangs, answers, responses });
+  const app: GatewayApp = new Hono();
+  const admin: GatewayApp = new Hono();
+  for (const each of [app, admin]) options.openRoutes?.(each);
+  options.adminRoutes?.(admin);
+  const allowed = authOf(options) ?? (() => ANYBODY);
+  const routes = new Routes(options.extraRoutes);
+  const door = new InferenceDoor(context, allowed, routes, trustedProxies(options.trustedProxies ?? []));
+  addRoutes({ app, admin, context, allowed, door, routes, caller, administration: options.administration });
+  const server = newServer(app, context, options, door);
+  const adminServer = newServer(admin, context, options);
+  const firstReads = new FirstReads();
+  for (const each of [server, adminServer]) {
+    firstReads.follow(each);
+    context.openFiles.guard(each);
+    watchUnread(each, context.unread);
+    context.connections.follow(each);
+  }
+  return {
+    app,
+    admin,
+    parts: context,
+    routes,
+    counters,
+    get limits() {
+      return context.limits;
+    },
+    changeLimits: (changed) => {
+      context.limits = { ...DEFAULT_LIMITS, ...changed };
+      context.waits = waitLimits(context.limits);
+      context.bodies.rules = bodyRules(context.limits);
+      context.unread.bytesMax = context.limits.answerBytesUnreadMax;
+      router.change(retryOptions(context.limits), hedgeOptions(context.limits));
+      for (const each of [server, adminServer]) limitServer(each, context.limits);
+    },
+    inFlight: () => context.inFlight.size,
+    listen: (host, port) => listen(server, host, port),
+    listenAdmin: (host, port) => listen(adminServer, host, port),
+    close: async (graceMillis, noticeMillis = 0, idleMillis = idleAfter(noticeMillis)) => {
+      const drained = await drainGateway([server, adminServer], context, { graceMillis, noticeMillis, idleMillis });
+      answers.close();
+      context.openFiles.stop();
+      router.stop();
+      await caller.destroy();
+      return drained;
+    },
+  };
+}
+
+/**
+ * A client that sends its next request as soon as it has an answer does so within half a second, also from afar. Where it
+ * is given notice of the end there is time for those that pause.
+ */
+function idleAfter(noticeMillis: number): number {
+  return noticeMillis > 0 ? 2_000 : 500;
+}
+
+function authOf({ clientAuth, clientKeys }: GatewayOptions): ClientAuth | undefined {
+  return clientAuth ?? (clientKeys === undefined ? undefined : new ClientKeys(plainKeys(clientKeys)).of);
+}
+
+type OwnParts = Pick<GatewayParts, "router" | "pools" | "limits" | "counters" | "hangs" | "answers" | "responses">;
+
+/** Of one shape whatever the options, so that code optimized for the warm-up's gateway serves this one too. */
+function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
+  const { limits, hangs } = own;
+  return {
+    ...own,
+    directory: options.directory,
+    tokenizer: options.tokenizer,
+    openFiles: new OpenFiles(options, own.counters.outOfFiles),
+    connections: new ClientConnections(),
+    spans: options.spans,
+    observe: options.spans?.observing(options.observe) ?? options.observe,
+    identifier: new Identifier(options.identity),
+    slo: new SloRules(options.slo),
+    cascades: createCascades(options.cascade, own.router),
+    waits: waitLimits(limits),
+    answersIndexed: options.answersIndexed ?? "ids",
+    profileOf: options.profileOf ?? ((_model, asked) => asked),
+    rewrites: options.rewrites ?? (() => ModelRewrites.none),
+    requestUsage: options.requestUsage ?? false,
+    continuesStreams: options.continuesStreams ?? false,
+    continuesByText: options.continuesByText ?? false,
+    seedsStreams: options.seedsStreams ?? false,
+    knownBodies: new KnownBodies(own.counters.knownBodies),
+    continuationBytes: 0,
+    releasesUnderWay: 0,
+    timeoutHeaders: options.timeoutHeaders ?? [],
+    engineFields: new EngineFields(options.engineFields),
+    keepsAuthorization: authOf(options) !== undefined,
+    sendsOwnHeaders: options.sendsOwnHeaders ?? true,
+    cors: (options.corsOrigins ?? []).length === 0 ? undefined : new Cors(options.corsOrigins ?? []),
+    inFlight: new InFlight(limits.sweepMillis, hangs),
+    bodies: new BodyRoom(bodyRules(limits)),
+    unread: new UnreadAnswers(limits.answerBytesUnreadMax, () => own.counters.unreadCut++),
+    sequence: 0,
+    phase: "serving",
+  };
+}
+
+/**
+ * The server's own limits bound the receiving of a request; a long answer is not touched by them. Clients' sockets send
+ * small packets at once.
+ */
+function newServer(
+  app: GatewayApp,
+  context: GatewayParts,
+  { listenTls: tls }: Pick<GatewayOptions, "listenTls">,
+  door?: InferenceDoor,
+): Server {
+  const { limits, counters, inFlight } = context;
+  const pipelines = new Pipelines({
+    waitingMax: () => context.limits.pipelinedRequestsMax,
+    waitingOfAllMax: () => context.limits.requestsInFlightMax,
+    cut: () => counters.pipelinesCut++,
+  });
+  const listener = getRequestListener(app.fetch, {
+    hostname: "gateway.invalid",
+    errorHandler: () => malformedTarget(context),
+  });
+  const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    if (context.phase !== "serving") context.connections.answers(outgoing);
+    if (door?.takes(incoming) === true) door.serve(incoming, outgoing);
+    else if (!isHostClear(incoming)) refuseHost(outgoing, context);
+    else void listener(incoming, outgoing);
+  };
+  const bounds = {
+    IncomingMessage: GatewayMessage,
+    noDelay: true,
+    headersTimeout: limits.headersMillisMax,
+    connectionsCheckingInterval: Math.min(CHECK_MILLIS_MAX, Math.ceil(limits.headersMillisMax / CHECKS_PER_LIMIT)),
+    // Node's own refusal has no body.
+    requireHostHeader: false,
+  };
+  const failed = (): void => void counters.handshakesFailed++;
+  const inTurn = (incoming: IncomingMessage, outgoing: ServerResponse): void =>
+    pipelines.inTurn(incoming, outgoing, serve);
+  const server = tls === undefined ? createServer(bounds, inTurn) : secureServer(tls, bounds, inTurn, failed);
+  limitServer(server, limits);
+  server.on("drop", () => counters.connectionsDropped++);
+  answerHttpFaults(server, {
+    serve: inTurn,
+    bodyBytesMax: () => context.limits.bodyBytesMax,
+    answering: (socket) => inFlight.answering(socket),
+    sendsOwnHeaders: context.sendsOwnHeaders,
+    malformed: () => counters.malformedHttp++,
+  });
+  return server;
+}
+
+/** Sockets that are open meet these at their next request. */
+function limitServer(server: Server, limits: GatewayLimits): void {
+  server.keepAliveTimeout = limits.clientKeepAliveMillis;
+  server.requestTimeout = limits.requestReadMillisMax;
+  server.maxConnections = limits.clientConnectionsMax;
+}
+
+/** Node looks only every 30 s for requests that are too slow, which a shorter limit would not notice. */
+const CHECK_MILLIS_MAX = 5_000;
+const CHECKS_PER_LIMIT = 4;

@@ -1,0 +1,155 @@
+import type { IncomingMessage } from "node:http";
+
+import { type Refusal, refusal } from "./errors.ts";
+import { type Asker, AskerLeft, loopTurn } from "../base/loop-turn.ts";
+import type { Fields } from "../base/fields.ts";
+import { type BodyTaker, GatewayMessage } from "./gateway-message.ts";
+import { passOverBody } from "./node-parser.ts";
+
+export interface BodyReader {
+  /** As the client declared it; "" where it did not. */
+  readonly declaredLength: string;
+  readonly bytesMax: number;
+  /** Asked before so many bytes more are kept; false where there is no room for them. */
+  hold(bytes: number): boolean;
+  done(body: Buffer | Refusal): void;
+  /** Whose body it is. */
+  readonly asker: Asker;
+}
+
+/**
+ * Reads a request body once, into one buffer, and hands it on, or a refusal when it is longer than `bytesMax` (by its
+ * declared length before any byte is read, else when it has grown so far) or there is no room for it. Hands nothing on
+ * when the client leaves.
+ */
+export function readBody(incoming: IncomingMessage, reader: BodyReader): void {
+  if (Number(reader.declaredLength) > reader.bytesMax) return reader.done(tooLarge(reader.bytesMax));
+  const body = new CollectedBody(reader, incoming);
+  if (incoming instanceof GatewayMessage && incoming.takeBody(body)) return;
+  incoming.on("data", (chunk: Buffer) => {
+    if (body.piece(chunk)) return;
+    incoming.removeAllListeners("data");
+    incoming.pause();
+  });
+  incoming.on("end", () => body.whole());
+}
+
+class CollectedBody implements BodyTaker {
+  readonly #reader: BodyReader;
+  readonly #incoming: IncomingMessage;
+  #pieces = 0;
+  #first: Buffer | undefined = undefined;
+  #chunks: Buffer[] | undefined = undefined;
+  /** Small pieces at the end of the list that were not joined yet, and their bytes. */
+  #loose = 0;
+  #looseBytes = 0;
+  /** The connection is not read until it has its turn. */
+  #waits = false;
+  #bytes = 0;
+  #refused = false;
+
+  constructor(reader: BodyReader, incoming: IncomingMessage) {
+    this.#reader = reader;
+    this.#incoming = incoming;
+  }
+
+  /** What comes once the body is refused is passed over. */
+  piece(chunk: Buffer): boolean {
+    if (this.#refused) return false;
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#reader.bytesMax) return this.#refuse(tooLarge(this.#reader.bytesMax));
+    if (this.#pieces >= PIECES_MAX || this.#isCrumbled) {
+      passOverBody(this.#incoming.socket);
+      return this.#refuse(TOO_MANY_PIECES);
+    }
+    if (!this.#reader.hold(chunk.length)) return this.#refuse(TOO_MANY_BYTES);
+    if (this.#first === undefined) this.#first = chunk;
+    else this.#add(chunk);
+    return true;
+  }
+
+  whole(): void {
+    if (this.#refused) return;
+    this.#reader.done(this.#chunks === undefined ? (this.#first ?? EMPTY) : Buffer.concat(this.#chunks, this.#bytes));
+  }
+
+  /** A body in pieces of a byte would take a hundred times its length; large pieces stay as they are. */
+  #add(chunk: Buffer): void {
+    if (++this.#pieces % PIECES_AT_ONCE === 0) void this.#waitForTurn();
+    const chunks = (this.#chunks ??= [this.#first!]);
+    chunks.push(chunk);
+    const isSmall = chunk.length < LARGE_PIECE_BYTES;
+    this.#loose = isSmall ? this.#loose + 1 : 0;
+    this.#looseBytes = isSmall ? this.#looseBytes + chunk.length : 0;
+    if (this.#loose < LOOSE_PIECES_MAX && this.#looseBytes < LARGE_PIECE_BYTES) return;
+    if (this.#loose > 1) chunks.push(Buffer.concat(chunks.splice(-this.#loose), this.#looseBytes));
+    this.#loose = 0;
+    this.#looseBytes = 0;
+  }
+
+  /** What is read already still comes. Reading goes on in turn with all other long work of the process. */
+  async #waitForTurn(): Promise<void> {
+    if (this.#waits) return;
+    this.#waits = true;
+    const { socket } = this.#incoming;
+    socket.pause();
+    try {
+      await loopTurn(this.#reader.asker);
+      this.#waits = false;
+      socket.resume();
+    } catch (error) {
+      // Nobody reads the rest.
+      if (!(error instanceof AskerLeft)) throw error;
+    }
+  }
+
+  get #isCrumbled(): boolean {
+    return this.#pieces >= SMALL_PIECES_MAX && this.#bytes < this.#pieces * SMALL_PIECE_BYTES;
+  }
+
+  #refuse(refused: Refusal): false {
+    this.#refused = true;
+    this.#first = undefined;
+    this.#chunks = undefined;
+    this.#reader.done(refused);
+    return false;
+  }
+}
+
+const LOOSE_PIECES_MAX = 256;
+/** A read brings up to 64 KiB. */
+const LARGE_PIECE_BYTES = 16_384;
+/** A piece takes a microsecond, be it a byte. What one read brought is parsed at once, of many connections one after the other. */
+const PIECES_AT_ONCE = 1_024;
+/** A body of `bodyBytesMax` has 12,000 where packets are small; one in chunks of a byte costs 500 times what it should. */
+const PIECES_MAX = 65_536;
+/** Of pieces that are smaller than this on average a read brings 3,000 and more. */
+const SMALL_PIECE_BYTES = 16;
+export const SMALL_PIECES_MAX = 8_192;
+const TOO_MANY_PIECES = refusal(
+  "bad-request",
+  `The request body comes in more than ${PIECES_MAX} pieces, or in more than ${SMALL_PIECES_MAX} of less than ${SMALL_PIECE_BYTES} bytes on average; write it in larger ones.`,
+);
+const TOO_MANY_BYTES = refusal(
+  "saturated",
+  "The gateway's limit of request bytes held at once is reached; try again later.",
+);
+const EMPTY = Buffer.alloc(0);
+
+function tooLarge(bytesMax: number): Refusal {
+  return refusal("too-large", `The request body is larger than ${bytesMax} bytes.`);
+}
+
+/**
+ * The same JSON object with more fields at its end, where a reader takes them over earlier ones of the same names.
+ * `json` must be an object, as JSON.parse found; `fields` has at least one.
+ */
+export function withFields(json: Buffer, fields: Fields): Buffer {
+  let end = json.length - 1;
+  while (json[end] !== 0x7d) end--;
+  let before = end - 1;
+  while (json[before]! <= 0x20) before--;
+  const comma = json[before] === 0x7b ? "" : ",";
+  const more = Buffer.from(comma + JSON.stringify(fields).slice(1, -1));
+  return Buffer.concat([json.subarray(0, end), more, json.subarray(end)]);
+}

@@ -1,0 +1,105 @@
+import type { Decision } from "#core/input/decision.ts";
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { Input } from "#core/input/input.ts";
+import { EXPECTED_TOKENS_MIN, type ExpectedHit, ResetJudge } from "#core/prefix/reset-judge.ts";
+import type { BlockChain } from "#core/prompt/block-chain.ts";
+import { RequestTable } from "#core/base/request-table.ts";
+
+import { nowMicros } from "../base/clock.ts";
+import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
+import type { FaultEvent } from "../log/fault-log.ts";
+import type { RouterTap, TapListener } from "../base/router-tap.ts";
+
+export interface CacheWatchOptions {
+  readonly tap: RouterTap;
+  readonly directory: EndpointDirectory;
+  readonly report: (event: FaultEvent) => void;
+}
+
+/** Requests in flight whose expectation is remembered; beyond that one shows nothing. */
+const REQUESTS_MAX = 65_536;
+/** Requests in a row of which many cached tokens were expected and none came. */
+const NEVER_AFTER = 20;
+const NEVER_DETAIL = "no expected prefix hit ever comes: is prefix caching off in its engine?";
+
+interface Watched {
+  readonly judge: ResetJudge;
+  /** Since the last hit. */
+  unmet: number;
+}
+
+interface Sent extends ExpectedHit {
+  readonly endpoint: EndpointId;
+}
+
+/**
+ * Holds what engines report as cached against what the inferred index expected. A cache that was found empty becomes an
+ * input, so that decisions that follow from it replay; an engine that never has a hit is stated in the log and at its
+ * endpoint.
+ */
+export class CacheWatch implements TapListener {
+  readonly #options: CacheWatchOptions;
+  readonly #blocks = new RequestTable<BlockChain>();
+  readonly #sent = new RequestTable<Sent>();
+  readonly #watched = new Map<EndpointId, Watched>();
+
+  constructor(options: CacheWatchOptions) {
+    this.#options = options;
+  }
+
+  accepted(input: Input, decision: Decision | undefined): void {
+    if (input.kind === "request-arrived" && this.#blocks.size < REQUESTS_MAX) {
+      const { id, blocks } = input.request;
+      this.#blocks.set(id, blocks);
+    }
+    if (decision?.kind === "routed") this.#routed(decision);
+    else if (input.kind === "request-finished") this.#finished(input);
+    else if (input.kind === "endpoint-left") this.#watched.delete(input.endpoint);
+  }
+
+  #routed({ requestId, endpoint, at, hitTokens, prefixSource, prefill }: Extract<Decision, { kind: "routed" }>): void {
+    const blocks = this.#blocks.get(requestId);
+    this.#sent.delete(requestId);
+    if (blocks === undefined || blocks.length === 0 || prefill !== undefined || prefixSource !== "approximate") return;
+    const recentTokens = this.#of(endpoint).judge.sent(blocks);
+    this.#sent.set(requestId, { endpoint, sentAt: at, blocks, hitTokens, recentTokens });
+  }
+
+  #finished({ at, requestId, outcome, cachedTokens }: Extract<Input, { kind: "request-finished" }>): void {
+    const sent = this.#sent.get(requestId);
+    this.#blocks.delete(requestId);
+    this.#sent.delete(requestId);
+    if (sent === undefined || outcome !== "ok" || cachedTokens === undefined) return;
+    const { endpoint } = sent;
+    const watched = this.#of(endpoint);
+    this.#count(endpoint, watched, sent.hitTokens, cachedTokens);
+    if (watched.judge.answered(at, sent, cachedTokens)) this.#emptied(endpoint);
+  }
+
+  #of(endpoint: EndpointId): Watched {
+    let watched = this.#watched.get(endpoint);
+    if (watched === undefined) this.#watched.set(endpoint, (watched = { judge: new ResetJudge(), unmet: 0 }));
+    return watched;
+  }
+
+  #emptied(endpoint: EndpointId): void {
+    const { tap, report } = this.#options;
+    // The others that listen have not seen this input yet.
+    queueMicrotask(() => tap.accept({ kind: "blocks-cleared", at: nowMicros(), endpoint }));
+    const detail = "its engine has none of the prompts that it had: somebody reset its cache, or it is another engine";
+    report({ kind: "cache-emptied", endpoint, detail, done: "nothing of before is expected there any more" });
+  }
+
+  #count(endpoint: EndpointId, watched: Watched, expected: number, cachedTokens: number): void {
+    const { directory, report } = this.#options;
+    const entry = directory.get(endpoint);
+    if (cachedTokens > 0) {
+      watched.unmet = 0;
+      if (entry?.detail === NEVER_DETAIL) entry.detail = "";
+    } else if (expected >= EXPECTED_TOKENS_MIN && ++watched.unmet === NEVER_AFTER) {
+      if (entry?.detail === "") entry.detail = NEVER_DETAIL;
+      const done = "requests go on being sent where their prompts went";
+      report({ kind: "hits-never-come", endpoint, detail: NEVER_DETAIL, done, figures: { requests: NEVER_AFTER } });
+    }
+  }
+}
