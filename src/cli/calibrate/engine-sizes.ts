@@ -78,7 +78,7 @@ export function addSizeFlags(command: Command): Command {
         "the engine schedules a step while the previous one runs, as on GPUs (default: the trace's, else what calibrate finds)",
       ),
     )
-    .option("--no-async-scheduling", "the engine does not do that")
+    .addOption(rareOption("--no-async-scheduling", "the engine does not do that"))
     .addOption(
       new Option("--sizes <from>", "whose settings apply if both state them: those of the trace or of --engine")
         .choices(["trace", "engine"])

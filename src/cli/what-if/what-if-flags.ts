@@ -212,7 +212,7 @@ function withAutoscaler(command: Command): Command {
         OBJECTIVES.filter((name) => name !== "cost"),
       ),
     )
-    .option("--all", "print every table also on a terminal, where the first two fit a screen")
+    .option("--all", "print every table on a terminal too")
     .option(
       "--slo <targets>",
       "class:ttft:tpot:e2e in milliseconds, comma-separated, for goodput; an empty part is no target, * is any class",

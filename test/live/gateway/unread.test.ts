@@ -33,8 +33,8 @@ for (const plainAnswerBytesMax of [0, 64 * MIB]) {
       assert.ok(got.body.length > 7 * MIB);
     }
     assert.ok(rig.gateway.counters.unreadCut > 0);
-    // Those that had begun to come when the room was spent are one piece further.
-    assert.ok(most <= 40 * MIB, `${most / MIB} MiB unread at most`);
+    // Without a bound it would be 84 MiB. How many answers had come before the room was spent is up to the machine.
+    assert.ok(most <= 64 * MIB, `${most / MIB} MiB unread at most`);
     clearInterval(looks);
     for (const socket of clients) socket.destroy();
     while (rig.gateway.inFlight() > 0) await new Promise((resolve) => setTimeout(resolve, 2));
