@@ -6,6 +6,7 @@ import { listen, questions } from "../continuation/stream.ts";
 import { enginePort, engineReady, signalGroup, startGroup } from "../engine-group.ts";
 import { startGateway } from "../gateway-process.ts";
 import type { Row } from "./report.ts";
+import { median } from "../median.ts";
 
 export interface PausesOptions {
   /** Starts an engine as one group of processes, PORT standing for its port; emulated ones where it is left out. */
@@ -125,7 +126,7 @@ export async function pausesPart(options: PausesOptions): Promise<Row[]> {
       figure:
         `${received.length - flaws.length} streams and ${answers.length - failed} answers whole` +
         `${flaws.length === 0 ? "" : ` (${flaws[0]!.flaw})`}; longest silence of a stream ` +
-        `${(Math.max(...silences) / 1_000).toFixed(1)} s, median ${(medianOf(silences) / 1_000).toFixed(1)} s; ` +
+        `${(Math.max(...silences) / 1_000).toFixed(1)} s, median ${(median(silences) / 1_000).toFixed(1)} s; ` +
         counted.map((line) => line.replace("gnomon_", "")).join(", "),
       holds: flaws.length === 0 && failed === 0,
     });
@@ -177,8 +178,4 @@ async function askWhole(port: number, number: number, tokens: number): Promise<b
 
 function longestGap(arrivals: readonly number[]): number {
   return arrivals.slice(1).reduce((longest, at, i) => Math.max(longest, at - arrivals[i]!), 0);
-}
-
-function medianOf(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? NaN;
 }

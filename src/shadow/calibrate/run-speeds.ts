@@ -3,6 +3,7 @@ import type { Evidence } from "./evidence.ts";
 import type { ForcedOutcome } from "./forced-replay.ts";
 import { pooledOf, ratioOf, runStarts, type StepWindows, stepWindowsOf } from "./step-windows.ts";
 import { type FoundStalls, stallsOf } from "./stalls.ts";
+import { meanOf } from "../figure/mean-of.ts";
 
 /** Replays that look for the speeds, at most. */
 const ROUNDS_MAX = 4;
@@ -112,8 +113,4 @@ export function windowsByRun(evidence: Evidence, windows: StepWindows): number[]
 function answerOf(moved: number, by: number, otherwise: number): number {
   if (Math.abs(by) < NEAR) return otherwise;
   return Math.min(ANSWER_MAX, Math.max(1, moved / by));
-}
-
-function meanOf(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -8,6 +8,7 @@ import type { ForcedOutcome } from "./forced-replay.ts";
 import type { Parameters } from "./parameters.ts";
 import { levelsLeft, runSpeeds, windowsByRun } from "./run-speeds.ts";
 import { pooledOf, runStarts, type StepWindows, totalOf } from "./step-windows.ts";
+import { meanOf } from "../figure/mean-of.ts";
 
 /** Fewer windows show nothing of a drift. */
 const WINDOWS_MIN = 8;
@@ -47,7 +48,7 @@ export function stepResidualsOf(evidence: Evidence, facts: FitFacts): StepResidu
   const filled = runs.flat();
   if (filled.length < WINDOWS_MIN) return undefined;
   const left = levelsLeft(evidence, outcome, stalls.decodeMicros);
-  const common = mean(left.filter(Number.isFinite));
+  const common = meanOf(left.filter(Number.isFinite));
   const runOf = new Map(runs.flatMap((inside, r) => inside.map((w) => [w, r] as const)));
   const noise = explainedNoise(
     evidence,
@@ -64,7 +65,7 @@ export function stepResidualsOf(evidence: Evidence, facts: FitFacts): StepResidu
   );
   // Windows of few answers count as much as those of many: their mean is moved to where that of the answers lies.
   const whole = levelsLeft(evidence, outcome, new Float64Array(evidence.rows.length)).filter(Number.isFinite);
-  const moved = mean(whole) - usualLevel({ windows: drifts, stalls: noise.stalls });
+  const moved = meanOf(whole) - usualLevel({ windows: drifts, stalls: noise.stalls });
   const windows = drifts.map((logs) => logs.map((value) => rounded(value + moved)));
   const shareOf = (name: keyof Parameters) => {
     const share = (errors[name] ?? 0) / parameters[name];
@@ -77,7 +78,7 @@ export function stepResidualsOf(evidence: Evidence, facts: FitFacts): StepResidu
     levelError: batchError(inside.map((w) => pooled[w]!)) / answers[r]!,
   }));
   const wander = robustSpread(runs.flatMap((inside, r) => inside.map((w) => pooled[w]! - left[r]!)));
-  const within = mean(deviations.map(({ levelError }) => levelError ** 2).filter(Number.isFinite));
+  const within = meanOf(deviations.map(({ levelError }) => levelError ** 2).filter(Number.isFinite));
   return {
     windowMicros,
     windows,
@@ -111,7 +112,7 @@ function tiltOf(
   { baseMicros, perDecodeMicros }: Parameters,
 ) {
   const decodes = filled.map((w) => totalOf(observed, w) / windowMicros / observed.length);
-  const usual = mean(decodes);
+  const usual = meanOf(decodes);
   const values = filled.map((w) => pooled[w]!);
   const perDecode = slopeError(values, decodes) * (baseMicros + usual * perDecodeMicros);
   return { decodes: rounded(usual), perDecodeMicros: rounded(perDecode) };
@@ -133,8 +134,8 @@ function fewBatches(batches: number): number {
 
 /** Standard error of the mean of dependent values: that of the means of batches of neighbours. */
 export function batchError(values: readonly number[]): number {
-  const means = batchesOf(values.length).flatMap(([from, to]) => (to > from ? [mean(values.slice(from, to))] : []));
-  const centre = mean(means);
+  const means = batchesOf(values.length).flatMap(([from, to]) => (to > from ? [meanOf(values.slice(from, to))] : []));
+  const centre = meanOf(means);
   const squares = means.reduce((sum, one) => sum + (one - centre) ** 2, 0);
   return fewBatches(means.length) * Math.sqrt(squares / (means.length - 1) / means.length);
 }
@@ -148,23 +149,19 @@ function slopeError(values: readonly number[], decodes: readonly number[]): numb
     const kept = (_: number, i: number) => i < from || i >= to;
     return slopeOf(decodes.filter(kept), values.filter(kept));
   });
-  const centre = mean(slopes);
+  const centre = meanOf(slopes);
   const squares = slopes.reduce((sum, one) => sum + (one - centre) ** 2, 0);
   return fewBatches(slopes.length) * Math.sqrt(((slopes.length - 1) / slopes.length) * squares);
 }
 
 function slopeOf(x: readonly number[], y: readonly number[]): number {
-  const [meanX, meanY] = [mean(x), mean(y)];
+  const [meanX, meanY] = [meanOf(x), meanOf(y)];
   let [xy, xx] = [0, 0];
   x.forEach((value, i) => {
     xy += (value - meanX) * (y[i]! - meanY);
     xx += (value - meanX) ** 2;
   });
   return xx > 0 ? xy / xx : 0;
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 function rounded(value: number): number {

@@ -1,4 +1,5 @@
 import { type Distribution, distribution, percentile } from "#sim/result/distribution.ts";
+import { meanOf } from "./mean-of.ts";
 
 /** How far a prediction is from what happened, over the same requests. */
 export interface PredictionError {
@@ -51,10 +52,6 @@ export function predictionError(predicted: Float64Array, observed: Float64Array)
 
 /** Part of the median observed below which a time is not taken for an engine's. */
 const FLOOR_SHARE = 0.1;
-
-function meanOf(values: Float64Array): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
 
 /** Distribution of the values that are numbers. */
 export function figuresOf(values: Float64Array): Distribution | undefined {

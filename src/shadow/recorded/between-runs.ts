@@ -1,4 +1,5 @@
 import type { BetweenRuns, SeenRun } from "#engine/step-drift.ts";
+import { meanOf } from "../figure/mean-of.ts";
 
 /**
  * What is taken for another run of the same engine where only one was seen: another day of a machine that others use
@@ -54,7 +55,7 @@ export function betweenRunsOf(runs: readonly RunDeviation[], given: BetweenRuns,
     const values = runs.map((run) => run[part]).filter(Number.isFinite);
     const more = values.length - 1;
     if (more < 1) return stated[part];
-    const centre = mean(values);
+    const centre = meanOf(values);
     const seen = values.reduce((sum, value) => sum + (value - centre) ** 2, 0) / more;
     const between = Math.max(0, seen - (within[part] ?? 0));
     const variance =
@@ -101,9 +102,5 @@ function rounded(value: number): number {
 /** Of those that are known; 0 of none. */
 function meanSquare(errors: readonly number[]): number {
   const known = errors.filter(Number.isFinite);
-  return known.length === 0 ? 0 : mean(known.map((error) => error ** 2));
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
+  return known.length === 0 ? 0 : meanOf(known.map((error) => error ** 2));
 }
