@@ -27,7 +27,7 @@ import { nowMicros } from "#live/base/clock.ts";
 import type { GatewayParts } from "#live/gateway/gateway-parts.ts";
 import { cutEvent, passedOnEvent, retriedEvent } from "#live/log/attempt-events.ts";
 import { countUp } from "#live/base/gateway-counters.ts";
-import type { AskingRequest } from "#live/request/ask.ts";
+import type { AskingRequest } from "#live/routing/ask.ts";
 import { givenRequestId } from "#live/http/identity.ts";
 import type { Swept } from "#live/http/in-flight.ts";
 import type { GatewayLimits } from "#live/http/limits.ts";

@@ -2,7 +2,7 @@ import type { Routed } from "#core/input/decision.ts";
 import { type Refusal, refusal } from "#live/http/errors.ts";
 import type { NameSwap } from "#live/answer/name-swap.ts";
 import type { GatewayParts } from "#live/gateway/gateway-parts.ts";
-import { askBody, askWithoutBody } from "#live/request/ask.ts";
+import { askBody, askWithoutBody } from "#live/routing/ask.ts";
 import { decisiveText } from "#live/base/decisive.ts";
 import type { Addresses } from "./destination.ts";
 import { ObservedResponse } from "./observed-response.ts";

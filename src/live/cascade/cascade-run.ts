@@ -6,7 +6,7 @@ import type { Micros } from "#core/base/units.ts";
 
 import { nowMicros } from "../base/clock.ts";
 import { AskerLeft } from "../base/loop-turn.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import { withFields } from "../http/request-body.ts";
 import type { CascadeReading } from "../answer/answer.ts";

@@ -4,7 +4,7 @@ import type { KeptReason } from "#core/request/cascade-input.ts";
 import type { CascadeSpec } from "#core/cascade/cascade-spec.ts";
 
 import { countUp } from "../base/gateway-counters.ts";
-import type { AskingRequest } from "../request/ask.ts";
+import type { AskingRequest } from "../routing/ask.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import { CascadeRun } from "./cascade-run.ts";
 import { isJudged } from "./is-judged.ts";

@@ -4,7 +4,7 @@ import { eventData } from "../answer/sse-event.ts";
 import { SseScanner } from "../answer/sse-scanner.ts";
 import { findUsage } from "../answer/usage.ts";
 import { assert } from "#core/base/assert.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 import { RepeatedAnswer } from "./repeated-answer.ts";
 import { isFields } from "../base/fields.ts";
 import { headerOf } from "../http/headers.ts";

@@ -1,4 +1,4 @@
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import type { TokenizedPrompt } from "../tokenizer/text/tokenizer.ts";
 import { continuationPlan } from "./continuation-plan.ts";

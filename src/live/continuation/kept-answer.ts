@@ -1,7 +1,7 @@
 import type { AnswerReport } from "../answer/answer-reader.ts";
 import type { Usage } from "../answer/usage.ts";
 import { countUp } from "../base/gateway-counters.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 
 /**
  * What the end of a request reports of an answer whose tokens were kept: the blocks that they fill behind the prompt's.

@@ -6,7 +6,7 @@ import type { GiveUpReason, PathRouter } from "#core/path/path-router.ts";
 import type { PathStage } from "#core/path/stage.ts";
 import { continuedEvent } from "../log/attempt-events.ts";
 import { countUp } from "../base/gateway-counters.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 import type { Forward } from "../upstream/forward.ts";
 import { continuedBody } from "./continued-body.ts";
 import { continuedText } from "./continued-text.ts";

@@ -4,7 +4,7 @@ import type { Trouble } from "#core/path/wait-verdict.ts";
 import type { Micros } from "#core/base/units.ts";
 import { faultOfError } from "../answer/fault-words.ts";
 import { nowMicros } from "../base/clock.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 import { upstreamHeaders } from "../http/headers.ts";
 import { Attempt, type AttemptListener } from "../upstream/connection/attempt.ts";
 import { AttemptSigns } from "../upstream/connection/attempt-signs.ts";

@@ -9,7 +9,7 @@ import type { Micros } from "#core/base/units.ts";
 import type { Answer, AnswerHead, Delivery, KeptAnswer } from "../answer/answer.ts";
 import type { Usage } from "../answer/usage.ts";
 import { nowMicros } from "../base/clock.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 import { BesideAttempt } from "./beside-attempt.ts";
 import { bootstrapFields } from "./bootstrap.ts";
 import { PrefillAnswer } from "./prefill-answer.ts";

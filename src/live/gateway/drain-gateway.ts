@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 
-import { dismiss } from "../request/dismiss.ts";
-import { Exchange } from "../request/exchange.ts";
+import { dismiss } from "../inference/dismiss.ts";
+import { Exchange } from "../inference/exchange.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 
 export interface DrainTimes {

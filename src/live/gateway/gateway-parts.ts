@@ -17,7 +17,7 @@ import type { EngineFields } from "../request/engine-fields.ts";
 import type { FaultEvent } from "../log/fault-log.ts";
 import type { OpenFiles } from "./open-files.ts";
 import type { InFlight } from "../http/in-flight.ts";
-import type { RequestRouter } from "../admission/request-router.ts";
+import type { RequestRouter } from "../routing/request-router.ts";
 import type { UnreadAnswers } from "../answer/unread-answers.ts";
 import type { KnownBodies } from "../request/known-bodies.ts";
 import type { GatewayLimits } from "../http/limits.ts";

@@ -13,7 +13,7 @@ import { servedModels } from "../endpoints/models.ts";
 import type { GatewayApp } from "./gateway.ts";
 import type { ClientAuth } from "../http/client-auth.ts";
 import { preflightHeaders, pushCors } from "../http/cors.ts";
-import { type InferenceDoor, UNAUTHORIZED } from "../request/inference-door.ts";
+import { type InferenceDoor, UNAUTHORIZED } from "../inference/inference-door.ts";
 import type { Routes } from "../http/route.ts";
 import type { AdminCaller, AdminVerdict } from "../admin/admin-access.ts";
 

@@ -15,7 +15,7 @@ import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import { nowMicros, WALL_START_MICROS } from "../base/clock.ts";
 import type { RequestObserver } from "../gateway/gateway-parts.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 import type { RequestSummary } from "../log/request-summary.ts";
 import type { RequestSpans } from "./request-spans.ts";
 

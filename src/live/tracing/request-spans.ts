@@ -1,6 +1,6 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { RequestObserver } from "../gateway/gateway-parts.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 import type { PathWatch } from "#core/path/path-router.ts";
 
 /** Spans of inference requests. Whoever is not sampled costs one look at a header. */

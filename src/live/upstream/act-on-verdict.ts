@@ -4,7 +4,7 @@ import { faultOfLeaving } from "#core/path/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { Delivery } from "../answer/answer.ts";
 import { countUp } from "../base/gateway-counters.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 
 /** Does with an attempt what its limits of time, and what is known of its endpoint, ask for. */
 export function actOnVerdict(exchange: Exchange, delivery: Delivery, found: FoundAttempt): void {

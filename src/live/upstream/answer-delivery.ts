@@ -6,7 +6,7 @@ import { nowMicros } from "../base/clock.ts";
 import { ClientEvents, DONE_EVENT } from "../continuation/client-event.ts";
 import type { RepeatableStream } from "../continuation/repeatable-stream.ts";
 import type { KeptStream } from "../continuation/kept-stream.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 import { clientHeaders } from "../http/headers.ts";
 import {
   ENGINE_ERROR,

@@ -17,7 +17,7 @@ import { continuationOf } from "../continuation/stream-continuation.ts";
 import { continuedAnswer, isContinuation } from "../continuation/continued-answer.ts";
 import { refusal } from "../http/errors.ts";
 import { Stages } from "../disaggregation/stages.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 import { faultOfError } from "../answer/fault-words.ts";
 import type { AnswerHeaders } from "../http/headers.ts";
 import { retriedEvent } from "../log/attempt-events.ts";

@@ -6,7 +6,7 @@ import type { Answer } from "../answer/answer.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { faultOfError } from "../answer/fault-words.ts";
 import { nowMicros } from "../base/clock.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 import type { AnswerHeaders } from "../http/headers.ts";
 import type { Attempt, AttemptListener } from "./connection/attempt.ts";
 import { AttemptSigns } from "./connection/attempt-signs.ts";

@@ -5,7 +5,7 @@ import type { GiveUpReason, PathRouter } from "#core/path/path-router.ts";
 import type { Micros } from "#core/base/units.ts";
 import { nowMicros } from "../base/clock.ts";
 import { countUp } from "../base/gateway-counters.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 import { Hedge } from "./hedge.ts";
 import type { SentContent } from "./open-attempt.ts";
 

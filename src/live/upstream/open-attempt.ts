@@ -1,7 +1,7 @@
 import type { Routed } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 import { upstreamHeaders } from "../http/headers.ts";
 import { Attempt, type AttemptListener } from "./connection/attempt.ts";
 

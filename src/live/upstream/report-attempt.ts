@@ -1,7 +1,7 @@
 import { nowMicros } from "../base/clock.ts";
 import { cutEvent, givenUpEvent } from "../log/attempt-events.ts";
 import { countUp } from "../base/gateway-counters.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 import type { ReportEffect } from "#core/path/path-effect.ts";
 import type { Forward } from "./forward.ts";
 

@@ -1,6 +1,6 @@
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { GatewayCounters } from "../base/gateway-counters.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 import type { PathRouter } from "#core/path/path-router.ts";
 import type { GatewayLimits } from "../http/limits.ts";
 

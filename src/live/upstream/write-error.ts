@@ -1,7 +1,7 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { KeptAnswer } from "../answer/answer.ts";
 import { cutRefusal, errorEvent, giveUpRefusal } from "../answer/fault-words.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 import type { ErrorEffect } from "#core/path/path-effect.ts";
 import { writeKept } from "./write-kept.ts";
 

@@ -1,7 +1,7 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { KeptAnswer } from "../answer/answer.ts";
 import { reasonOf } from "../answer/fault-words.ts";
-import type { Exchange } from "../request/exchange.ts";
+import type { Exchange } from "../inference/exchange.ts";
 import { clientHeaders } from "../http/headers.ts";
 
 /** Answers a request that no endpoint is left for with the last one's own error as it was. */

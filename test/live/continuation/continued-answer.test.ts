@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { Delivery } from "#live/answer/answer.ts";
 import { continuedAnswer } from "#live/continuation/continued-answer.ts";
-import type { Exchange } from "#live/request/exchange.ts";
+import type { Exchange } from "#live/inference/exchange.ts";
 import { DEFAULT_LIMITS } from "#live/http/limits.ts";
 
 interface Carried {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Exchange } from "#live/request/exchange.ts";
+import type { Exchange } from "#live/inference/exchange.ts";
 import { AttemptSigns } from "#live/upstream/connection/attempt-signs.ts";
 
 interface Signs {

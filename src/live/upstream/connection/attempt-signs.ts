@@ -3,7 +3,7 @@ import { type Trouble, type TroubleKind, troubleSince } from "#core/path/wait-ve
 import type { Micros } from "#core/base/units.ts";
 import type { EndpointEntry } from "../../endpoints/endpoint-directory.ts";
 import type { GatewayParts } from "../../gateway/gateway-parts.ts";
-import type { Exchange } from "../../request/exchange.ts";
+import type { Exchange } from "../../inference/exchange.ts";
 
 /** What came of one attempt and when: for the limits of silence, and for the judge of its endpoint. */
 export class AttemptSigns {

@@ -4,11 +4,11 @@ import type { GatewayParts } from "../gateway/gateway-parts.ts";
 import type { ClientAuth } from "../http/client-auth.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "../http/errors.ts";
 import { Exchange } from "./exchange.ts";
-import { hostOf } from "./malformed-target.ts";
-import { type RequestTarget, RequestTargets } from "./request-target.ts";
+import { hostOf } from "../request/malformed-target.ts";
+import { type RequestTarget, RequestTargets } from "../request/request-target.ts";
 import type { Routes } from "../http/route.ts";
 import { serveInference } from "./serve-inference.ts";
-import type { TrustedProxies } from "./trusted-proxies.ts";
+import type { TrustedProxies } from "../request/trusted-proxies.ts";
 
 export const UNAUTHORIZED = refusal(
   "unauthorized",

@@ -3,7 +3,7 @@ import type { Fields } from "../base/fields.ts";
 import type { GatewayParts } from "../gateway/gateway-parts.ts";
 import type { Identity } from "../http/identity.ts";
 import type { RequestHeaders } from "../http/request-headers.ts";
-import type { Promised } from "./slo-rules.ts";
+import type { Promised } from "../request/slo-rules.ts";
 
 export interface AskedBy {
   readonly identity: Identity;

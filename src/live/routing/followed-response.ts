@@ -1,7 +1,7 @@
 import { type Refusal, refusal } from "../http/errors.ts";
 import type { ResponsePlace } from "../beside/stored-responses.ts";
 import type { AskingRequest } from "./ask.ts";
-import type { ParsedRequest } from "./parse-request.ts";
+import type { ParsedRequest } from "../request/parse-request.ts";
 
 /** Endpoints that a request may go to, any where undefined; or why it can go to none. */
 export type Subset = readonly string[] | Refusal | undefined;

@@ -1,8 +1,8 @@
 import { Forward } from "../upstream/forward.ts";
 import { refusal } from "../http/errors.ts";
 import { keepStream } from "../continuation/keep-stream.ts";
-import { type OnRouted, askBody } from "./ask.ts";
-import { clientTimeout } from "./client-timeout.ts";
+import { type OnRouted, askBody } from "../routing/ask.ts";
+import { clientTimeout } from "../request/client-timeout.ts";
 import type { Exchange } from "./exchange.ts";
 import { readBody } from "../http/request-body.ts";
 import { BODY_READ } from "#core/path/path-event.ts";

@@ -3,7 +3,7 @@ import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import type { Micros } from "#core/base/units.ts";
 
-import { refusalOf } from "../admission/refusal-of.ts";
+import { refusalOf } from "./refusal-of.ts";
 import type { AnswerReader } from "../answer/answer-reader.ts";
 import { chooseReader } from "../answer/choose-reader.ts";
 import { type Refusal, refusal } from "../http/errors.ts";
@@ -12,22 +12,22 @@ import { nowMicros } from "../base/clock.ts";
 import { onlyModel, servedModels } from "../endpoints/models.ts";
 import { isFields } from "../base/fields.ts";
 import type { GatewayParts } from "../gateway/gateway-parts.ts";
-import type { OnDecided } from "../admission/request-router.ts";
+import type { OnDecided } from "./request-router.ts";
 import { type Asker, AskerLeft } from "../base/loop-turn.ts";
 import type { CascadeRun } from "../cascade/cascade-run.ts";
 import { countUp } from "../base/gateway-counters.ts";
 import type { CountedPrompt } from "../base/decisive.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";
 import { askedBy } from "./asked-by.ts";
-import { type Stripped, countEngineHeaders, priorityOf, stripEngineFields } from "./engine-fields.ts";
-import { engineBody } from "./engine-body.ts";
+import { type Stripped, countEngineHeaders, priorityOf, stripEngineFields } from "../request/engine-fields.ts";
+import { engineBody } from "../request/engine-body.ts";
 import { followedBy, type Subset, subsetFollowing } from "./followed-response.ts";
 import { laxBoolean } from "../base/lax-boolean.ts";
 import type { GatewayLimits } from "../http/limits.ts";
-import { type ParsedRequest, isRefusal, parseRequest } from "./parse-request.ts";
+import { type ParsedRequest, isRefusal, parseRequest } from "../request/parse-request.ts";
 import type { RequestHeaders } from "../http/request-headers.ts";
 import type { Route } from "../http/route.ts";
-import { tokensOfAll, truncated } from "./truncation.ts";
+import { tokensOfAll, truncated } from "../request/truncation.ts";
 
 /** An inference request as every host has it: the gateway's own exchange, or a proxy's question for an endpoint. */
 export interface AskingRequest extends Asker {

@@ -9,9 +9,9 @@ import { bodyRules, DEFAULT_LIMITS } from "#live/http/limits.ts";
 import { newCounters } from "#live/base/gateway-counters.ts";
 import { InFlight } from "#live/http/in-flight.ts";
 import { Routes } from "#live/http/route.ts";
-import { InferenceDoor } from "#live/request/inference-door.ts";
+import { InferenceDoor } from "#live/inference/inference-door.ts";
 
-import { CHAT, ask, errorOf } from "./rig.ts";
+import { CHAT, ask, errorOf } from "../gateway/rig.ts";
 
 test("a defect at the door is answered, counted, and reported to the observer", async () => {
   const defect = new Error("a defect");
