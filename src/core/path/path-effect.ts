@@ -20,8 +20,8 @@ export interface AskRetry {
 }
 
 /** Asks policy and router for an endpoint where the answer goes on behind what the client has: `rerouted` or `denied`. */
-export interface AskContinuation {
-  readonly kind: "ask-continuation";
+export interface AskResume {
+  readonly kind: "ask-resume";
   readonly fault: Fault;
 }
 
@@ -52,9 +52,9 @@ export interface PlainReport {
   readonly kind: "report-first-token" | "report-timeout";
 }
 
-/** The router learns that the first of two stages is done. */
-export interface StageReport {
-  readonly kind: "report-prefilled";
+/** The router learns that another endpoint did its part ahead of the one that answers. */
+export interface ReportAhead {
+  readonly kind: "report-ahead";
 }
 
 export interface FaultReport {
@@ -106,4 +106,4 @@ export interface ReportIllegal {
 export type ClientEffect = PlainClientEffect | Finish | ReportIllegal;
 
 /** What a transition has done; carried out in order. Effects that ask stand last, and an event answers them. */
-export type PathEffect = AttemptEffect | AskRetry | AskContinuation | StageReport | ClientEffect;
+export type PathEffect = AttemptEffect | AskRetry | AskResume | ReportAhead | ClientEffect;

@@ -12,12 +12,8 @@ export interface PlainEvent {
     | "body-read"
     /** The router is about to be informed of it. */
     | "arrived"
-    /** An endpoint was chosen. */
-    | "routed"
-    /** One to answer was chosen, and another one that computes the prompt before. */
-    | "routed-apart"
-    /** The prompt is computed. */
-    | "prefilled"
+    /** What another endpoint had to do ahead of the one that answers is done. */
+    | "ahead-done"
     /** The first output token. */
     | "first-token"
     /** What is held of a stream may go out without a token: too much is held, or it is an error for the client. */
@@ -35,16 +31,24 @@ export interface PlainEvent {
     | "client-left"
     /** The client does not read what waits for it. */
     | "client-stalled"
-    /** A retry or a continuation was allowed, and another endpoint was chosen. */
-    | "rerouted"
-    /** Nothing came of its attempt, and a second endpoint that has it too answers. */
-    | "overtaken"
-    /** A cascade gives the answer up that is held, and another model's endpoint was chosen. */
-    | "escalated"
-    /** The same, and yet another one computes the prompt before. */
-    | "rerouted-apart"
     /** The code failed on this request. */
     | "defect";
+}
+
+/** An endpoint was chosen: for a request that arrived, or in place of one that failed it or broke off. */
+export interface EndpointChosen {
+  readonly kind: "routed" | "rerouted";
+  /** Another one has the request before the one that answers. */
+  readonly ahead: boolean;
+}
+
+/**
+ * A stage has another attempt take the place of the one under way, of which the client has no byte. standby: one that
+ * has the request too, since nothing came of this one. anew: one at another answer, since this one's is given up.
+ */
+export interface Replaced {
+  readonly kind: "replaced";
+  readonly by: "standby" | "anew";
 }
 
 /** The gateway answers the request itself; `deadline` where it came too late. */
@@ -98,6 +102,8 @@ export interface Denied {
 /** What happens to a request. */
 export type PathEvent =
   | PlainEvent
+  | EndpointChosen
+  | Replaced
   | Refused
   | AnswerBegan
   | AttemptFailed
@@ -113,9 +119,9 @@ const plain = (kind: PlainEvent["kind"]): PlainEvent => ({ kind });
 /** Made once each: most of what happens to a request needs no object of its own. */
 export const BODY_READ = plain("body-read");
 export const ARRIVED = plain("arrived");
-export const ROUTED = plain("routed");
-export const ROUTED_APART = plain("routed-apart");
-export const PREFILLED = plain("prefilled");
+export const ROUTED: EndpointChosen = { kind: "routed", ahead: false };
+export const ROUTED_AHEAD: EndpointChosen = { kind: "routed", ahead: true };
+export const AHEAD_DONE = plain("ahead-done");
 export const FIRST_TOKEN = plain("first-token");
 export const HOLD_FULL = plain("hold-full");
 export const FIRST_BYTES = plain("first-bytes");
@@ -125,9 +131,10 @@ export const ENGINE_ERROR = plain("engine-error");
 export const TIMED_OUT = plain("timed-out");
 export const CLIENT_LEFT = plain("client-left");
 export const CLIENT_STALLED = plain("client-stalled");
-export const REROUTED = plain("rerouted");
-export const REROUTED_APART = plain("rerouted-apart");
-export const OVERTAKEN = plain("overtaken");
+export const REROUTED: EndpointChosen = { kind: "rerouted", ahead: false };
+export const REROUTED_AHEAD: EndpointChosen = { kind: "rerouted", ahead: true };
+export const STANDBY_ANSWERS: Replaced = { kind: "replaced", by: "standby" };
+export const ASKED_ANEW: Replaced = { kind: "replaced", by: "anew" };
 export const DEFECT = plain("defect");
 
 /** The endpoint could not be asked, or its answer is none. */

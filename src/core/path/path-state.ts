@@ -29,9 +29,9 @@ export interface Deciding {
   readonly attempts: 0;
 }
 
-/** Sent to the endpoint that computes its prompt; the one that answers gets it after that. */
-export interface Prefilling {
-  readonly kind: "prefilling";
+/** Sent to an endpoint that does a part of it ahead; the one that answers gets it after that. */
+export interface Ahead {
+  readonly kind: "ahead";
   readonly attempts: number;
   /** As of Waiting. */
   readonly shown: boolean;
@@ -106,7 +106,7 @@ export type PathState =
   | Reading
   | Preparing
   | Deciding
-  | Prefilling
+  | Ahead
   | Waiting
   | Holding
   | Passing
@@ -122,5 +122,5 @@ export const DECIDING: Deciding = { kind: "deciding", attempts: 0 };
 
 /** An attempt waits, or its answer is on the way. */
 export function isUnderWay({ kind }: PathState): boolean {
-  return kind === "prefilling" || kind === "waiting" || kind === "holding" || kind === "passing" || kind === "resuming";
+  return kind === "ahead" || kind === "waiting" || kind === "holding" || kind === "passing" || kind === "resuming";
 }

@@ -1,7 +1,7 @@
 import type { Routed } from "../input/decision.ts";
 import type { Fault } from "../endpoint/fault.ts";
-import type { AskContinuation, AskRetry, PathEffect, StageReport } from "./path-effect.ts";
-import { DEFECT, type PathEvent, REROUTED, REROUTED_APART, ROUTED, ROUTED_APART } from "./path-event.ts";
+import type { AskResume, AskRetry, PathEffect, ReportAhead } from "./path-effect.ts";
+import { DEFECT, type PathEvent, REROUTED, REROUTED_AHEAD, ROUTED, ROUTED_AHEAD } from "./path-event.ts";
 import type { PathRouter } from "./path-router.ts";
 import { type PathState, READING } from "./path-state.ts";
 import type { PathStage } from "./stage.ts";
@@ -25,7 +25,7 @@ export interface PathHost {
 }
 
 /** What a host carries out; the others are the path's own. */
-export type PerformedEffect = Exclude<PathEffect, AskRetry | AskContinuation | StageReport>;
+export type PerformedEffect = Exclude<PathEffect, AskRetry | AskResume | ReportAhead>;
 
 /** The life of one request: holds its state, puts it through its transitions, and asks what is decided on its way. */
 export class RequestPath {
@@ -50,7 +50,7 @@ export class RequestPath {
     const before = this.state;
     const { state, effects } = transition(before, event);
     this.state = state;
-    if (event.kind === "escalated" && state !== before) this.#attemptsBefore = before.attempts;
+    if (event.kind === "replaced" && event.by === "anew" && state !== before) this.#attemptsBefore = before.attempts;
     let next: PathEvent | undefined;
     for (const effect of effects) {
       try {
@@ -72,7 +72,7 @@ export class RequestPath {
 
   /** The router chose an endpoint. */
   routed(decision: Routed): void {
-    this.dispatch(isApart(decision) ? ROUTED_APART : ROUTED);
+    this.dispatch(isAhead(decision) ? ROUTED_AHEAD : ROUTED);
   }
 
   /** The first token is late. */
@@ -85,10 +85,10 @@ export class RequestPath {
     switch (effect.kind) {
       case "ask-retry":
         return this.#askRetry(effect.fault);
-      case "ask-continuation":
-        return this.#askContinuation(effect.fault);
-      case "report-prefilled":
-        for (const stage of host.stages) stage.report?.();
+      case "ask-resume":
+        return this.#askResume(effect.fault);
+      case "report-ahead":
+        for (const stage of host.stages) stage.aheadDone?.();
         return undefined;
       case "report-first-token":
         for (const stage of host.stages) stage.firstToken?.();
@@ -117,10 +117,10 @@ export class RequestPath {
     const next = host.router.afterFault(host.routeId, fault, this.attempts, part);
     if (next.kind === "give-up") return { kind: "denied", why: next.why };
     host.decided(next.decision, fault);
-    return isApart(next.decision) ? REROUTED_APART : REROUTED;
+    return isAhead(next.decision) ? REROUTED_AHEAD : REROUTED;
   }
 
-  #askContinuation(fault: Fault): PathEvent | undefined {
+  #askResume(fault: Fault): PathEvent | undefined {
     for (const stage of this.host.stages) {
       const event = stage.goesOn?.(fault);
       if (event !== undefined) return event === "later" ? undefined : event;
@@ -130,6 +130,6 @@ export class RequestPath {
 }
 
 /** Another endpoint has it before the one that answers. */
-function isApart({ prefill }: Routed): boolean {
+function isAhead({ prefill }: Routed): boolean {
   return prefill?.handoff === "prefill-first";
 }

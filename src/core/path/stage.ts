@@ -28,8 +28,8 @@ export interface PathStage {
    * event follows; undefined of a stage to which that is nothing.
    */
   goesOn?(fault: Fault): PathEvent | "later" | undefined;
-  /** What an endpoint of this stage does ahead of the one that answers is done. */
-  report?(): void;
+  /** What an endpoint of this stage does ahead of the one that answers is done: the router is informed. */
+  aheadDone?(): void;
   /** The attempt under way makes its first token. */
   firstToken?(): void;
   /** The answer of the attempt under way is the client's. */

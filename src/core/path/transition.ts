@@ -1,6 +1,6 @@
 import type { Fault } from "../endpoint/fault.ts";
 import type { Outcome } from "../endpoint/outcome.ts";
-import type { AskContinuation, AskRetry, ErrorEffect, FaultReport, PathEffect } from "./path-effect.ts";
+import type { AskResume, AskRetry, ErrorEffect, FaultReport, PathEffect } from "./path-effect.ts";
 import type {
   AnswerBegan,
   AnswerEnded,
@@ -8,11 +8,12 @@ import type {
   EventKind,
   Marked,
   Refused,
+  Replaced,
   PathEvent,
   UpstreamBroke,
   WholeOutcome,
 } from "./path-event.ts";
-import type { Failed, Holding, Passing, Prefilling, PathState, Resuming, Severed, Waiting } from "./path-state.ts";
+import type { Ahead, Failed, Holding, Passing, PathState, Resuming, Severed, Waiting } from "./path-state.ts";
 
 /** What an event does to a request: its next state, and what is to be done, in order. */
 export interface Step {
@@ -48,7 +49,7 @@ type State = PathState;
 const plain = <K extends PathEffect["kind"]>(kind: K): { readonly kind: K } => ({ kind });
 const SEND = plain("send");
 const RELEASE = plain("release-attempt");
-const REPORT_PREFILLED = plain("report-prefilled");
+const REPORT_AHEAD = plain("report-ahead");
 const REPORT_FIRST_TOKEN = plain("report-first-token");
 const WRITE_HELD = plain("write-held");
 const END_CLIENT = plain("end-client");
@@ -58,7 +59,7 @@ const REPORT_CLIENT_LEFT = plain("report-client-left");
 const FORGET = plain("forget");
 const REPORT_TIMEOUT = plain("report-timeout");
 
-const faulty = (kind: (ErrorEffect | FaultReport | AskRetry | AskContinuation)["kind"], fault: Fault): PathEffect => ({
+const faulty = (kind: (ErrorEffect | FaultReport | AskRetry | AskResume)["kind"], fault: Fault): PathEffect => ({
   kind,
   fault,
 });
@@ -77,6 +78,8 @@ function illegal(state: PathState, event: PathEvent): Step {
   return { state, effects: [{ kind: "report-illegal", state: state.kind, event: event.kind }] };
 }
 
+const sentTo = (ahead: boolean): "ahead" | "waiting" => (ahead ? "ahead" : "waiting");
+
 const SENT: readonly PathEffect[] = [SEND];
 const FIRST_TOKEN: readonly PathEffect[] = [REPORT_FIRST_TOKEN];
 const HELD: readonly PathEffect[] = [WRITE_HELD];
@@ -91,24 +94,24 @@ function ended({ attempts }: State, outcome: Outcome, effects: readonly PathEffe
 function refused(state: State, outcome: Outcome): Step {
   const known = state.kind !== "reading" && state.kind !== "preparing";
   const finish: PathEffect = { kind: "finish", outcome, known, counts: "none" };
-  const live = state.kind === "prefilling" || state.kind === "waiting" || state.kind === "holding";
+  const live = state.kind === "ahead" || state.kind === "waiting" || state.kind === "holding";
   return ended(state, outcome, live ? [RELEASE, WRITE_REFUSAL, finish] : [WRITE_REFUSAL, finish]);
 }
 
 /** Where the client has a head already, only a broken connection shows it that the gateway failed. */
-function failedInside(state: Prefilling | Waiting | Holding | Failed): Step {
+function failedInside(state: Ahead | Waiting | Holding | Failed): Step {
   return state.shown ? destroyed(state) : refused(state, "refused");
 }
 
 /** The attempt is over and the client has no byte of it. */
-function failed({ attempts, shown }: Prefilling | Waiting | Holding, fault: Fault, kept: boolean): Step {
+function failed({ attempts, shown }: Ahead | Waiting | Holding, fault: Fault, kept: boolean): Step {
   return {
     state: { kind: "failed", attempts, shown, fault, kept },
     effects: [RELEASE, faulty("ask-retry", fault)],
   };
 }
 
-const attemptFailed = (state: Prefilling | Waiting | Holding, { fault, kept }: AttemptFailed): Step =>
+const attemptFailed = (state: Ahead | Waiting | Holding, { fault, kept }: AttemptFailed): Step =>
   failed(state, fault, kept);
 
 function gaveUp(state: Failed, why: Extract<PathEvent, { kind: "denied" }>["why"]): Step {
@@ -173,11 +176,18 @@ function firstToken(state: Holding | Passing | Resuming): Step {
   return { state: { ...state, content: "token" }, effects: FIRST_TOKEN };
 }
 
-/** The attempt is left for one that a second endpoint has begun to answer. */
-function overtaken(state: Waiting | Holding, event: PathEvent): Step {
-  if (state.kind === "holding" && state.content !== "silent") return illegal(state, event);
+/** Another attempt takes the place of this one: where it stood by, only of one from which nothing came. */
+function replaced(state: Waiting | Holding, event: Replaced): Step {
+  if (!isReplaceable(state, event)) return illegal(state, event);
   const { attempts, shown } = state;
   return { state: { kind: "waiting", attempts: attempts + 1, shown }, effects: [RELEASE, SEND] };
+}
+
+function isReplaceable(state: Waiting | Holding, { by }: Replaced): boolean {
+  if (state.kind === "waiting") return by === "standby";
+  const { carriage, content } = state;
+  if (by === "standby") return content === "silent";
+  return carriage !== "through" && content !== "complete" && content !== "turned-down";
 }
 
 /** The client left: before anything was sent, or between two attempts of which it has no byte. */
@@ -194,7 +204,7 @@ function leftBetween(state: Severed): Step {
   return closed(state, [FORGET, REPORT_CLIENT_LEFT, abortion(true, "seen")]);
 }
 
-function left(state: Prefilling | Waiting | Holding | Passing | Resuming): Step {
+function left(state: Ahead | Waiting | Holding | Passing | Resuming): Step {
   return closed(state, [FORGET, RELEASE, REPORT_CLIENT_LEFT, abortion(true, "seen")]);
 }
 
@@ -208,7 +218,7 @@ function closed({ attempts }: PathState, effects: readonly PathEffect[]): Step {
 
 /** The client has a part of a stream, and policy and router are asked where it goes on. */
 function severed({ attempts }: Passing | Resuming, fault: Fault): Step {
-  return { state: { kind: "severed", attempts, fault }, effects: [RELEASE, faulty("ask-continuation", fault)] };
+  return { state: { kind: "severed", attempts, fault }, effects: [RELEASE, faulty("ask-resume", fault)] };
 }
 
 /** It did not go on: the client gets an error event behind what it has. */
@@ -231,15 +241,14 @@ const BEFORE = {
 
 /** The request is with an endpoint, of which nothing came. */
 const SENT_OUT = {
-  "answer-began": ({ attempts, shown }: Prefilling | Waiting, { carriage }: AnswerBegan): Step => ({
+  "answer-began": ({ attempts, shown }: Ahead | Waiting, { carriage }: AnswerBegan): Step => ({
     state: { kind: "holding", attempts, shown, carriage, content: "silent" },
     effects: NOTHING,
   }),
   "attempt-failed": attemptFailed,
-  "upstream-broke": (state: Prefilling | Waiting, { fault }: UpstreamBroke) => failed(state, fault, false),
-  "timed-out": (state: Prefilling | Waiting) => failed(state, "timeout", false),
-  refused: (state: Prefilling | Waiting, { outcome }: Refused) =>
-    state.shown ? destroyed(state) : refused(state, outcome),
+  "upstream-broke": (state: Ahead | Waiting, { fault }: UpstreamBroke) => failed(state, fault, false),
+  "timed-out": (state: Ahead | Waiting) => failed(state, "timeout", false),
+  refused: (state: Ahead | Waiting, { outcome }: Refused) => (state.shown ? destroyed(state) : refused(state, outcome)),
   defect: failedInside,
   "client-left": left,
   "client-stalled": stalled,
@@ -256,17 +265,16 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
   },
   deciding: {
     ...BEFORE,
-    routed: () => ({ state: { kind: "waiting", attempts: 1, shown: false }, effects: SENT }),
-    "routed-apart": () => ({ state: { kind: "prefilling", attempts: 1, shown: false }, effects: SENT }),
+    routed: (_state, { ahead }) => ({ state: { kind: sentTo(ahead), attempts: 1, shown: false }, effects: SENT }),
   },
-  prefilling: {
+  ahead: {
     ...SENT_OUT,
-    prefilled: ({ attempts, shown }) => ({
+    "ahead-done": ({ attempts, shown }) => ({
       state: { kind: "waiting", attempts, shown },
-      effects: [RELEASE, REPORT_PREFILLED, SEND],
+      effects: [RELEASE, REPORT_AHEAD, SEND],
     }),
   },
-  waiting: { ...SENT_OUT, overtaken },
+  waiting: { ...SENT_OUT, replaced },
   holding: {
     "first-token": firstToken,
     "hold-full": (state) =>
@@ -285,12 +293,7 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
       if (state.carriage !== "stream" || state.shown) return illegal(state, event);
       return { state: { ...state, shown: true }, effects: HEAD_SHOWN };
     },
-    escalated: (state, event) => {
-      const { attempts, shown, carriage, content } = state;
-      if (carriage === "through" || content === "complete" || content === "turned-down") return illegal(state, event);
-      return { state: { kind: "waiting", attempts: attempts + 1, shown }, effects: [RELEASE, SEND] };
-    },
-    overtaken,
+    replaced,
     "attempt-failed": attemptFailed,
     "answer-ended": answerEnded,
     "upstream-broke": (state, { fault }) => broke(state, fault),
@@ -314,12 +317,8 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
     "client-stalled": stalled,
   },
   failed: {
-    rerouted: ({ attempts, shown, fault }) => ({
-      state: { kind: "waiting", attempts: attempts + 1, shown },
-      effects: [faulty("report-retried", fault), SEND],
-    }),
-    "rerouted-apart": ({ attempts, shown, fault }) => ({
-      state: { kind: "prefilling", attempts: attempts + 1, shown },
+    rerouted: ({ attempts, shown, fault }, { ahead }) => ({
+      state: { kind: sentTo(ahead), attempts: attempts + 1, shown },
       effects: [faulty("report-retried", fault), SEND],
     }),
     denied: (state, { why }) => gaveUp(state, why),

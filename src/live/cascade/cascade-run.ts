@@ -10,7 +10,7 @@ import type { Exchange } from "../inference/exchange.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import { withFields } from "../http/request-body.ts";
 import type { CascadeReading } from "../answer/answer.ts";
-import { FIRST_BYTES } from "#core/path/path-event.ts";
+import { ASKED_ANEW, FIRST_BYTES } from "#core/path/path-event.ts";
 import type { Dialect } from "../http/route.ts";
 import { tokensOfAll, truncated } from "../request/truncation.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";
@@ -201,7 +201,7 @@ export class CascadeRun implements CascadeReading {
     if (tokenizer !== undefined && prompt === whole) exchange.expectCount(tokenizer, prompt);
     forward.continueAt(after.decision, false);
     forward.content = { path: exchange.path, body: this.#bodyOf(exchange.stream, model) };
-    exchange.dispatch({ kind: "escalated" });
+    exchange.dispatch(ASKED_ANEW);
     return true;
   }
 

@@ -70,7 +70,7 @@ export class Stages implements PrefillHost {
 
   /** The request is with the first endpoint alone. */
   get #isFirst(): boolean {
-    return this.#exchange.state.kind === "prefilling";
+    return this.#exchange.state.kind === "ahead";
   }
 
   /** Reads the answer of the first endpoint; undefined where it is the client's: it turns the request down. */

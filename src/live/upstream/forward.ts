@@ -147,7 +147,7 @@ export class Forward implements AttemptListener {
     const sent = this.#stages?.next(content.path, content.body, (fault) => this.#besideFailed(fault));
     if (this.#sends++ > 0) this.#tokens = progressOf(this.#exchange);
     if (this.#sends > 1 || sent !== undefined) {
-      const stream = this.#exchange.stream && state.kind !== "prefilling";
+      const stream = this.#exchange.stream && state.kind !== "ahead";
       this.#signs = new AttemptSigns({ context, stream }, this.endpoint, nowMicros(), this.#promptTokens);
     }
     answerReader?.reset();

@@ -1,6 +1,6 @@
 import type { Routed } from "#core/input/decision.ts";
 import { type HedgeEnd, type HedgeHost, Hedging } from "#core/path/hedging/hedging.ts";
-import { OVERTAKEN } from "#core/path/path-event.ts";
+import { STANDBY_ANSWERS } from "#core/path/path-event.ts";
 import type { GiveUpReason, PathRouter } from "#core/path/path-router.ts";
 import type { Micros } from "#core/base/units.ts";
 import { nowMicros } from "../base/clock.ts";
@@ -67,7 +67,7 @@ export class SecondAttempt implements HedgeHost {
   }
 
   overtaken(): void {
-    this.#exchange.dispatch(OVERTAKEN);
+    this.#exchange.dispatch(STANDBY_ANSWERS);
   }
 
   denied(why: GiveUpReason): void {

@@ -156,7 +156,7 @@ export class FaultDesk {
     const leaving: Flight[] = [];
     this.#flights.each((flight) => {
       const { kind } = flight.path.state;
-      const isWaiting = kind === "waiting" || kind === "prefilling" || kind === "holding";
+      const isWaiting = kind === "waiting" || kind === "ahead" || kind === "holding";
       if (flight.engine === engine && isWaiting && !flight.closed) leaving.push(flight);
     });
     for (const flight of leaving) {

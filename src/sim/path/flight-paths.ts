@@ -6,6 +6,7 @@ import type { Finish } from "#core/path/path-effect.ts";
 import {
   type AnswerBegan,
   type AnswerEnded,
+  ASKED_ANEW,
   attemptFailed,
   CLIENT_LEFT,
   FIRST_BYTES,
@@ -102,7 +103,7 @@ export class FlightPaths {
   /** A cascade gives the answer up, and this endpoint has another model. */
   escalated(flight: Flight, decision: Routed): void {
     flight.next = decision;
-    flight.path.dispatch({ kind: "escalated" });
+    flight.path.dispatch(ASKED_ANEW);
   }
 
   /** Its engine is done with it; `status` is how, where that is not written down yet. */

@@ -1,6 +1,6 @@
 import type { Routed } from "#core/input/decision.ts";
 import { type HedgeEnd, type HedgeHost, Hedging } from "#core/path/hedging/hedging.ts";
-import { OVERTAKEN } from "#core/path/path-event.ts";
+import { STANDBY_ANSWERS } from "#core/path/path-event.ts";
 import type { GiveUpReason, PathRouter } from "#core/path/path-router.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { EngineFleet } from "../fleet/engine-fleet.ts";
@@ -83,7 +83,7 @@ export class SecondFlight implements HedgeHost {
   }
 
   overtaken(): void {
-    this.#first.path.dispatch(OVERTAKEN);
+    this.#first.path.dispatch(STANDBY_ANSWERS);
   }
 
   denied(why: GiveUpReason): void {

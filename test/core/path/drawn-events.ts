@@ -15,9 +15,7 @@ export const EVENTS: readonly PathEvent[] = [
     [
       "body-read",
       "arrived",
-      "routed",
-      "routed-apart",
-      "prefilled",
+      "ahead-done",
       "first-token",
       "hold-full",
       "first-bytes",
@@ -27,13 +25,11 @@ export const EVENTS: readonly PathEvent[] = [
       "timed-out",
       "client-left",
       "client-stalled",
-      "rerouted",
-      "escalated",
-      "overtaken",
-      "rerouted-apart",
       "defect",
     ] as const
   ).map((kind) => ({ kind })),
+  ...(["routed", "rerouted"] as const).flatMap((kind) => BOTH.map((ahead) => ({ kind, ahead }) as const)),
+  ...(["standby", "anew"] as const).map((by) => ({ kind: "replaced", by }) as const),
   ...(["refused", "timeout"] as const).map((outcome) => ({ kind: "refused", outcome }) as const),
   ...CARRIAGES.map((carriage) => ({ kind: "answer-began", carriage }) as const),
   ...FAULTS.flatMap((fault) => BOTH.map((kept) => ({ kind: "attempt-failed", fault, kept }) as const)),
@@ -50,7 +46,7 @@ export const STATES: readonly PathState[] = [
   { kind: "reading", attempts: 0 },
   { kind: "preparing", attempts: 0 },
   { kind: "deciding", attempts: 0 },
-  ...BOTH.map((shown) => ({ kind: "prefilling", attempts: 2, shown }) as const),
+  ...BOTH.map((shown) => ({ kind: "ahead", attempts: 2, shown }) as const),
   ...BOTH.map((shown) => ({ kind: "waiting", attempts: 2, shown }) as const),
   ...BOTH.flatMap((shown) =>
     CARRIAGES.flatMap((carriage) =>
@@ -76,9 +72,8 @@ export const STATES: readonly PathState[] = [
 const BEATEN: readonly PathEvent["kind"][] = [
   "body-read",
   "arrived",
-  "routed-apart",
-  "prefilled",
   "routed",
+  "ahead-done",
   "answer-began",
   "first-token",
   "first-bytes",

@@ -5,8 +5,8 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 
 import type { PathEffect } from "#core/path/path-effect.ts";
-import type { PathEvent } from "#core/path/path-event.ts";
-import type { PathState } from "#core/path/path-state.ts";
+import { type PathEvent, REROUTED, ROUTED } from "#core/path/path-event.ts";
+import type { Holding, PathState } from "#core/path/path-state.ts";
 import type { Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { NextPlace, PathRouter } from "#core/path/path-router.ts";
@@ -25,9 +25,9 @@ const CLIENT: ReadonlySet<string> = new Set([
   "report-client-stalled",
   "forget",
 ]);
-const ALIVE: ReadonlySet<PathState["kind"]> = new Set(["prefilling", "waiting", "holding", "passing", "resuming"]);
+const ALIVE: ReadonlySet<PathState["kind"]> = new Set(["ahead", "waiting", "holding", "passing", "resuming"]);
 
-const ASKS: ReadonlySet<string> = new Set(["send", "ask-retry", "ask-continuation"]);
+const ASKS: ReadonlySet<string> = new Set(["send", "ask-retry", "ask-resume"]);
 const ATTEMPTS_MAX = 4;
 
 /** One request whose effects are written down; what asks is answered by draws. */
@@ -49,19 +49,17 @@ class Recorded implements PathHost {
   readonly routeId = "r";
   readonly stages: readonly PathStage[] = [
     {
-      report: () => void this.log.push({ kind: "report-prefilled" }),
+      aheadDone: () => void this.log.push({ kind: "report-ahead" }),
       // One attempt in seven is taken over by another endpoint that has the request already.
       takesOver: () => {
         const draw = this.#draws[this.#drawn++ % this.#draws.length]!;
-        return draw % 7 === 3 && this.run.state.attempts < ATTEMPTS_MAX ? { kind: "rerouted" } : undefined;
+        return draw % 7 === 3 && this.run.state.attempts < ATTEMPTS_MAX ? REROUTED : undefined;
       },
       goesOn: (fault) => {
-        this.log.push({ kind: "ask-continuation", fault });
+        this.log.push({ kind: "ask-resume", fault });
         const draw = this.#draws[this.#drawn++ % this.#draws.length]!;
         if (this.#throws && draw % 5 === 0) throw new Error("a stage fails");
-        return draw % 3 === 0 || this.run.state.attempts >= ATTEMPTS_MAX
-          ? { kind: "denied", why: "budget" }
-          : { kind: "rerouted" };
+        return draw % 3 === 0 || this.run.state.attempts >= ATTEMPTS_MAX ? { kind: "denied", why: "budget" } : REROUTED;
       },
     },
   ];
@@ -140,7 +138,7 @@ function assertLawful(request: Recorded): void {
     if (kind === "release-attempt") assert.equal(--alive, 0, "an attempt is released once");
     if (kind === "report-first-token") assert.equal(++tokens, 1, "one first token an attempt");
     if (kind === "ask-retry" || kind === "report-retried") assert.ok(!bytes, "no retry once the client has a byte");
-    if (kind === "ask-continuation") {
+    if (kind === "ask-resume") {
       assert.ok(bytes, "no continuation before the client has a byte");
       goesOn = true;
     }
@@ -264,10 +262,8 @@ describe("whatever happens to a request, in whatever order", () => {
   });
 
   test("a state is never left backwards but by a retry", () => {
-    const order = "reading preparing deciding prefilling waiting holding passing failed resuming ended closed".split(
-      " ",
-    );
-    const again = new Set(["prefilling", "waiting"]);
+    const order = "reading preparing deciding ahead waiting holding passing failed resuming ended closed".split(" ");
+    const again = new Set(["ahead", "waiting"]);
     const back = (kind: string, before: string): boolean =>
       (again.has(kind) && (before === "holding" || before === "waiting")) ||
       (kind === "passing" && before === "resuming");
@@ -321,6 +317,23 @@ describe("an event without a meaning in a state", () => {
     }
   });
 
+  test("a stage replaces an attempt of which nothing is the client's: anew once there is an answer, else by what stands by", () => {
+    const replaces = (state: PathState, by: "standby" | "anew"): boolean =>
+      transition(state, { kind: "replaced", by }).state !== state;
+    const by = (kind: "standby" | "anew") => STATES.filter((state) => replaces(state, kind));
+    const isHeld = (state: PathState): state is Holding => state.kind === "holding";
+    assert.deepEqual(
+      by("standby"),
+      STATES.filter((state) => state.kind === "waiting" || (isHeld(state) && state.content === "silent")),
+    );
+    assert.deepEqual(
+      by("anew"),
+      STATES.filter(isHeld).filter(
+        ({ carriage, content }) => carriage !== "through" && content !== "complete" && content !== "turned-down",
+      ),
+    );
+  });
+
   test("a transition changes neither its state nor its event", () => {
     const copy = JSON.stringify([STATES, EVENTS]);
     for (const state of STATES) for (const event of EVENTS) transition(state, event);
@@ -337,7 +350,7 @@ describe("an event without a meaning in a state", () => {
   });
 });
 
-const READ: readonly PathEvent[] = [{ kind: "body-read" }, { kind: "arrived" }, { kind: "routed" }];
+const READ: readonly PathEvent[] = [{ kind: "body-read" }, { kind: "arrived" }, ROUTED];
 const began = (carriage: "stream" | "whole" | "through"): readonly PathEvent[] => [
   ...READ,
   { kind: "answer-began", carriage },
@@ -458,8 +471,10 @@ describe("what becomes of an answer", () => {
   test("a stream that breaks goes on elsewhere, and again", () => {
     const goOn: readonly PathEvent[] = [severs, { kind: "first-token" }, { kind: "first-bytes" }];
     const request = played([...streams, ...goOn, ...goOn, marked, ends], [2]);
-    const asked = request.log.map(({ kind }) => kind).filter((kind) => kind.includes("contin"));
-    assert.deepEqual(asked, ["ask-continuation", "report-continued", "ask-continuation", "report-continued"]);
+    const asked = request.log
+      .map(({ kind }) => kind)
+      .filter((kind) => kind === "ask-resume" || kind === "report-continued");
+    assert.deepEqual(asked, ["ask-resume", "report-continued", "ask-resume", "report-continued"]);
     assert.equal(request.finish().outcome, "ok");
     assert.equal(request.run.state.attempts, 3);
     assertLawful(request);

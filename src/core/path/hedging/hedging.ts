@@ -22,7 +22,7 @@ export interface HedgeHost {
   abortSecond(): void;
   /** The second endpoint's attempt is the request's from now on, and what the next effect `send` is about. */
   takeSecond(decision: Routed): void;
-  /** The first endpoint's attempt is left for the second one's answer: event `overtaken`. */
+  /** The first endpoint's attempt is left for the second one's answer: event `replaced`. */
   overtaken(): void;
   /** For the counts: no second endpoint gets it, or how that ended. */
   denied(why: GiveUpReason): void;

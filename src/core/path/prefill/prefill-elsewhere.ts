@@ -2,7 +2,7 @@ import type { PrefillStage, Routed } from "../../input/decision.ts";
 import type { EndpointId } from "../../endpoint/endpoint.ts";
 import type { Outcome } from "../../endpoint/outcome.ts";
 import type { Micros } from "../../base/units.ts";
-import { type PathEvent, PREFILLED } from "../path-event.ts";
+import { AHEAD_DONE, type PathEvent } from "../path-event.ts";
 import type { FailedStage, PathRouter } from "../path-router.ts";
 import type { PathStage } from "../stage.ts";
 
@@ -67,11 +67,11 @@ export class PrefillElsewhere implements PathStage {
   prefilled(cachedTokens: number | undefined, waits: boolean): void {
     this.cachedTokens = cachedTokens;
     this.#waits = waits;
-    if (this.isTogether) this.report();
-    else this.#host.dispatch(PREFILLED);
+    if (this.isTogether) this.aheadDone();
+    else this.#host.dispatch(AHEAD_DONE);
   }
 
-  report(): void {
+  aheadDone(): void {
     const { router, routeId: requestId } = this.#host;
     router.accept({ kind: "prefill-finished", at: this.#host.now(), requestId, cachedTokens: this.cachedTokens });
   }

@@ -20,7 +20,7 @@ function elsewhere(handoff: "prefill-first" | "together") {
     dispatch: ({ kind }) => {
       log.push(kind);
       // As the path does, which reports it then.
-      stage.report();
+      stage.aheadDone();
     },
     strand: (by) => log.push(`strand ${by ?? "nobody"}`),
   });
@@ -37,7 +37,7 @@ test("the request is with one endpoint and then with the other, and whoever has 
   assert.deepEqual([stage.endpoint, stage.failed, stage.cachedTokens], ["d", "answer", 32]);
   stage.notFetched();
   assert.equal(stage.failed, "transfer");
-  assert.deepEqual(log, ["prefilled", "prefill-finished"]);
+  assert.deepEqual(log, ["ahead-done", "prefill-finished"]);
 });
 
 test("who has both at once reports without a step of the path, and names the one beside where that fails", () => {
