@@ -139,7 +139,12 @@ export const discovery = z
         "API group of the pool's InferenceObjectives (priorities of requests that name an objective) and " +
           "InferenceModelRewrites (models in place of those that requests name), to follow them; unset: neither is followed.",
       ),
-    addressFamily: z.enum(["ipv4", "ipv6"]).default("ipv4").describe("Address used for a pod that has both."),
+    addressFamily: z
+      .enum(["ipv4", "ipv6"])
+      .default("ipv4")
+      .describe(
+        "Family of the address that a pod with both is reached by; one of the other counts only where it has no other.",
+      ),
     sources: z
       .array(source)
       .max(SOURCES_MAX)

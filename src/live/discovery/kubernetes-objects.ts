@@ -14,7 +14,11 @@ export interface KubernetesObject {
 
 /** What is read of a Service. */
 export interface Service extends KubernetesObject {
-  readonly spec?: { readonly selector?: Readonly<Record<string, string>> };
+  readonly spec?: {
+    readonly selector?: Readonly<Record<string, string>>;
+    /** "IPv4", "IPv6". */
+    readonly ipFamilies?: readonly string[];
+  };
 }
 
 /** What is read of a Pod. */

@@ -1,12 +1,17 @@
+import { isIPv6 } from "node:net";
 import type { EndpointSlice, Pod } from "./kubernetes-objects.ts";
 
 export type Scheme = "http" | "https";
+
+export type AddressFamily = "ipv4" | "ipv6";
 
 /** A pod that may be an engine, at one of its addresses, as the API server sees it at one moment. */
 export interface PodSight {
   readonly address: string;
   /** Distinguishes a pod from its successor at the same address, and joins the addresses of one pod; "" where unknown. */
   readonly uid: string;
+  /** Of all its addresses that are named, or will be; none where nobody knows. */
+  readonly families: readonly AddressFamily[];
   /** Takes new requests: ready and not on its way out. */
   readonly serves: boolean;
   readonly labels: Readonly<Record<string, string>>;
@@ -25,8 +30,13 @@ export interface PortChoice {
   readonly scheme: Scheme | undefined;
 }
 
-/** Labels by the name of a pod, {} where they are not known. */
-export type PodLabels = (podName: string) => Readonly<Record<string, string>>;
+/** What slices leave out of the pods that they name. */
+export interface SlicedPods {
+  /** The pod with this name; undefined where it is not known. */
+  readonly podOf: (name: string) => Pod | undefined;
+  /** Families of which the service has slices; undefined where that is not known. */
+  readonly families: readonly AddressFamily[] | undefined;
+}
 
 /** Where nothing names a port: vLLM's own. */
 const PORT_DEFAULT = 8000;
@@ -36,7 +46,7 @@ const PORT_NAME_USUAL = "http";
  * The pods in a service's endpoint slices, one row an address. An endpoint may stand in two slices while it is moved
  * between them; it serves when one states it. Conditions that are left out mean ready and not terminating.
  */
-export function podsOfSlices(slices: Iterable<EndpointSlice>, labelsOf: PodLabels, choice: PortChoice): PodSight[] {
+export function podsOfSlices(slices: Iterable<EndpointSlice>, known: SlicedPods, choice: PortChoice): PodSight[] {
   const found = new Map<string, PodSight>();
   for (const slice of slices) {
     const named = (slice.ports ?? []).map(({ name, port, appProtocol }) => ({ name, port, appProtocol }));
@@ -46,9 +56,11 @@ export function podsOfSlices(slices: Iterable<EndpointSlice>, labelsOf: PodLabel
       if (address === undefined) continue;
       const serves = conditions?.ready !== false && conditions?.terminating !== true;
       if (found.has(address) && !serves) continue;
-      const pod = targetRef?.kind === "Pod" ? targetRef.name : undefined;
-      const labels = { ...(pod === undefined ? {} : labelsOf(pod)), ...placeLabels(pod, nodeName, zone) };
-      found.set(address, { address, uid: targetRef?.uid ?? "", serves, labels, ...at });
+      const name = targetRef?.kind === "Pod" ? targetRef.name : undefined;
+      const pod = name === undefined ? undefined : known.podOf(name);
+      const labels = { ...pod?.metadata?.labels, ...placeLabels(name, nodeName, zone) };
+      const families = familiesOf(addressesOf(pod?.status)).filter((one) => known.families?.includes(one) ?? false);
+      found.set(address, { address, uid: targetRef?.uid ?? "", families, serves, labels, ...at });
     }
   }
   return [...found.values()].sort(byAddress);
@@ -67,8 +79,10 @@ export function podsOfList(pods: Iterable<Pod>, choice: PortChoice): PodSight[] 
       open.map(({ name, containerPort: port }) => ({ name, port, appProtocol: undefined })),
       choice,
     );
-    for (const address of addressesOf(status)) {
-      found.push({ address, uid: metadata?.uid ?? "", serves, labels, ...at });
+    const addresses = addressesOf(status);
+    const families = familiesOf(addresses);
+    for (const address of addresses) {
+      found.push({ address, uid: metadata?.uid ?? "", families, serves, labels, ...at });
     }
   }
   return found.sort(byAddress);
@@ -77,6 +91,14 @@ export function podsOfList(pods: Iterable<Pod>, choice: PortChoice): PodSight[] 
 /** Origin of a port at an address; IPv6 addresses are bracketed. */
 export function podOrigin(address: string, port: number, scheme: Scheme = "http"): string {
   return `${scheme}://${address.includes(":") ? `[${address}]` : address}:${port}`;
+}
+
+export function familyOf(address: string): AddressFamily {
+  return isIPv6(address) ? "ipv6" : "ipv4";
+}
+
+function familiesOf(addresses: readonly string[]): AddressFamily[] {
+  return [...new Set(addresses.map(familyOf))];
 }
 
 function addressesOf(status: Pod["status"]): readonly string[] {

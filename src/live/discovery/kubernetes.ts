@@ -1,7 +1,7 @@
 import type { StepTimes } from "#core/endpoint/step-times.ts";
 import type { KubeContext } from "./kubeconfig.ts";
 import { kubernetesApi } from "./kubernetes-api.ts";
-import type { PodSight, Scheme } from "./kubernetes-targets.ts";
+import type { AddressFamily, PodSight, Scheme } from "./kubernetes-targets.ts";
 import { followSelector, ServiceSource } from "./pod-source.ts";
 import type { PodSource, PodSourceContext } from "./watch-of.ts";
 import { POOL_GROUPS, PoolSource, type PoolVersion } from "./pool-source.ts";
@@ -25,7 +25,7 @@ export interface KubernetesSource {
   readonly portName?: string | undefined;
   /** Undefined: https where the port's appProtocol states it, else http. */
   readonly scheme?: Scheme | undefined;
-  readonly addressFamily?: "ipv4" | "ipv6" | undefined;
+  readonly addressFamily?: AddressFamily | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly modelLabel?: string | undefined;
   readonly apiKey?: string | undefined;
@@ -55,7 +55,7 @@ const RETRY_MILLIS_MAX = 30_000;
 /**
  * Finds engines in a cluster. A pod becomes a target once it is ready. One that is terminating, or ready no longer, is
  * cordoned: it gets no new requests and finishes those it has. It leaves when the API server names it no more. A pod that
- * took the address of another is a new target; one with an address of each family is one target.
+ * took the address of another is a new target; one with an address of each family is one target, at that of addressFamily.
  *
  * Needs list and watch on endpointslices, services and pods (with a selector: on pods alone; with a pool: on
  * inferencepools and pods, and where workloads are followed on inferenceobjectives and inferencemodelrewrites). Without

@@ -1,5 +1,5 @@
 import type { EndpointSlice, Pod, Service } from "./kubernetes-objects.ts";
-import { type PodLabels, type PodSight, type PortChoice, podsOfList, podsOfSlices } from "./kubernetes-targets.ts";
+import { type AddressFamily, type PodSight, type PortChoice, podsOfList, podsOfSlices } from "./kubernetes-targets.ts";
 import { MissingObject } from "./missing-object.ts";
 import { SelectedPods } from "./selected-pods.ts";
 import { type PodSource, type PodSourceContext, watchOf } from "./watch-of.ts";
@@ -19,15 +19,18 @@ export function followSelector(
 }
 
 /**
- * Follows a service: its endpoint slices for the pods and whether they are ready, the service itself for its selector,
- * and the pods that this selects for their labels. A service without a selector has pods without labels.
+ * Follows a service: its endpoint slices for the pods and whether they are ready, the service itself for its selector and
+ * families of addresses, and the pods that it selects for their labels and addresses. A service without a selector has
+ * pods without labels.
  */
 export class ServiceSource implements PodSource {
   readonly #watches: readonly PodSource[];
   readonly #pods: SelectedPods;
   readonly #missing: MissingObject;
+  readonly #showAll: () => void;
   #slices: ReadonlyMap<string, EndpointSlice> = new Map();
-  #labelsOf: PodLabels = () => ({});
+  #selected: ReadonlyMap<string, Pod> = new Map();
+  #families: readonly AddressFamily[] | undefined;
 
   constructor(
     context: PodSourceContext,
@@ -37,10 +40,11 @@ export class ServiceSource implements PodSource {
   ) {
     const { namespace, service } = where;
     this.#missing = new MissingObject(context.report, `service ${namespace}/${service}`, "there is no such service");
-    const showAll = (): void => show(podsOfSlices(this.#slices.values(), this.#labelsOf, choice));
+    const podOf = (name: string): Pod | undefined => this.#selected.get(`${namespace}/${name}`);
+    this.#showAll = () => show(podsOfSlices(this.#slices.values(), { podOf, families: this.#families }, choice));
     this.#pods = new SelectedPods(context, { namespace, owner: service }, (pods) => {
-      this.#labelsOf = (name) => pods.get(`${namespace}/${name}`)?.metadata?.labels ?? {};
-      showAll();
+      this.#selected = pods;
+      this.#showAll();
     });
     const slices = {
       group: "discovery.k8s.io",
@@ -53,7 +57,7 @@ export class ServiceSource implements PodSource {
     this.#watches = [
       watchOf<EndpointSlice>(context, slices, service, (objects) => {
         this.#slices = objects;
-        showAll();
+        this.#showAll();
       }),
       watchOf<Service>(context, itself, service, (objects) => this.#changed([...objects.values()][0])),
     ];
@@ -67,6 +71,8 @@ export class ServiceSource implements PodSource {
   #changed(service: Service | undefined): void {
     this.#missing.set(service === undefined);
     if (service === undefined) return;
+    this.#families = service.spec?.ipFamilies?.map((one) => (one === "IPv6" ? "ipv6" : "ipv4"));
+    this.#showAll();
     const labels = Object.entries(service.spec?.selector ?? {});
     this.#pods.select(labels.map(([name, value]) => `${name}=${value}`).join(","));
   }

@@ -1,13 +1,12 @@
-import { isIPv6 } from "node:net";
 import type { StepTimes } from "#core/endpoint/step-times.ts";
-import { type PodSight, podOrigin } from "./kubernetes-targets.ts";
+import { type AddressFamily, familyOf, type PodSight, podOrigin } from "./kubernetes-targets.ts";
 import type { KeeperEvent } from "../endpoints/keeper-event.ts";
 import { serverTargets } from "./static.ts";
 import type { Target } from "../endpoints/target.ts";
 
 export interface PodTargetOptions {
   /** Of a pod that has both, the one that its endpoint is reached by. */
-  readonly addressFamily: "ipv4" | "ipv6";
+  readonly addressFamily: AddressFamily;
   /** Added to every pod's own. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
   /** Label that names the model which the pod serves, instead of what its engine lists. */
@@ -22,8 +21,9 @@ export interface PodTargetOptions {
 }
 
 /**
- * Turns what is seen of pods into targets: one a pod, whatever its addresses, and only once it was ready. It stays at
- * the address that it began with while the API server names that.
+ * Turns what is seen of pods into targets: one a pod, whatever its addresses, and only once it was ready. A pod that has
+ * an address of the family that is asked for is reached there, in whatever order its addresses become known; one of the
+ * other family counts where it has no other, or while nobody can know that it has.
  */
 export class PodTargets {
   readonly #options: PodTargetOptions;
@@ -45,7 +45,7 @@ export class PodTargets {
       for (const { address } of successors) this.#admitted.delete(address);
       this.#set(pods);
     }
-    for (const { address, uid, serves } of pods) if (serves) this.#admitted.set(address, uid);
+    for (const pod of pods) if (pod.serves && !this.#waits(pod)) this.#admitted.set(pod.address, pod.uid);
     this.#reportPortless(pods);
     this.#set(pods);
   }
@@ -60,9 +60,19 @@ export class PodTargets {
     return [...pods.values()];
   }
 
-  #rank({ address, uid }: PodSight): number {
-    if (this.#admitted.get(address) === uid) return 2;
-    return isIPv6(address) === (this.#options.addressFamily === "ipv6") ? 1 : 0;
+  #rank({ address, uid, serves }: PodSight): number {
+    const admitted = this.#admitted.get(address) === uid;
+    const preferred = familyOf(address) === this.#options.addressFamily;
+    if (preferred && (serves || admitted)) return 3;
+    // A pod leaves an address that it is reached at only once the other one serves.
+    if (admitted) return 2;
+    return preferred ? 1 : 0;
+  }
+
+  /** Whether its address of the other family is one to wait for. */
+  #waits({ address, families }: PodSight): boolean {
+    const { addressFamily } = this.#options;
+    return familyOf(address) !== addressFamily && families.includes(addressFamily);
   }
 
   #reportPortless(pods: readonly PodSight[]): void {

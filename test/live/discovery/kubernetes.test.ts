@@ -313,30 +313,88 @@ test("a service that is not there is reported, and so is that it came", async (t
   await until("there", () => about().join() === "source-missing,source-recovered");
 });
 
-test("a pod with an address of each family is one endpoint, at the family that is preferred", async (t) => {
-  for (const [addressFamily, id] of [
-    ["ipv4", "http://10.0.0.1:8000"],
-    ["ipv6", "http://[fd00::1]:8000"],
-  ] as const) {
-    const cluster = await Cluster.start(t);
-    cluster.api.put(SLICES, slice("a", ["10.0.0.1", "p1"]));
-    cluster.api.put(SLICES, slice("b", ["fd00::1", "p1"]));
-    await cluster.discover({ addressFamily });
-    await cluster.becomes(id);
+const BOTH_ADDRESSES = { ipv4: "10.0.0.1", ipv6: "fd00::1" };
+const AT = { ipv4: "http://10.0.0.1:8000", ipv6: "http://[fd00::1]:8000" };
+
+function podOfBoth(...families: (keyof typeof BOTH_ADDRESSES)[]) {
+  const both = pod("p1", BOTH_ADDRESSES[families[0]!], { app: "vllm" });
+  Object.assign(both.status, { podIPs: families.map((family) => ({ ip: BOTH_ADDRESSES[family] })) });
+  return both;
+}
+
+function serviceOf(...ipFamilies: string[]) {
+  return { ...service(), spec: { selector: { app: "vllm" }, ipFamilies } };
+}
+
+function orders<T>(things: readonly T[]): T[][] {
+  if (things.length === 0) return [[]];
+  return things.flatMap((one) => orders(things.filter((other) => other !== one)).map((rest) => [one, ...rest]));
+}
+
+test("a pod with an address of each family is one endpoint, of the family asked for, in whatever order it is learned", async (t) => {
+  for (const addressFamily of ["ipv4", "ipv6"] as const) {
+    const other = addressFamily === "ipv4" ? "ipv6" : "ipv4";
+    for (const order of orders(["service", "pod", "ipv4", "ipv6"] as const)) {
+      const cluster = await Cluster.start(t);
+      cluster.api.delete(SERVICES, "vllm");
+      await cluster.discover({ addressFamily });
+      await until("followed", () => cluster.api.watchers(SLICES) === 1 && cluster.api.watchers(SERVICES) === 1);
+      for (const what of order) {
+        const before = cluster.shown.length;
+        if (what === "service") cluster.api.put(SERVICES, serviceOf("IPv4", "IPv6"));
+        else if (what === "pod") cluster.api.put(PODS, podOfBoth("ipv6", "ipv4"));
+        else cluster.api.put(SLICES, slice(what, [BOTH_ADDRESSES[what], "p1"]));
+        const known = new Set(order.slice(0, order.indexOf(what) + 1));
+        // Before there is a service nobody asks for its pods.
+        if (what !== "pod" || known.has("service")) await until("seen", () => cluster.shown.length > before);
+        if (known.has("service") && known.has("pod")) await until("pods", () => cluster.api.watchers(PODS) === 1);
+      }
+      await cluster.becomes(AT[addressFamily]);
+      const first = order.find((what) => what === "ipv4" || what === "ipv6");
+      const knownFirst = order.indexOf("service") < 2 && order.indexOf("pod") < 2;
+      const reached = cluster.shown.some((targets) => targets.some(({ id }) => id === AT[other]));
+      if (knownFirst) assert.equal(reached, false, `${order.join()}: never at the other address`);
+      else assert.ok(!reached || first === other, order.join());
+    }
   }
 });
 
-test("a pod stays at the address that it began with while that is named", async (t) => {
+test("an address of the other family counts where the pod or the service has no other", async (t) => {
+  for (const [families, its] of [
+    [["IPv6"], podOfBoth("ipv4", "ipv6")],
+    [["IPv4", "IPv6"], podOfBoth("ipv6")],
+  ] as const) {
+    const cluster = await Cluster.start(t);
+    cluster.api.put(SERVICES, serviceOf(...families));
+    cluster.api.put(PODS, its);
+    cluster.api.put(SLICES, slice("ipv6", ["fd00::1", "p1"]));
+    await cluster.discover();
+    await cluster.becomes(AT.ipv6);
+    await until("all lists read", () => [SLICES, SERVICES, PODS].every((path) => cluster.api.watchers(path) === 1));
+    await cluster.becomes(AT.ipv6);
+  }
+});
+
+test("a pod that is reached at the other family's address moves once its own one serves, and not before", async (t) => {
   const cluster = await Cluster.start(t);
-  cluster.api.put(SLICES, slice("b", ["fd00::1", "p1"]));
+  cluster.api.put(SERVICES, serviceOf("IPv6"));
+  cluster.api.put(PODS, podOfBoth("ipv6", "ipv4"));
+  cluster.api.put(SLICES, slice("ipv6", ["fd00::1", "p1"]));
   await cluster.discover();
-  await cluster.becomes("http://[fd00::1]:8000");
-  const before = cluster.shown.length;
-  cluster.api.put(SLICES, slice("a", ["10.0.0.1", "p1"]));
-  await until("seen", () => cluster.shown.length > before);
-  assert.deepEqual(cluster.now, ["http://[fd00::1]:8000"]);
-  cluster.api.delete(SLICES, "b");
-  await cluster.becomes("http://10.0.0.1:8000");
+  await cluster.becomes(AT.ipv6);
+  await until("all lists read", () => [SLICES, SERVICES, PODS].every((path) => cluster.api.watchers(path) === 1));
+  for (const change of [
+    () => cluster.api.put(SERVICES, serviceOf("IPv6", "IPv4")),
+    () => cluster.api.put(SLICES, slice("ipv4", ["10.0.0.1", "p1", { ready: false }])),
+  ]) {
+    const before = cluster.shown.length;
+    change();
+    await until("seen", () => cluster.shown.length > before);
+    await cluster.becomes(AT.ipv6);
+  }
+  cluster.api.put(SLICES, slice("ipv4", ["10.0.0.1", "p1"]));
+  await cluster.becomes(AT.ipv4);
+  assert.ok(cluster.shown.slice(-10).every((targets) => targets.length === 1));
 });
 
 test("with a selector a pod of both families is one endpoint too", async (t) => {

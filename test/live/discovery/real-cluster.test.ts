@@ -10,6 +10,8 @@ import { CLUSTER_FOLDER, RealCluster } from "./real-cluster.ts";
 const skip = CLUSTER_FOLDER === "" ? "TEST_KUBE names no folder with a control plane" : false;
 const RBAC = join(import.meta.dirname, "../../../k8s/base/rbac.yaml");
 const BOTH = (n: number): string[] => [`10.77.1.${n}`, `fd77::${n}`];
+/** Of pods whose first address is the other one. */
+const SWAPPED = (n: number): string[] => BOTH(n).toReversed();
 
 test("discovery against a real API server", { skip, timeout: 280_000 }, async (t) => {
   const cluster = new RealCluster();
@@ -53,11 +55,11 @@ test("discovery against a real API server", { skip, timeout: 280_000 }, async (t
   });
 
   await t.test("a second one comes, turns unready, ready again, terminates and goes", async () => {
-    cluster.pod("b", BOTH(12), labels, true);
+    cluster.pod("b", SWAPPED(12), labels, true);
     await becomes("both", "http://10.77.1.11:8000,http://10.77.1.12:8000");
-    cluster.ready("b", BOTH(12), false);
+    cluster.ready("b", SWAPPED(12), false);
     await becomes("unready", "http://10.77.1.11:8000,[http://10.77.1.12:8000]");
-    cluster.ready("b", BOTH(12), true);
+    cluster.ready("b", SWAPPED(12), true);
     await becomes("ready again", "http://10.77.1.11:8000,http://10.77.1.12:8000");
     cluster.kubectl("delete", "pod", "b", "-n", "infer", "--wait=false");
     await becomes("terminating", "http://10.77.1.11:8000,[http://10.77.1.12:8000]");
