@@ -154,12 +154,6 @@ export const limits = z.strictObject({
   upstreamKeepAliveMillis: millis(1, MILLIS_PER_DAY)
     .default(4000)
     .describe("How long idle connections to endpoints are kept; must be below vLLM's 5 s."),
-  plainAnswerBytesMax: z
-    .int()
-    .min(0)
-    .max(2 ** 40)
-    .default(MIB)
-    .describe("Bytes up to which a non-streamed answer is read without undici's parser; 0 uses undici for all."),
   answerBytesInspected: bytes()
     .default(4 * MIB)
     .describe("Bytes of a non-streamed answer that are held back and inspected."),

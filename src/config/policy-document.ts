@@ -23,7 +23,6 @@ type LiveRouting = (typeof LIVE_ROUTING)[number];
 const FIXED_LIMITS: ReadonlySet<string> = new Set([
   "connectMillisMax",
   "upstreamKeepAliveMillis",
-  "plainAnswerBytesMax",
   "headersMillisMax",
   "answersWaitingMax",
   "sweepMillis",

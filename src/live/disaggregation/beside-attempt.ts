@@ -45,7 +45,7 @@ export class BesideAttempt implements AttemptListener {
       dropAuthorization: context.keepsAuthorization,
       withheld: context.engineFields.headers,
     });
-    this.#attempt = new Attempt(upstream, { path, headers, body, whole: true }, this);
+    this.#attempt = new Attempt(upstream, { path, headers, body }, this);
     this.#attempt.send();
   }
 

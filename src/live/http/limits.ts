@@ -95,11 +95,6 @@ export interface GatewayLimits extends JsonLimits {
   readonly clientKeepAliveMillis: number;
   /** Kept connections to endpoints; below vLLM's 5 s. */
   readonly upstreamKeepAliveMillis: number;
-  /**
-   * An answer in one piece is read past undici where its body has up to so many bytes and its head is plain; 0 for
-   * none.
-   */
-  readonly plainAnswerBytesMax: number;
   /** An answer that does not stream is held back and inspected up to this many bytes. */
   readonly answerBytesInspected: number;
   /**
@@ -177,7 +172,6 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   requestReadMillisMax: 5 * MINUTE,
   clientKeepAliveMillis: 75_000,
   upstreamKeepAliveMillis: 4_000,
-  plainAnswerBytesMax: MIB,
   answerBytesInspected: 4 * MIB,
   answerBytesUnreadMax: 128 * MIB,
   errorBytesKept: 64 * 1024,

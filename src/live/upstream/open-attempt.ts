@@ -18,7 +18,7 @@ interface SentRequest extends SentContent {
 
 /** An attempt that is yet to be sent, or why there can be none. */
 export function openAttempt(
-  { context, headers: given, requestId, routeId, limits, stream }: Exchange,
+  { context, headers: given, requestId, routeId, limits }: Exchange,
   { endpoint, path, body, priority }: SentRequest,
   listener: AttemptListener,
 ): Attempt | Fault {
@@ -32,5 +32,5 @@ export function openAttempt(
     priority,
   });
   context.spans?.sends(routeId, endpoint, headers);
-  return new Attempt(upstream, { path, headers, body, whole: !stream }, listener);
+  return new Attempt(upstream, { path, headers, body }, listener);
 }

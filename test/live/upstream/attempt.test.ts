@@ -68,7 +68,7 @@ class Played {
       attemptReconnects: () => void this.heard.push("reconnects"),
       attemptBroke: () => void this.heard.push("broke"),
     };
-    const request = { path: "/", headers: [], body: Buffer.alloc(0), whole: false };
+    const request = { path: "/", headers: [], body: Buffer.alloc(0) };
     this.attempt = new Attempt(this.upstream as unknown as Upstream, request, listener);
     this.attempt.send();
   }

@@ -141,7 +141,7 @@ async function played(
   const send = (): Attempt => {
     const attempt = new Attempt(
       upstream as unknown as Upstream,
-      { path: "/", headers: [], body: Buffer.from("{}"), whole: false },
+      { path: "/", headers: [], body: Buffer.from("{}") },
       {
         answerStarted: (status) => void seen.statuses.push(status),
         answerData: (chunk) => void (seen.body += chunk.toString("latin1")),
@@ -252,7 +252,7 @@ test("past undici too, a client that does not read holds its engine up, and gets
   const done = new Promise<void>((resolve) => {
     attempt = new Attempt(
       { inFlight: 0, clients } as unknown as Upstream,
-      { path: "/", headers: [], body: Buffer.from("{}"), whole: false },
+      { path: "/", headers: [], body: Buffer.from("{}") },
       {
         answerStarted: () => {},
         answerData: (chunk) => {

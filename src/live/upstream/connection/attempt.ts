@@ -24,8 +24,6 @@ export interface UpstreamRequest {
   readonly path: string;
   readonly headers: string[];
   readonly body: Buffer;
-  /** Its answer is to come in one piece. */
-  readonly whole: boolean;
 }
 
 /** A reset this soon after the request went out means a kept connection that the endpoint was just closing. */
@@ -66,7 +64,7 @@ export class Attempt implements Dispatcher.DispatchHandler, PieceSink {
 
   pause(): void {
     if (this.#stage === "released") return;
-    if (this.#connection?.readsPlain === false) this.#controller?.pause();
+    this.#controller?.pause();
     this.#connection?.reads.pause();
   }
 

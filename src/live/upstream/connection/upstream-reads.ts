@@ -2,7 +2,6 @@ import type { OnReadOpts, Socket } from "node:net";
 
 import { ChunkFraming } from "./chunk-framing.ts";
 import { InterimAnswers } from "./interim-answers.ts";
-import type { PlainAnswers } from "./plain-answers.ts";
 import { READ_SLAB } from "./read-slab.ts";
 
 /** Takes what arrives of a stream; each piece is the payload of all chunks that lay in one read. */
@@ -38,11 +37,8 @@ export class UpstreamReads {
   /** Nothing of the answer itself came yet. */
   #awaitsHead = true;
   readonly #interim = new InterimAnswers();
-  /** Answers in one piece that do not go by undici at all. */
-  readonly #plain: PlainAnswers | undefined;
 
-  constructor(plain?: PlainAnswers) {
-    this.#plain = plain;
+  constructor() {
     const take = (socket: Socket, bytes: number): boolean => this.#take(socket, bytes);
     this.onread = {
       buffer: READ_SLAB.read,
@@ -101,8 +97,7 @@ export class UpstreamReads {
 
   resume(): void {
     this.#paused = false;
-    if (this.#plain?.reads === true) this.#plain.socket?.read(0);
-    else this.#direct?.read(0);
+    this.#direct?.read(0);
   }
 
   /** Whether reading goes on. */
@@ -120,7 +115,6 @@ export class UpstreamReads {
         socket.push(behind.kept);
       }
     }
-    if (this.#plain?.take(socket, bytes) === true) return !this.#paused;
     const framing = this.#framing;
     if (framing !== undefined) {
       // Undici may still have some of what came before.
@@ -130,16 +124,9 @@ export class UpstreamReads {
       }
       if (framing.walk(READ_SLAB.read, 0, bytes) < bytes) this.#framing = undefined;
     }
-    const piece = this.#behind(READ_SLAB.copied(bytes));
+    const piece = READ_SLAB.copied(bytes);
     this.#first = this.#reads++ === 0 ? piece : undefined;
     return socket.push(piece);
-  }
-
-  #behind(piece: Buffer): Buffer {
-    const before = this.#plain?.before ?? "";
-    if (before === "") return piece;
-    this.#plain!.before = "";
-    return Buffer.concat([Buffer.from(before), piece]);
   }
 
   #pass(socket: Socket, bytes: number): boolean {
