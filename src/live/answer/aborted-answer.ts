@@ -1,5 +1,5 @@
 import type { Dialect } from "../http/route.ts";
-import { CANCELLED, type FinishReasons, scanFinishReasons } from "./finish-reason.ts";
+import { CANCELLED, COMPLETED, type FinishReasons, scanFinishReasons } from "./finish-reason.ts";
 import { outerText } from "./outer-text.ts";
 import type { Usage } from "./usage.ts";
 
@@ -19,13 +19,18 @@ function isUnended(stopReason: string | undefined): boolean {
   return stopReason === undefined || stopReason === "abort";
 }
 
+/** Whether an answer in one piece leaves open whether its engine aborted it, as that of a stream may. */
+export function isUnproven(dialect: Dialect, body: Buffer): boolean {
+  return dialect === "responses" && outerText(body, "status") === COMPLETED;
+}
+
 /**
  * vLLM states it for models of OpenAI's harmony format alone. For all others an aborted response is "completed", and only one
  * of which not even the end token was generated cannot be.
  */
 function isAbortedResponse(body: Buffer, usage: Usage | undefined): boolean {
   const status = outerText(body, "status");
-  return status === CANCELLED || (status === "completed" && usage?.outputTokens === 0);
+  return status === CANCELLED || (status === COMPLETED && usage?.outputTokens === 0);
 }
 
 /** No choice has a finish_reason, and no output is counted. */

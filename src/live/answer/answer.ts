@@ -111,6 +111,11 @@ export interface Delivery {
   marked(outcome: WholeOutcome): void;
   /** The endpoint's message is whole; without the mark that it promises it is cut. */
   completed(outcome: WholeOutcome, promisesMark: boolean): void;
+  /**
+   * The answer ended, and its end does not show whether the engine aborted it: the engine is asked. `then` is called once it is
+   * known, unless the attempt is over by then.
+   */
+  proveEnd(then: (isWhole: boolean) => void): void;
   /** The engine ended the answer with an error event of its own, which the client has. */
   engineError(): void;
   /** It broke; `event` is the engine's own error event where it sent one, which the client has not. */

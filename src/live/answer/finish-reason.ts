@@ -29,6 +29,8 @@ export function isStopReason(value: unknown): boolean {
 
 /** The status of an answer of OpenAI's responses that was aborted, where the engine states that at all. */
 export const CANCELLED = "cancelled";
+/** The same of one that is whole, or was aborted where the engine does not state that. */
+export const COMPLETED = "completed";
 
 /** In the few bytes behind the last choice a search costs less than the call of one. */
 function nextName(json: Buffer, from: number, end: number): number {

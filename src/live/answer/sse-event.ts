@@ -1,6 +1,6 @@
 import { type Fields, isFields } from "../base/fields.ts";
 import { isBeyond } from "../base/json-scan.ts";
-import { CANCELLED, isStopReason, matchesAt, scanFinishReasons } from "./finish-reason.ts";
+import { CANCELLED, COMPLETED, isStopReason, matchesAt, scanFinishReasons } from "./finish-reason.ts";
 import type { Dialect } from "../http/route.ts";
 
 /**
@@ -111,14 +111,29 @@ export function eventData(event: Buffer): Fields | undefined {
 }
 
 /**
- * Whether an event ends a block of Anthropic's messages: an engine that aborts an answer ends its last block first, so that
- * it is no end before the event behind it has come.
+ * Whether an event ends a block of Anthropic's messages, or a part or an item of a response: an engine that aborts an answer
+ * ends its last one first, so that it is no end before the event behind it has come.
  */
-export function endsBlock(bytes: Buffer, start: number, end: number): boolean {
+export function endsBlock(dialect: Dialect, kind: SseKind, bytes: Buffer, start: number, end: number): boolean {
+  if (dialect !== "messages" && dialect !== "responses") return false;
   const event = bytes.subarray(start, end);
-  return BLOCK_ENDS.some((name) => event.includes(name));
+  if (dialect === "messages") return BLOCK_ENDS.some((name) => event.includes(name));
+  if ((kind !== "meta" && kind !== "end") || !event.includes(DONE_TYPE)) return false;
+  const type = eventData(event)?.["type"];
+  return typeof type === "string" && type.endsWith(".done");
 }
 
+/**
+ * Whether an event that ends an answer leaves open whether the engine aborted it. vLLM states an abort for models of OpenAI's
+ * harmony format alone, as `cancelled`; of all others such a response is `completed`.
+ */
+export function isUnprovenEnd(dialect: Dialect, kind: SseKind, event: () => Fields | undefined): boolean {
+  if (dialect !== "responses" || kind !== "done") return false;
+  const response = event()?.["response"];
+  return isFields(response) && response["status"] === COMPLETED;
+}
+
+const DONE_TYPE = Buffer.from('.done"');
 /** No JSON string can hold these between bare quotes. */
 const BLOCK_ENDS = [Buffer.from('"content_block_stop"'), Buffer.from('"signature_delta"')];
 

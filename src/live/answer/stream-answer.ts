@@ -3,7 +3,7 @@ import type { Answer, AnswerCounts, AnswerHead, Delivery, KeptAnswer } from "./a
 import { faultOfEvent } from "./fault-of-status.ts";
 import { ownCachedTokens } from "./own-cached-tokens.ts";
 import type { Dialect } from "../http/route.ts";
-import { endsBlock, eventData, mayEndBroken, responseIdOf } from "./sse-event.ts";
+import { endsBlock, eventData, isUnprovenEnd, mayEndBroken, responseIdOf } from "./sse-event.ts";
 import { SseScanner } from "./sse-scanner.ts";
 import { TokenForm } from "./token-form.ts";
 import { findUsage } from "./usage.ts";
@@ -36,8 +36,11 @@ export class StreamAnswer implements Answer {
   #lastStart = 0;
   #lastEnd = 0;
   #responseId: string | undefined;
-  /** Events that end a block of Anthropic's messages: one that is aborted has its last block ended first. */
+  /** Events that end a block of messages or of a response: one that is aborted has its last block ended first. */
   readonly #blockEnds: Buffer[] = [];
+  /** The event that ends it, while the engine is asked whether it is whole; and whether its message is over. */
+  #end: Buffer | undefined;
+  #isOver = false;
 
   constructor(delivery: Delivery, head: AnswerHead) {
     this.#delivery = delivery;
@@ -76,6 +79,10 @@ export class StreamAnswer implements Answer {
   }
 
   ended(): void {
+    if (this.#end !== undefined) {
+      this.#isOver = true;
+      return;
+    }
     const rest = this.#scanner.rest;
     if (rest.length > 0) {
       this.#scanner.push(BLANK_LINE);
@@ -117,11 +124,12 @@ export class StreamAnswer implements Answer {
     const delivery = this.#delivery;
     let from = 0;
     while (scanner.next()) {
-      if (delivery.dialect === "messages") {
-        if (endsBlock(scanner.bytes, scanner.start, scanner.end)) {
+      if (delivery.dialect === "messages" || delivery.dialect === "responses") {
+        const held = this.#holdsEnd();
+        if (held !== undefined) {
           this.#pass(scanner.bytes, from, scanner.start);
-          this.#blockEnds.push(Buffer.from(scanner.bytes.subarray(scanner.start, scanner.end)));
           from = scanner.end;
+          held();
           continue;
         }
         if (!mayEndBroken(scanner.kind)) this.#passBlockEnds();
@@ -204,6 +212,35 @@ export class StreamAnswer implements Answer {
   #noteForRepeat(): void {
     const { repeatable } = this.#delivery;
     if (repeatable !== undefined) repeatable.read(this.#scanner.bytes, this.#scanner.start, this.#scanner.end);
+  }
+
+  /** What is to become of an event that may not go out yet: it ends a block, or the answer in a way that proves nothing. */
+  #holdsEnd(): (() => void) | undefined {
+    const { kind, bytes, start, end } = this.#scanner;
+    const { dialect } = this.#delivery;
+    if (endsBlock(dialect, kind, bytes, start, end)) {
+      if (kind === "end" && this.#reported === "nothing") this.#reported = "stop";
+      const event = Buffer.from(bytes.subarray(start, end));
+      return () => this.#blockEnds.push(event);
+    }
+    if (!isUnprovenEnd(dialect, kind, () => this.#event()) || this.#isUnbegun()) return undefined;
+    const event = Buffer.from(bytes.subarray(start, end));
+    return () => {
+      this.#end = event;
+      this.#delivery.proveEnd((isWhole) => this.#proved(event, isWhole));
+    };
+  }
+
+  /** The engine was asked whether it still serves: what it ended is whole, or it is shutting down. */
+  #proved(end: Buffer, isWhole: boolean): void {
+    const delivery = this.#delivery;
+    this.#end = undefined;
+    if (!isWhole) return delivery.stage === "passing" ? delivery.broke("draining") : delivery.attemptFailed("draining");
+    this.#passBlockEnds();
+    delivery.marked(this.#outcome);
+    [this.#lastBytes, this.#lastStart, this.#lastEnd] = [end, 0, end.length];
+    this.#pass(end, 0, end.length);
+    if (this.#isOver) delivery.completed(this.#outcome, true);
   }
 
   /** What lies behind a held end of a block shows that the answer goes on, or is whole. */

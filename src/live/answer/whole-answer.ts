@@ -1,4 +1,4 @@
-import { isAborted } from "./aborted-answer.ts";
+import { isAborted, isUnproven } from "./aborted-answer.ts";
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "./answer.ts";
 import { faultOfStatus } from "./fault-of-status.ts";
 import { ownCachedTokens } from "./own-cached-tokens.ts";
@@ -46,15 +46,23 @@ export class WholeAnswer implements Answer {
       return this.#delivery.attemptFailed("garbage");
     }
     const usage = findUsage(body);
-    if (isAborted(this.#delivery.dialect, body, usage)) {
-      this.#delivery.attemptFailed("draining");
-    } else {
-      this.#usage = usage;
-      if (this.#delivery.dialect === "responses") this.#responseId = outerText(body, "id");
-      const { cascade } = this.#delivery;
-      if (cascade !== undefined) this.#chunks[0] = cascade.readWhole(body);
-      this.#delivery.completed("ok", false);
+    const { dialect } = this.#delivery;
+    if (isAborted(dialect, body, usage)) this.#delivery.attemptFailed("draining");
+    else if (!isUnproven(dialect, body)) this.#complete(body, usage);
+    else {
+      this.#delivery.proveEnd((isWhole) => {
+        if (isWhole) this.#complete(body, usage);
+        else this.#delivery.attemptFailed("draining");
+      });
     }
+  }
+
+  #complete(body: Buffer, usage: Usage | undefined): void {
+    this.#usage = usage;
+    if (this.#delivery.dialect === "responses") this.#responseId = outerText(body, "id");
+    const { cascade } = this.#delivery;
+    if (cascade !== undefined) this.#chunks[0] = cascade.readWhole(body);
+    this.#delivery.completed("ok", false);
   }
 
   /** Nothing of it goes out ahead of its end. */

@@ -45,6 +45,8 @@ export interface GatewayCounters {
   administrationCalls: number;
   /** Requests that follow a stored response, by where that is: noted, found, gone, unknown. */
   readonly responsesFollowed: Record<string, number>;
+  /** Engines asked whether an answer is whole that ended, by what they do: they serve, or end. */
+  readonly servingChecks: Record<string, number>;
   /** Places of stored responses beyond those that are remembered. */
   responsePlacesForgotten: number;
   /** Connections refused above the limit. */
@@ -110,6 +112,7 @@ export function newCounters(): GatewayCounters {
     timeouts: 0,
     administrationCalls: 0,
     responsesFollowed: {},
+    servingChecks: {},
     responsePlacesForgotten: 0,
     connectionsDropped: 0,
     outOfFiles: {},

@@ -1,5 +1,5 @@
 import type { AnswerCounts, Delivery } from "../answer/answer.ts";
-import { endsBlock, eventData, mayEndBroken } from "../answer/sse-event.ts";
+import { endsBlock, eventData, isUnprovenEnd, mayEndBroken } from "../answer/sse-event.ts";
 import { SseScanner } from "../answer/sse-scanner.ts";
 import { type Usage, findUsage } from "../answer/usage.ts";
 import { type Fields, isFields } from "../base/fields.ts";
@@ -62,11 +62,21 @@ export class RepeatedAnswer extends ResumedAnswer {
   /** True of an end of a block, which waits for what follows it. */
   #holdsBlockEnd(): boolean {
     const { bytes, start, end, kind } = this.scanner;
-    if (this.#stream.dialect !== "messages" || mayEndBroken(kind)) return false;
-    const event = endsBlock(bytes, start, end) ? eventData(bytes.subarray(start, end)) : undefined;
+    const { dialect } = this.#stream;
+    if (mayEndBroken(kind)) return false;
+    const event = endsBlock(dialect, kind, bytes, start, end) ? eventData(bytes.subarray(start, end)) : undefined;
     if (event !== undefined) this.#blockEnds.push(event);
-    else for (const held of this.#blockEnds.splice(0)) if (this.#trim(held) === true) this.#pass(held);
+    else if (!this.#isUnproven()) this.#passBlockEnds();
     return event !== undefined;
+  }
+
+  #passBlockEnds(): void {
+    for (const held of this.#blockEnds.splice(0)) if (this.#trim(held) === true) this.#pass(held);
+  }
+
+  #isUnproven(): boolean {
+    const { bytes, start, end, kind } = this.scanner;
+    return isUnprovenEnd(this.#stream.dialect, kind, () => eventData(bytes.subarray(start, end)));
   }
 
   /** Passes on what the client has not of an event; false where it has another one in its place. */
@@ -129,9 +139,23 @@ export class RepeatedAnswer extends ResumedAnswer {
     if (this.#again.length > 0) return this.diverged();
     const { dialect } = this.#stream;
     if (dialect === "messages" && !this.#ends) return this.broke();
+    if (this.#isUnproven()) return this.#proveEnd();
     if (dialect === "chat" || dialect === "completions") this.out += DONE_EVENT;
     else if (!this.#event()) return false;
     return this.complete();
+  }
+
+  /** What ends it waits until the engine was asked whether it still serves. */
+  #proveEnd(): false {
+    const { bytes, start, end } = this.scanner;
+    const event = eventData(bytes.subarray(start, end));
+    this.#usage = findUsage(bytes, start, end) ?? this.#usage;
+    this.flush();
+    this.proveEnd(() => {
+      this.#passBlockEnds();
+      if (event !== undefined) this.#pass(event);
+    });
+    return false;
   }
 }
 

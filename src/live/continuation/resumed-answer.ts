@@ -15,6 +15,7 @@ export abstract class ResumedAnswer implements Answer {
   /** For the client. */
   protected out = "";
   #began = false;
+  #isProving = false;
 
   constructor(delivery: Delivery, scanner: SseScanner) {
     this.delivery = delivery;
@@ -23,12 +24,12 @@ export abstract class ResumedAnswer implements Answer {
 
   data(chunk: Buffer): void {
     this.scanner.push(chunk);
-    while (this.delivery.stage !== "over" && this.scanner.next()) if (!this.event()) return;
+    while (!this.#isProving && this.delivery.stage !== "over" && this.scanner.next()) if (!this.event()) return;
     this.flush();
   }
 
   ended(): void {
-    this.delivery.broke("cut");
+    if (!this.#isProving) this.delivery.broke("cut");
   }
 
   /** The client has a head. */
@@ -64,6 +65,16 @@ export abstract class ResumedAnswer implements Answer {
     this.delivery.marked("ok");
     this.delivery.completed("ok", true);
     return false;
+  }
+
+  /** All is there, unless the engine turns out to be shutting down; `whole` writes what waits for that. */
+  protected proveEnd(whole: () => void): void {
+    this.#isProving = true;
+    this.delivery.proveEnd((isWhole) => {
+      if (!isWhole) return this.delivery.broke("draining");
+      whole();
+      this.complete();
+    });
   }
 
   /** What comes is another answer than the one that the client has a part of. */

@@ -4,6 +4,7 @@ import type { Fault } from "#core/endpoint/fault.ts";
 import type { WaitLimits } from "#core/path/wait-verdict.ts";
 import type { AnswersIndexed } from "../answer/choose-reader.ts";
 import type { AnswerQueue } from "../answer/answer-queue.ts";
+import type { ServingChecks } from "../beside/serving-checks.ts";
 import type { StoredResponses } from "../beside/stored-responses.ts";
 import type { ClientConnections } from "./client-connections.ts";
 import type { Cascades } from "../cascade/cascades.ts";
@@ -69,6 +70,8 @@ export interface GatewayParts {
   readonly answers: AnswerQueue;
   /** Where answers of /v1/responses are stored. */
   readonly responses: StoredResponses;
+  /** Asks engines whether they still serve. */
+  readonly serving: ServingChecks;
   /** Undefined where there is none. */
   readonly cascades: Cascades | undefined;
   /** Asks engines for usage where the client did not, and keeps the added chunk from it. */

@@ -35,6 +35,7 @@ import { listen } from "./listen.ts";
 import type { EngineName } from "#core/engine-names.ts";
 import { EngineFields } from "../request/engine-fields.ts";
 import { EngineCaller } from "../beside/engine-caller.ts";
+import { ServingChecks } from "../beside/serving-checks.ts";
 import { StoredResponses } from "../beside/stored-responses.ts";
 import { Cors } from "../http/cors.ts";
 import { Routes } from "../http/route.ts";
@@ -153,7 +154,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   const caller = new EngineCaller(() => context.limits, limits.connectMillisMax, connections, directory);
   const responses = new StoredResponses({ directory, caller, counters });
-  const context = partsOf(options, { router, pools, limits, counters, hangs, answers, responses });
+  const serving = new ServingChecks(caller, counters);
+  const context = partsOf(options, { router, pools, limits, counters, hangs, answers, responses, serving });
   const app: GatewayApp = new Hono();
   const admin: GatewayApp = new Hono();
   for (const each of [app, admin]) options.openRoutes?.(each);
@@ -214,7 +216,10 @@ function authOf({ clientAuth, clientKeys }: GatewayOptions): ClientAuth | undefi
   return clientAuth ?? (clientKeys === undefined ? undefined : new ClientKeys(plainKeys(clientKeys)).of);
 }
 
-type OwnParts = Pick<GatewayParts, "router" | "pools" | "limits" | "counters" | "hangs" | "answers" | "responses">;
+type OwnParts = Pick<
+  GatewayParts,
+  "router" | "pools" | "limits" | "counters" | "hangs" | "answers" | "responses" | "serving"
+>;
 
 /** Of one shape whatever the options, so that code optimized for the warm-up's gateway serves this one too. */
 function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {

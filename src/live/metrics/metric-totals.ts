@@ -92,6 +92,12 @@ const BY_LABEL: readonly (readonly [counter: Labelled, label: string, name: stri
     "Requests with a previous_response_id, by where that is: noted, found by asking the engines, gone with its engine, unknown.",
   ],
   [
+    "servingChecks",
+    "engine",
+    "serving_checks_total",
+    "Questions to engines whether they still serve, since the end of an answer of /v1/responses does not show whether it was aborted: serves, or ends.",
+  ],
+  [
     "knownBodies",
     "event",
     "known_bodies_total",

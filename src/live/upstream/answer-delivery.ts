@@ -150,6 +150,10 @@ export class AnswerDelivery implements Delivery {
     this.#exchange.dispatch({ kind: "answer-ended", outcome, promisesMark });
   }
 
+  proveEnd(then: (isWhole: boolean) => void): void {
+    this.#forward.proveEnd(then);
+  }
+
   engineError(): void {
     this.#exchange.dispatch(ENGINE_ERROR);
   }

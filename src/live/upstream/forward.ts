@@ -258,6 +258,15 @@ export class Forward implements AttemptListener {
     this.#exchange.refuse(refusal("bad-request", "The request has a header or a path that cannot be passed on."));
   }
 
+  /** Asks the endpoint under way whether it still serves; nobody waits for that once the attempt is over. */
+  proveEnd(then: (isWhole: boolean) => void): void {
+    const attempt = this.#attempt;
+    if (attempt === undefined) return;
+    void this.#exchange.context.serving.ask(attempt.entry).then((serves) => {
+      if (this.#attempt === attempt) this.#reads(() => then(serves));
+    });
+  }
+
   /** Another answer takes the place of the one that began. */
   carryOn(answer: Answer): void {
     this.#answer = answer;

@@ -72,6 +72,9 @@ export class HedgeDelivery implements Delivery {
   completed(): void {
     this.#begins();
   }
+  proveEnd(): void {
+    this.#begins();
+  }
   engineError(): void {
     this.#fails("status");
   }

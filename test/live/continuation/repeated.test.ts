@@ -83,7 +83,7 @@ describe("a stream without ids to go on behind, where its engine breaks", () => 
       const whole = eventsOf(await ask(rig.url, body, { path }));
       assert.ok(whole.length > 8, whole.join("\n"));
       for (const fault of FAULTS) {
-        // vLLM calls a response complete that it aborted, but for one without a token.
+        // vLLM calls a response complete that it aborted, which shows by its shutting down, and here it does not.
         if (path === "/v1/responses" && fault.startsWith("abort")) continue;
         const before = rig.gateway.counters.cuts;
         const got = await ask(rig.url, body, { path, headers: { "x-emulator-fault": fault } });

@@ -138,6 +138,83 @@ describe("a stream that is cut never looks complete", () => {
     assert.equal(rig.summaries[0]!.outcome, "failed");
   });
 
+  describe("a response that vLLM calls completed, which it calls an aborted one too", () => {
+    const { start } = DIALECTS["/v1/responses"]!;
+    const usage = { input_tokens: 3, output_tokens: 1 };
+    const done = typed("response.output_text.done", { text: "one" }) + typed("response.output_item.done", { item: {} });
+    const completed = typed("response.completed", { response: { status: "completed", usage } });
+    const whole = { id: "r", object: "response", status: "completed", output: [], usage };
+    const error = jsonReply(500, { error: { message: "cannot schedule new futures after shutdown" } });
+    const served: readonly (readonly [name: string, tokenize: Reply])[] = [
+      ["serves on", (_r, s) => void s.write(jsonReply(200, { count: 1 }))],
+      ["knows no such question", (_r, s) => void s.write(jsonReply(404, {}))],
+      [
+        "closed a kept connection as it was asked, and serves on",
+        (r, s) => {
+          const { index } = r;
+          if (index === 1) s.resetAndDestroy();
+          else s.write(jsonReply(200, { count: 1 }));
+        },
+      ],
+    ];
+    const ending: readonly (readonly [name: string, tokenize: Reply])[] = [
+      ["has given up its tokenizer", (_r, s) => void s.write(error)],
+      ["does not answer any more", (_r, s) => void s.resetAndDestroy()],
+    ];
+    const asked = (answer: string, tokenize: Reply): Reply => {
+      return (r, s) => (r.path === "/tokenize" ? tokenize(r, s) : void s.write(answer));
+    };
+
+    for (const [name, tokenize] of served) {
+      test(`is whole where its engine ${name}`, async () => {
+        const stream = await streamed(
+          "/v1/responses",
+          asked(STREAM_HEAD + start + done + completed + STREAM_END, tokenize),
+        );
+        assert.equal(textOf(stream.body), textOf(start + done + completed));
+        assert.equal(stream.rig.summaries[0]!.outcome, "ok");
+        assert.equal(stream.rig.summaries[0]!.outputTokens, 1);
+        assert.deepEqual(stream.rig.gateway.counters.servingChecks, { serves: 1 });
+        const plain = await streamed("/v1/responses", asked(jsonReply(200, whole), tokenize));
+        assert.deepEqual([plain.status, JSON.parse(plain.body)], [200, whole]);
+      });
+    }
+
+    for (const [name, tokenize] of ending) {
+      test(`is an error, without the end of its text, where its engine ${name}`, async () => {
+        const stream = await streamed(
+          "/v1/responses",
+          asked(STREAM_HEAD + start + done + completed + STREAM_END, tokenize),
+        );
+        assert.ok(textOf(stream.body).startsWith(textOf(start)), stream.body);
+        assert.ok(!stream.body.includes(".done") && !stream.body.includes("completed"), stream.body);
+        assert.match(stream.body, /event: error\n.*shutting down/);
+        assert.equal(stream.rig.summaries[0]!.outcome, "failed");
+        assert.deepEqual(stream.rig.gateway.counters.servingChecks, { ends: 1 });
+        const plain = await streamed("/v1/responses", asked(jsonReply(200, whole), tokenize));
+        assert.equal(plain.status, 503, plain.body);
+      });
+    }
+
+    test("passes unasked where it states another end, as one whose tokens ran out does", async () => {
+      const reply: Reply = (_r, s) => {
+        const response = { status: "incomplete", incomplete_details: { reason: "max_output_tokens" }, usage };
+        s.write(STREAM_HEAD + start + done + typed("response.completed", { response }) + STREAM_END);
+      };
+      const { rig } = await streamed("/v1/responses", reply);
+      assert.equal(rig.summaries[0]!.outcome, "ok");
+      assert.deepEqual(rig.gateway.counters.servingChecks, {});
+    });
+
+    test("that its client leaves meanwhile, or that breaks, ends once", async () => {
+      const silent: Reply = (r, s) =>
+        r.path === "/tokenize" ? undefined : void s.end(STREAM_HEAD + start + completed);
+      const { rig, body } = await streamed("/v1/responses", silent);
+      assert.match(body, /incomplete/);
+      assert.equal(rig.summaries.length, 1);
+    });
+  });
+
   test("the engine's own error event goes out, without the [DONE] behind it", async () => {
     const error = '{"error": {"message": "EngineCore", "type": "InternalServerError", "param": null, "code": 500}}';
     const { body } = await streamed("/v1/chat/completions", (_r, s) => {

@@ -23,6 +23,7 @@ const BODIES: Readonly<Record<string, object>> = {
   "/v1/chat/completions": { messages: CHAT, max_tokens: TOKENS, ignore_eos: true, temperature: 0 },
   "/v1/completions": { prompt: "Of the old harbor", max_tokens: TOKENS, ignore_eos: true, temperature: 0 },
   "/v1/messages": { messages: CHAT, max_tokens: TOKENS, ignore_eos: true, temperature: 0 },
+  "/v1/responses": { input: CHAT, max_output_tokens: TOKENS, ignore_eos: true, temperature: 0 },
 };
 
 /** The output tokens that an answer counts, where it is whole. */
@@ -30,6 +31,7 @@ const COUNTED: Readonly<Record<string, RegExp>> = {
   "/v1/chat/completions": /"completion_tokens":(\d+)/,
   "/v1/completions": /"completion_tokens":(\d+)/,
   "/v1/messages": /"output_tokens":(\d+)[^]*$/,
+  "/v1/responses": /"output_tokens":(\d+)[^]*$/,
 };
 
 interface Fleet {
@@ -69,7 +71,7 @@ describe("an engine that is terminated, as every rolling restart does", () => {
         const { status, body } = await interrupted(fleet, path, false);
         assert.equal(status, 200, body);
         assert.equal(Number(COUNTED[path]!.exec(body)?.[1]), TOKENS, body);
-        assert.match(body, /"(?:finish_reason":"length|stop_reason":"max_tokens)"/);
+        assert.match(body, /"(?:finish_reason":"length|stop_reason":"max_tokens|status":"incomplete)"/);
         assert.deepEqual(fleet.rig.retried, ["draining"]);
       } finally {
         await fleet.close();
@@ -81,7 +83,7 @@ describe("an engine that is terminated, as every rolling restart does", () => {
       try {
         const { body } = await interrupted(fleet, path, true);
         assert.equal(Number(COUNTED[path]!.exec(body.slice(body.lastIndexOf('"usage"')))?.[1]), TOKENS, body);
-        assert.match(body, /(?:\[DONE\]|"type":"message_stop"\})\n\n$/);
+        assert.match(body, /(?:\[DONE\]|"type":"(?:message_stop|response.completed)"\})\n\n$/);
         assert.ok(!body.includes("error"), body);
         assert.deepEqual(fleet.rig.gateway.counters.continuations, { draining: 1 });
       } finally {

@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
 
+import type { EndpointEntry } from "../../endpoints/endpoint-directory.ts";
 import { isMediaType } from "../../http/media-type.ts";
 import { nowMicros } from "../../base/clock.ts";
 import type { AnswerHeaders } from "../../http/headers.ts";
@@ -49,6 +50,10 @@ export class Attempt implements Dispatcher.DispatchHandler, PieceSink {
     this.#request = request;
     this.#listener = listener;
     upstream.inFlight++;
+  }
+
+  get entry(): EndpointEntry {
+    return this.#upstream.entry;
   }
 
   send(): void {
