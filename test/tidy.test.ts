@@ -30,24 +30,6 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   cli: ["core", "engine", "trace", "sim", "shadow", "live", "emulator", "drive", "config", "serve"],
 };
 
-/** Folders that still import themselves over others, or have such folders in them: these lists can only become shorter. */
-const KNOTTED: Readonly<Record<"value" | "type", readonly string[]>> = {
-  value: [],
-  type: [
-    "src/live/answer",
-    "src/live/beside",
-    "src/live/cascade",
-    "src/live/continuation",
-    "src/live/disaggregation",
-    "src/live/gateway",
-    "src/live/inference",
-    "src/live/request",
-    "src/live/routing",
-    "src/live/tracing",
-    "src/live/upstream",
-  ],
-};
-
 /** Folders without clock, entropy or input and output. */
 const PURE = ["core", "engine", "sim"];
 
@@ -83,14 +65,8 @@ test("folders import only in the allowed directions", () => {
   assert.deepEqual(wrong, []);
 });
 
-test("inside each folder of src, its folders import one another in one direction", () => {
-  const knotted = { value: knottedBy(([, isType]) => !isType), type: knottedBy(() => true) };
-  for (const kind of ["value", "type"] as const) {
-    const isIn = (folder: string, listed: string) => folder === listed || folder.startsWith(`${listed}/`);
-    const found = knotted[kind].filter((folder) => !KNOTTED[kind].some((listed) => isIn(folder, listed)));
-    const untied = KNOTTED[kind].filter((listed) => !knotted[kind].some((folder) => isIn(folder, listed)));
-    assert.deepEqual({ kind, found, untied }, { kind, found: [], untied: [] });
-  }
+test("inside each folder of src, its folders import one another in one direction, by types too", () => {
+  assert.deepEqual(knottedFolders(), []);
 });
 
 test("imports across folders use the folder's alias", () => {
@@ -209,25 +185,19 @@ function isAllowed(file: string, target: string): boolean {
   return (ARROWS[from] ?? []).some((arrow) => inside === arrow || inside.startsWith(`${arrow}/`));
 }
 
-/** Files of this project that a file imports. */
+/** Files of this project that a file imports, for what it takes at run time or for types alone. */
 function importsOf(file: string): string[] {
-  return arrowsOf(file).map(([target]) => target);
-}
-
-/** Files of this project that a file imports, and whether it takes nothing but types of them. */
-function arrowsOf(file: string): [target: string, isType: boolean][] {
-  return clausesOf(file)
-    .filter(([, specifier]) => /^[.#]/.test(specifier))
-    .map(([clause, specifier]) => [resolved(file, specifier), /^type\b|^\{(?:\s*type\s[^,}]*,?)+\s*\}$/.test(clause)]);
+  return specifiersOf(file)
+    .filter((specifier) => /^[.#]/.test(specifier))
+    .map((specifier) => resolved(file, specifier));
 }
 
 /** Folders that import themselves over others of the same folder of src. */
-function knottedBy(counts: (arrow: [target: string, isType: boolean]) => boolean): string[] {
+function knottedFolders(): string[] {
   const targets = new Map<string, Set<string>>();
   for (const file of SOURCES) {
     const known = targets.getOrInsert(dirname(file), new Set());
-    for (const arrow of arrowsOf(file).filter(counts)) {
-      const [to] = arrow;
+    for (const to of importsOf(file)) {
       if (folderOf(to) === folderOf(file) && dirname(to) !== dirname(file)) known.add(dirname(to));
     }
   }
@@ -251,16 +221,8 @@ function resolved(file: string, specifier: string): string {
 }
 
 function specifiersOf(file: string): string[] {
-  return clausesOf(file).map(([, specifier]) => specifier);
-}
-
-/** What a file imports by which specifier. */
-function clausesOf(file: string): [clause: string, specifier: string][] {
-  const pattern = /^(?:import|export)\b([^;"'=]*?)\bfrom\s*"([^"]+)"|^import\s*"([^"]+)"|\bimport\(\s*"([^"]+)"/gm;
-  return [...textOf(file).matchAll(pattern)].map(([, clause, from, bare, dynamic]) => [
-    clause?.trim() ?? "",
-    from ?? bare ?? dynamic ?? "",
-  ]);
+  const pattern = /^(?:import|export)\b[^;"'=]*?\bfrom\s*"([^"]+)"|^import\s*"([^"]+)"|\bimport\(\s*"([^"]+)"/gm;
+  return [...textOf(file).matchAll(pattern)].map(([, from, bare, dynamic]) => from ?? bare ?? dynamic ?? "");
 }
 
 /** Code without comments and strings, line by line as it was. */

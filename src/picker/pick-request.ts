@@ -24,24 +24,36 @@ import type { AnswerReader } from "#live/answer/answer-reader.ts";
 import type { ErrorReason, Refusal } from "#live/http/errors.ts";
 import type { NameSwap } from "#live/answer/name-swap.ts";
 import { nowMicros } from "#live/base/clock.ts";
-import type { GatewayParts } from "#live/gateway/gateway-parts.ts";
 import { cutEvent, passedOnEvent, retriedEvent } from "#live/log/attempt-events.ts";
 import { countUp } from "#live/base/gateway-counters.ts";
-import type { AskingRequest } from "#live/routing/ask.ts";
+import type { AskingParts, AskingRequest } from "#live/routing/ask.ts";
 import { givenRequestId } from "#live/http/identity.ts";
-import type { Swept } from "#live/http/in-flight.ts";
+import type { BodyRoom } from "#live/http/body-room.ts";
+import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
+import type { InFlight, Swept } from "#live/http/in-flight.ts";
 import type { GatewayLimits } from "#live/http/limits.ts";
 import type { RequestHeaders } from "#live/http/request-headers.ts";
 import type { Route } from "#live/http/route.ts";
 import type { CountedPrompt } from "#live/base/decisive.ts";
 import type { TokenizedPrompt, Tokenizer } from "#live/tokenizer/text/tokenizer.ts";
-import { AttemptSigns } from "#live/upstream/connection/attempt-signs.ts";
+import { AttemptSigns, type WatchedEndpoints } from "#live/upstream/connection/attempt-signs.ts";
 import { TokenProgress } from "#live/upstream/token-progress.ts";
 import type { ObservedEnd } from "./observed-response.ts";
 import { pickSummary } from "./pick-summary.ts";
 
+/** What all requests of proxies share: with those of the gateway itself, where it is one too. */
+export interface PickRequestParts extends AskingParts, WatchedEndpoints {
+  readonly directory: EndpointDirectory;
+  readonly inFlight: InFlight;
+  readonly bodies: BodyRoom;
+  readonly sendsOwnHeaders: boolean;
+  readonly phase: "serving" | "leaving" | "draining";
+  /** Counts the requests that brought an id, which alone need not be unique. */
+  sequence: number;
+}
+
 export interface PickRequestOptions {
-  readonly context: GatewayParts;
+  readonly shared: PickRequestParts;
   readonly headers: RequestHeaders;
   readonly route: Route;
   /** Endpoints that the proxy allows; any where undefined. */
@@ -68,7 +80,7 @@ const NOT_SENT: ObservedEnd = { outcome: "refused", fault: undefined, usage: und
  */
 export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
   slot = 0;
-  readonly context: GatewayParts;
+  readonly shared: PickRequestParts;
   readonly limits: GatewayLimits;
   readonly headers: RequestHeaders;
   readonly route: Route;
@@ -104,28 +116,28 @@ export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
   #bodyBytes = 0;
 
   constructor(options: PickRequestOptions) {
-    const { context, headers, route, subset } = options;
+    const { shared, headers, route, subset } = options;
     this.#options = options;
-    this.context = context;
-    this.limits = context.limits;
+    this.shared = shared;
+    this.limits = shared.limits;
     this.headers = headers;
     this.route = route;
     this.subset = subset;
     const given = givenRequestId(headers);
     this.requestId = given === "" ? randomUUID() : given;
-    this.routeId = given === "" ? this.requestId : `${given}.${(context.sequence++).toString(36)}`;
-    context.inFlight.add(this);
+    this.routeId = given === "" ? this.requestId : `${given}.${(shared.sequence++).toString(36)}`;
+    shared.inFlight.add(this);
   }
 
   /** Counts bytes of the body among those held, until `releaseBody`; false where there is no room for them. */
   holdBody(bytes: number): boolean {
-    if (!this.context.bodies.take(bytes, PROXY)) return false;
+    if (!this.shared.bodies.take(bytes, PROXY)) return false;
     this.#bodyBytes += bytes;
     return true;
   }
 
   releaseBody(): void {
-    this.context.bodies.give(this.#bodyBytes);
+    this.shared.bodies.give(this.#bodyBytes);
     this.#bodyBytes = 0;
   }
 
@@ -135,7 +147,7 @@ export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
   }
 
   get router(): PathRouter {
-    return this.context.router;
+    return this.shared.router;
   }
   get over(): boolean {
     const { kind } = this.#life.state;
@@ -173,7 +185,7 @@ export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
 
   /** Who goes on with a request that failed is the proxy's to decide; the router gets to know. */
   takesOver(fault: Fault): PathEvent {
-    const { router } = this.context;
+    const { router } = this.shared;
     const { routeId: requestId } = this;
     const at = nowMicros();
     router.accept({ kind: "attempt-failed", at, requestId, fault });
@@ -184,19 +196,19 @@ export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
   }
 
   faulted(fault: Fault): void {
-    countUp(this.context.counters.faults, fault);
+    countUp(this.shared.counters.faults, fault);
   }
 
   /** No endpoint is named by the router once a proxy has the request. */
   decided(): void {}
 
   threw(error: unknown): void {
-    this.context.counters.internalErrors++;
-    this.context.observe.bug?.(error);
+    this.shared.counters.internalErrors++;
+    this.shared.observe.bug?.(error);
   }
 
   perform(effect: PerformedEffect): undefined {
-    const { counters, observe } = this.context;
+    const { counters, observe } = this.shared;
     switch (effect.kind) {
       case "send":
         if (this.#next !== undefined) this.#at(this.#next.endpoint, this.#next.at);
@@ -223,7 +235,7 @@ export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
         counters.clientAborts++;
         break;
       case "forget":
-        this.context.inFlight.remove(this);
+        this.shared.inFlight.remove(this);
         break;
       case "finish":
         this.#finish(effect);
@@ -243,7 +255,7 @@ export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
     if (this.over) return;
     this.refusedFor = refused.reason;
     this.#refusal = refused;
-    countUp(this.context.counters.refused, refused.reason);
+    countUp(this.shared.counters.refused, refused.reason);
     this.#life.dispatch({ kind: "refused", outcome: "refused" });
     this.#life.dispatch(CLIENT_LEFT);
   }
@@ -271,12 +283,12 @@ export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
 
   /** The one place where a request ends: informs the router, and then the observer. */
   #finish({ outcome, known }: Finish): void {
-    const { context } = this;
+    const { shared } = this;
     const { usage, outputTokens, responseId } = this.#end;
     const at = nowMicros();
     if (known) {
       const reported = outcome === "ok" || outcome === "aborted" ? this.answerReader?.ended(this.routeId, usage) : {};
-      context.router.accept({
+      shared.router.accept({
         kind: "request-finished",
         at,
         requestId: this.routeId,
@@ -288,12 +300,12 @@ export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
       });
     }
     if (outcome === "ok" && this.seen.showsBodies) this.#signs?.completed(this.tokens?.firstAt, at);
-    if (responseId !== undefined) context.responses.made(responseId, this.endpoint);
+    if (responseId !== undefined) shared.responses.made(responseId, this.endpoint);
     this.releaseBody();
     if (usage?.promptTokens !== undefined && this.#tokenized !== undefined) {
       this.#tokenizer?.learn(this.model, this.#tokenized, usage.promptTokens);
     }
-    context.observe.finished(pickSummary(this, at, { ...this.#end, outcome }));
+    shared.observe.finished(pickSummary(this, at, { ...this.#end, outcome }));
   }
 
   sweep(at: Micros): void {
@@ -307,9 +319,9 @@ export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
   }
 
   #at(endpoint: EndpointId, since: Micros): void {
-    const { router, counters } = this.context;
+    const { router, counters } = this.shared;
     this.endpoint = endpoint;
-    this.#signs = new AttemptSigns(this, endpoint, since);
+    this.#signs = new AttemptSigns(this.shared, endpoint, since, this.stream);
     this.tokens = new TokenProgress({ router, limits: this.limits, counters, requestId: this.routeId });
   }
 }

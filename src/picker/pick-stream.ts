@@ -1,7 +1,7 @@
 import type { Routed } from "#core/input/decision.ts";
 import { type Refusal, refusal } from "#live/http/errors.ts";
 import type { NameSwap } from "#live/answer/name-swap.ts";
-import type { GatewayParts } from "#live/gateway/gateway-parts.ts";
+import type { PickRequestParts } from "./pick-request.ts";
 import { askBody, askWithoutBody } from "#live/routing/ask.ts";
 import { decisiveText } from "#live/base/decisive.ts";
 import type { Addresses } from "./destination.ts";
@@ -21,7 +21,7 @@ import {
 
 /** What all streams share. */
 export interface PickerParts {
-  readonly context: GatewayParts;
+  readonly gateway: PickRequestParts;
   readonly addresses: Addresses;
   readonly pathOf: (target: string) => PickedPath;
   /** Further endpoints named behind the chosen one. */
@@ -49,7 +49,7 @@ export class PickStream {
   constructor(shared: PickerParts, send: (response: ProcessingResponse) => void) {
     this.#shared = shared;
     this.#send = send;
-    shared.context.counters.pickerStreams++;
+    shared.gateway.counters.pickerStreams++;
   }
 
   /** Takes one message of the proxy in. A defect on the way is this request's own. */
@@ -87,21 +87,21 @@ export class PickStream {
       this.#requestMode = modes.requestBodyMode ?? BODY_MODE.none;
       this.#responseMode = modes.responseBodyMode ?? BODY_MODE.none;
     }
-    const { context, addresses, pathOf } = this.#shared;
+    const { gateway, addresses, pathOf } = this.#shared;
     const headers = proxyHeaders(sent);
     const { route, takesBody, refused } = pathOf(headers.get(":path"));
     const request = new PickRequest({
-      context,
+      shared: gateway,
       headers,
       route,
       subset: addresses.subset(message),
-      refused: (why) => this.#send(immediate(why, route.dialect, context.sendsOwnHeaders)),
+      refused: (why) => this.#send(immediate(why, route.dialect, gateway.sendsOwnHeaders)),
       defect: () => this.#defect(),
     });
     this.#request = request;
     request.seen = { status: 0, showsBodies: this.#responseMode !== BODY_MODE.none };
-    if (context.phase === "draining") return request.refuse(DRAINING);
-    if (context.inFlight.size > request.limits.requestsInFlightMax) return request.refuse(FULL);
+    if (gateway.phase === "draining") return request.refuse(DRAINING);
+    if (gateway.inFlight.size > request.limits.requestsInFlightMax) return request.refuse(FULL);
     if (refused !== undefined) return request.refuse(refused);
     if (sent.endOfStream === true || !takesBody || UNREAD_MODES.has(this.#requestMode)) {
       this.#asked = "by-headers";
@@ -113,7 +113,7 @@ export class PickStream {
 
   #requestBody(request: PickRequest, { body = EMPTY, endOfStream = false }: HttpBody): void {
     const duplex = this.#requestMode === BODY_MODE.fullDuplexStreamed;
-    if (this.#asked === "by-body") this.#shared.context.counters.pickerRepeated++;
+    if (this.#asked === "by-body") this.#shared.gateway.counters.pickerRepeated++;
     else if (this.#asked === "by-headers") this.#passBody(body, endOfStream);
     else if (!request.over && this.#hold(request, body) && (endOfStream || !duplex)) this.#ask(request, true);
   }
@@ -152,7 +152,7 @@ export class PickStream {
     const addresses = this.#shared.addresses.destination(decision, this.#shared.fallbacksMax);
     if (addresses === undefined) return request.refuse(GONE);
     const changed = body === undefined || body.sent === body.given ? undefined : body.sent;
-    const withheld = request.context.engineFields.headersIn(request.headers);
+    const withheld = request.shared.engineFields.headersIn(request.headers);
     const destination = { addresses, bodyBytes: changed?.length, withheld };
     if (body === undefined) this.#send(routedHeaders(destination));
     else if (this.#requestMode !== BODY_MODE.fullDuplexStreamed) this.#send(routedBody(destination, changed));
@@ -167,7 +167,7 @@ export class PickStream {
   #responseHeaders(request: PickRequest, message: ProcessingRequest, sent: HttpHeaders): void {
     const served = this.#shared.addresses.served(message);
     if (served !== undefined && request.routed !== undefined && served !== request.endpoint) {
-      this.#shared.context.counters.pickerMoved++;
+      this.#shared.gateway.counters.pickerMoved++;
       request.movedTo(served);
     }
     const { tokens, limits, answerReader: reader, route } = request;
@@ -230,9 +230,9 @@ function named(swap: NameSwap, body: Buffer, ends: boolean): Buffer {
 }
 
 /** Where the body changes, the engine's length of it goes. */
-function ownHeaders({ routed, context, endpoint, prompt }: PickRequest, changes: boolean): CommonReply {
+function ownHeaders({ routed, shared, endpoint, prompt }: PickRequest, changes: boolean): CommonReply {
   const removed = changes ? { removeHeaders: ["content-length"] } : {};
-  if (routed === undefined || !context.sendsOwnHeaders) {
+  if (routed === undefined || !shared.sendsOwnHeaders) {
     return changes ? { response: { headerMutation: removed } } : CONTINUE;
   }
   const own: [string, string][] = [

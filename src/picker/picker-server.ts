@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Server, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
-import type { GatewayParts } from "#live/gateway/gateway-parts.ts";
+import type { PickRequestParts } from "./pick-request.ts";
 import type { Routes } from "#live/http/route.ts";
 import { Addresses } from "./destination.ts";
 import { PickerHealth } from "./health.ts";
@@ -13,7 +13,7 @@ import type { ProcessingRequest, ProcessingResponse } from "./wire.ts";
 
 export interface PickerOptions {
   /** The gateway's own: one router, one tap, one set of limits and counters. */
-  readonly context: GatewayParts;
+  readonly gateway: PickRequestParts;
   readonly routes: Routes;
   /** Paths of engines' administration beside those that are known; none when left out. */
   readonly administration?: readonly string[];
@@ -53,15 +53,15 @@ const STREAMS_MORE = 1_000;
 
 /** Serves Envoy's external processing protocol; rejects with the system's error where the address cannot be had. */
 export async function startPicker(options: PickerOptions): Promise<Picker> {
-  const { context, routes, administration = [], host, port, healthPort, tls, fallbacksMax, ready } = options;
-  const addresses = new Addresses(context.directory);
-  const shared: PickerParts = { context, addresses, pathOf: pathReader(routes, administration), fallbacksMax };
+  const { gateway, routes, administration = [], host, port, healthPort, tls, fallbacksMax, ready } = options;
+  const addresses = new Addresses(gateway.directory);
+  const shared: PickerParts = { gateway, addresses, pathOf: pathReader(routes, administration), fallbacksMax };
   const health = new PickerHealth(ready);
   const healthService = serviceOf("health.proto", HEALTH);
   const server = proxyServer({
-    "grpc.max_receive_message_length": context.limits.bodyBytesMax + MESSAGE_BYTES,
+    "grpc.max_receive_message_length": gateway.limits.bodyBytesMax + MESSAGE_BYTES,
     "grpc.max_send_message_length": -1,
-    "grpc.max_concurrent_streams": STREAMS_PER_REQUEST * context.limits.requestsInFlightMax + STREAMS_MORE,
+    "grpc.max_concurrent_streams": STREAMS_PER_REQUEST * gateway.limits.requestsInFlightMax + STREAMS_MORE,
   });
   server.addService(serviceOf("external_processor.proto", EXTERNAL_PROCESSOR), {
     Process: (stream: Stream) => serve(stream, shared),

@@ -16,7 +16,7 @@ export async function startLivePicker(
   const held = await tlsOf(picker, stack.faults.report);
   const { startPicker } = await import("#picker/picker-server.ts");
   const options = {
-    context: stack.gateway.parts,
+    gateway: stack.gateway.parts,
     routes: stack.gateway.routes,
     administration: routes.administration,
     host: listen.host,

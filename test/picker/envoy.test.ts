@@ -70,7 +70,7 @@ class Setting {
 
   async startPicker(): Promise<void> {
     this.picker = await startPicker({
-      context: this.rig.gateway.parts,
+      gateway: this.rig.gateway.parts,
       routes: this.rig.gateway.routes,
       host: "127.0.0.1",
       port: this.pickerPort,

@@ -1,7 +1,5 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 
-import type { RepeatableStream } from "../continuation/repeatable-stream.ts";
-import type { KeptStream } from "../continuation/kept-stream.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import type { ClientWriter } from "./client-writer.ts";
 import type { GatewayCounters } from "../base/gateway-counters.ts";
@@ -64,6 +62,26 @@ export interface CascadeReading {
   readWhole(body: Buffer): Buffer;
 }
 
+/** Keeps of a stream what it needs to go on elsewhere, and from the client what only that needs. */
+export interface StreamKeeper {
+  /** The client has the counts, or is not to have them. */
+  counted: boolean;
+  /** Reads an event; returns the place of what the client is not to get. */
+  read(bytes: Buffer, start: number, end: number): readonly [number, number] | undefined;
+  /** The same of an event that has nothing but text and ids, whose list opens at `bracket`; -1 where it has none. */
+  readTokens(bytes: Buffer, start: number, end: number, tokens: EventTokens): void;
+}
+
+export interface EventTokens {
+  readonly bracket: number;
+  readonly hasText: boolean;
+}
+
+/** Reads the events that go to the client, in bytes[start..end). */
+export interface EventReader {
+  read(bytes: Buffer, start: number, end: number): void;
+}
+
 /** What an answer may ask of the request that it belongs to. */
 export interface Delivery {
   readonly writer: ClientWriter;
@@ -78,9 +96,9 @@ export interface Delivery {
   /** Where the tokens of the answer are to be found out. */
   readonly answerReader: AnswerReader | undefined;
   /** What is kept of a stream so that it can go on elsewhere; undefined where nothing is. */
-  readonly kept: KeptStream | undefined;
+  readonly kept: StreamKeeper | undefined;
   /** The same of one that another engine would make again. */
-  readonly repeatable: RepeatableStream | undefined;
+  readonly repeatable: EventReader | undefined;
   /** What a cascade makes of the answer; undefined where the request asked for none. */
   readonly cascade: CascadeReading | undefined;
   /** The client has a part of a stream that could go on elsewhere. */

@@ -1,9 +1,11 @@
-import type { GatewayParts } from "../gateway/gateway-parts.ts";
+import type { GatewayCounters } from "../base/gateway-counters.ts";
+import type { GatewayLimits } from "../http/limits.ts";
 import { isFields } from "../base/fields.ts";
 import { laxBoolean } from "../base/lax-boolean.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import type { Dialect } from "../http/route.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";
+import type { AnswerQueue } from "./answer-queue.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import { AnswerText } from "./answer-text.ts";
 import { AnswerTokens } from "./answer-tokens.ts";
@@ -13,6 +15,14 @@ import { AnswerTokens } from "./answer-tokens.ts";
  * none.
  */
 export type AnswersIndexed = "ids" | "text" | "off";
+
+/** What all answers are read with. */
+export interface ReaderParts {
+  readonly answersIndexed: AnswersIndexed;
+  readonly answers: AnswerQueue;
+  readonly limits: GatewayLimits;
+  readonly counters: GatewayCounters;
+}
 
 /** What of a request decides how its answer may be read. */
 export interface Asked {
@@ -25,17 +35,16 @@ export interface Asked {
 }
 
 /** How the tokens of an answer are to be found out; undefined where they cannot be, or would not continue the prompt. */
-export function chooseReader(context: GatewayParts, asked: Asked): AnswerReader | undefined {
+export function chooseReader(shared: ReaderParts, asked: Asked): AnswerReader | undefined {
   const { parsed, prompt } = asked;
   const { end } = prompt;
-  if (context.answersIndexed === "off" || parsed.sequences !== 1 || !prompt.exact || end === undefined)
-    return undefined;
-  const { limits, counters, answers } = context;
+  if (shared.answersIndexed === "off" || parsed.sequences !== 1 || !prompt.exact || end === undefined) return undefined;
+  const { limits, counters, answers } = shared;
   if (parsed.answersTokenIds) return new AnswerTokens(end, limits.answerTokensKept, counters);
   const { dialect, tokenizer } = asked;
   if (dialect !== "chat" && dialect !== "completions") return undefined;
   const words = tokenizer?.answerWords;
-  if (context.answersIndexed !== "text" || words === undefined || !isReadable(asked)) return undefined;
+  if (shared.answersIndexed !== "text" || words === undefined || !isReadable(asked)) return undefined;
   return new AnswerText({
     dialect,
     end,

@@ -2,14 +2,23 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 
-import type { GatewayParts } from "../gateway/gateway-parts.ts";
 import type { Refusal } from "../http/errors.ts";
 import { STAYS } from "../base/loop-turn.ts";
 import { clientNetwork } from "../http/client-network.ts";
 import { givenRequestId } from "../http/identity.ts";
-import type { Swept } from "../http/in-flight.ts";
+import type { BodyRoom } from "../http/body-room.ts";
+import type { InFlight, Swept } from "../http/in-flight.ts";
 import { readBody } from "../http/request-body.ts";
 import { RequestHeaders } from "../http/request-headers.ts";
+
+/** What requests beside inference share with all others. */
+export interface BesideParts {
+  readonly inFlight: InFlight;
+  readonly bodies: BodyRoom;
+  /** As of AttemptParts. */
+  readonly keepsAuthorization: boolean;
+  readonly engineFields: { readonly headers: ReadonlySet<string> };
+}
 
 /** A request that is passed on beside inference. While it is open a gateway that drains waits for it. */
 export class BesideRequest implements Swept {
@@ -17,21 +26,21 @@ export class BesideRequest implements Swept {
   readonly incoming: IncomingMessage;
   readonly headers: RequestHeaders;
   readonly requestId: string;
-  readonly #context: GatewayParts;
+  readonly #shared: BesideParts;
   readonly #aborted = new AbortController();
   readonly #abort = (): void => this.#aborted.abort();
   readonly #timer: NodeJS.Timeout;
   #bodyBytes = 0;
 
   /** `millisMax` bounds the whole. */
-  constructor(context: GatewayParts, incoming: IncomingMessage, millisMax: number) {
+  constructor(shared: BesideParts, incoming: IncomingMessage, millisMax: number) {
     this.incoming = incoming;
     this.headers = new RequestHeaders(incoming.rawHeaders);
     this.requestId = givenRequestId(this.headers) || randomUUID();
-    this.#context = context;
+    this.#shared = shared;
     this.#timer = setTimeout(this.#abort, millisMax);
     incoming.socket.once("close", this.#abort);
-    context.inFlight.add(this);
+    shared.inFlight.add(this);
   }
 
   /** Aborts when the client leaves or the time is over. */
@@ -42,7 +51,7 @@ export class BesideRequest implements Swept {
   /** What every call for it has in common. */
   get call() {
     const { headers, requestId } = this;
-    const { keepsAuthorization: dropAuthorization, engineFields } = this.#context;
+    const { keepsAuthorization: dropAuthorization, engineFields } = this.#shared;
     return { headers, requestId, dropAuthorization, withheld: engineFields.headers };
   }
 
@@ -60,7 +69,7 @@ export class BesideRequest implements Swept {
   }
 
   #holdBody(bytes: number): boolean {
-    if (!this.#context.bodies.take(bytes, { network: clientNetwork(this.incoming.socket.remoteAddress) })) return false;
+    if (!this.#shared.bodies.take(bytes, { network: clientNetwork(this.incoming.socket.remoteAddress) })) return false;
     this.#bodyBytes += bytes;
     return true;
   }
@@ -68,8 +77,8 @@ export class BesideRequest implements Swept {
   end(): void {
     clearTimeout(this.#timer);
     this.incoming.socket.removeListener("close", this.#abort);
-    this.#context.inFlight.remove(this);
-    this.#context.bodies.give(this.#bodyBytes);
+    this.#shared.inFlight.remove(this);
+    this.#shared.bodies.give(this.#bodyBytes);
     this.#bodyBytes = 0;
   }
 

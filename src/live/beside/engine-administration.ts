@@ -1,8 +1,8 @@
 import type { Dispatcher } from "undici";
 
-import type { GatewayParts } from "../gateway/gateway-parts.ts";
+import type { GatewayCounters } from "../base/gateway-counters.ts";
 import type { AdministrationDone } from "../endpoints/adapter-loads.ts";
-import type { EndpointEntry } from "../endpoints/endpoint-directory.ts";
+import type { EndpointDirectory, EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import { type Refusal, refusal } from "../http/errors.ts";
 import type { BesideRequest } from "./beside-request.ts";
 import { type EngineCaller, readyServers } from "./engine-caller.ts";
@@ -24,20 +24,25 @@ const CALLS_MAX = 8;
 const OK = 200;
 const ALL_FAILED = 502;
 
+export interface AdministrationParts {
+  readonly directory: EndpointDirectory;
+  readonly counters: GatewayCounters;
+}
+
 /**
  * Engines' administration, such as loading an adapter or clearing a cache: sent to every ready engine at once, since one
  * alone would leave the fleet uneven. The answer is 200 when all say so, the engines' own status when all say the same,
  * else 502, with what each answered.
  */
 export class EngineAdministration {
-  readonly #context: GatewayParts;
+  readonly #shared: AdministrationParts;
   readonly #caller: EngineCaller;
   readonly #done: ((done: AdministrationDone) => Promise<void>) | undefined;
   #calls = 0;
 
   /** `done` is awaited before the client gets the answer. */
-  constructor(context: GatewayParts, caller: EngineCaller, done?: (done: AdministrationDone) => Promise<void>) {
-    this.#context = context;
+  constructor(shared: AdministrationParts, caller: EngineCaller, done?: (done: AdministrationDone) => Promise<void>) {
+    this.#shared = shared;
     this.#caller = caller;
     this.#done = done;
   }
@@ -49,9 +54,9 @@ export class EngineAdministration {
       const method = request.incoming.method === "POST" ? "POST" : "GET";
       const body = method === "POST" ? await request.body(REQUEST_BYTES_MAX) : undefined;
       if (body !== undefined && !Buffer.isBuffer(body)) return body;
-      const servers = readyServers(this.#context.directory);
+      const servers = readyServers(this.#shared.directory);
       if (servers.length === 0) return refusal("no-endpoint", "No engine is ready for this call.");
-      this.#context.counters.administrationCalls++;
+      this.#shared.counters.administrationCalls++;
       const engines = await Promise.all(
         servers.map((entry) => this.#callOne(entry, { ...request.call, method, path, body, signal: request.signal })),
       );
@@ -64,7 +69,7 @@ export class EngineAdministration {
   }
 
   #combined(path: string, engines: readonly EngineAnswer[]): Response {
-    const missed = this.#context.directory.all().filter(({ state }) => state !== "ready");
+    const missed = this.#shared.directory.all().filter(({ state }) => state !== "ready");
     const succeeded = engines.filter(({ status }) => isGood(status)).length;
     const first = engines[0]?.status ?? 0;
     const alike = engines.every(({ status }) => status === first) && first > 0;
@@ -75,7 +80,7 @@ export class EngineAdministration {
 
   async #callOne(entry: EndpointEntry, call: Parameters<EngineCaller["call"]>[1]): Promise<EngineAnswer> {
     const { url } = entry;
-    const endpoints = this.#context.directory
+    const endpoints = this.#shared.directory
       .all()
       .filter((one) => one.url === url)
       .map(({ id }) => id);

@@ -3,7 +3,6 @@ import { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
 
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { GatewayParts } from "../gateway/gateway-parts.ts";
 import type { EndpointDirectory, EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import { type Refusal, refusal } from "../http/errors.ts";
 import { clientHeaders } from "../http/headers.ts";
@@ -105,7 +104,7 @@ export class StoredResponses {
       .map((entry) => entry.id);
   }
 
-  async serve(context: GatewayParts, request: BesideRequest, id: string, path: string): Promise<Response | Refusal> {
+  async serve(request: BesideRequest, id: string, path: string, sendsOwn: boolean): Promise<Response | Refusal> {
     const method = request.incoming.method === "POST" ? "POST" : "GET";
     const body = method === "POST" ? await request.body(BODY_BYTES_MAX) : undefined;
     if (body !== undefined && !Buffer.isBuffer(body)) return body;
@@ -116,7 +115,7 @@ export class StoredResponses {
     const found = await this.#find(id, request.signal, ask);
     if (found === undefined) return refusal("no-endpoint", "No engine is ready for this request.");
     if (found.answer.statusCode !== NOT_FOUND) this.#places.note(id, found.entry.url);
-    return this.#pass(context, request, found);
+    return this.#pass(request, found, sendsOwn);
   }
 
   /** The first answer that is not "not found"; such a one where all are. Undefined where nobody answers. */
@@ -142,8 +141,7 @@ export class StoredResponses {
     return missing;
   }
 
-  #pass(context: GatewayParts, { requestId }: BesideRequest, { entry, answer }: Found): Response {
-    const { sendsOwnHeaders: sendsOwn } = context;
+  #pass({ requestId }: BesideRequest, { entry, answer }: Found, sendsOwn: boolean): Response {
     const own = {
       requestId,
       endpoint: entry.id,

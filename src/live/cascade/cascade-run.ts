@@ -1,3 +1,4 @@
+import type { Routed } from "#core/input/decision.ts";
 import type { KeptReason } from "#core/request/cascade-input.ts";
 import type { CascadeSpec, CascadeStep } from "#core/cascade/cascade-spec.ts";
 import { type AnswerWorth, Cascade } from "#core/path/cascade/cascade.ts";
@@ -5,8 +6,9 @@ import type { RouteRequest } from "#core/request/request.ts";
 import type { Micros } from "#core/base/units.ts";
 
 import { nowMicros } from "../base/clock.ts";
-import { AskerLeft } from "../base/loop-turn.ts";
-import type { Exchange } from "../inference/exchange.ts";
+import { type Asker, AskerLeft } from "../base/loop-turn.ts";
+import type { ClientRequest, RequestLife } from "../request/client-request.ts";
+import type { SentContent } from "../request/engine-body.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import { withFields } from "../http/request-body.ts";
 import type { CascadeReading } from "../answer/answer.ts";
@@ -14,10 +16,25 @@ import { ASKED_ANEW, FIRST_BYTES } from "#core/path/path-event.ts";
 import type { Dialect } from "../http/route.ts";
 import { tokensOfAll, truncated } from "../request/truncation.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";
-import type { Forward } from "../upstream/forward.ts";
 import type { Cascades } from "./cascades.ts";
 import { logprobFields } from "./is-judged.ts";
 import { readLogprobs } from "./read-logprobs.ts";
+
+/** A request as its cascade needs it, which puts the next model in its place. */
+export interface CascadedRequest extends Asker, RequestLife, Pick<ClientRequest, "routeId" | "path" | "stream"> {
+  readonly shared: { readonly tokenizer: (model: string) => Tokenizer };
+  model: string;
+  prompt: ClientRequest["prompt"];
+  /** Once the engine has reported its own count of the prompt, the tokenizer gets it. */
+  expectCount(tokenizer: Tokenizer, tokenized: TokenizedPrompt): void;
+}
+
+/** Its attempts, of which the next one is sent to another model. */
+interface EscalatedAttempts {
+  /** What is sent next. */
+  content: SentContent;
+  continueAt(routed: Routed, begun: boolean): void;
+}
 
 interface Asked {
   readonly parsed: ParsedRequest;
@@ -122,7 +139,7 @@ export class CascadeRun implements CascadeReading {
   }
 
   /** The answer passes. */
-  keep(exchange: Exchange, why: KeptReason): void {
+  keep(exchange: CascadedRequest, why: KeptReason): void {
     if (!this.judging) return;
     this.stage.keep(exchange.routeId, this.#worth, why);
     this.#kept(why);
@@ -132,7 +149,7 @@ export class CascadeRun implements CascadeReading {
    * Judges what is there of an answer. True where the one who asks is to leave it alone: another model was asked, or that
    * is not known yet, and `goOn` is called if it is kept after all.
    */
-  judge(exchange: Exchange, forward: Forward, goOn?: () => void): boolean {
+  judge(exchange: CascadedRequest, forward: EscalatedAttempts, goOn?: () => void): boolean {
     if (!this.judging) return false;
     if (this.#waiting !== undefined) {
       if (goOn !== undefined) this.#waiting.push(goOn);
@@ -146,12 +163,11 @@ export class CascadeRun implements CascadeReading {
     return this.#askNext(exchange, forward, goOn);
   }
 
-  #askNext(exchange: Exchange, forward: Forward, goOn: (() => void) | undefined): boolean {
-    const { context } = exchange;
+  #askNext(exchange: CascadedRequest, forward: EscalatedAttempts, goOn: (() => void) | undefined): boolean {
     const { prompt, cacheSalt } = this.#asked.parsed;
     const { model } = this.stage.next!;
     if (prompt.source === undefined) return this.#escalated(exchange, forward, { ...this.#unread });
-    const tokenizer = context.tokenizer(model);
+    const tokenizer = exchange.shared.tokenizer(model);
     const encoded = tokenizer.encode(prompt.source, { model, salt: cacheSalt }, exchange);
     if (!(encoded instanceof Promise)) return this.#escalated(exchange, forward, encoded, tokenizer);
     const waiting = goOn === undefined ? [] : [goOn];
@@ -178,7 +194,12 @@ export class CascadeRun implements CascadeReading {
   }
 
   /** The next model is asked, if it can be; false where the answer at hand is kept. */
-  #escalated(exchange: Exchange, forward: Forward, whole: TokenizedPrompt, tokenizer?: Tokenizer): boolean {
+  #escalated(
+    exchange: CascadedRequest,
+    forward: EscalatedAttempts,
+    whole: TokenizedPrompt,
+    tokenizer?: Tokenizer,
+  ): boolean {
     const { parsed } = this.#asked;
     const { model } = this.stage.next!;
     const prompt = truncated(whole, parsed.fields);

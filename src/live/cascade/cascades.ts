@@ -4,10 +4,18 @@ import type { KeptReason } from "#core/request/cascade-input.ts";
 import type { CascadeSpec } from "#core/cascade/cascade-spec.ts";
 
 import { countUp } from "../base/gateway-counters.ts";
-import type { AskingRequest } from "../routing/ask.ts";
+import type { Route } from "../http/route.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import { CascadeRun } from "./cascade-run.ts";
 import { isJudged } from "./is-judged.ts";
+
+/** A request that may ask for a cascade, which is then its own. */
+interface CascadeAsker {
+  readonly route: Route;
+  /** Somebody else writes the answer, and would not hold it back. */
+  readonly answeredElsewhere?: true;
+  cascade?: CascadeRun | undefined;
+}
 
 /** What became of an answer of a cascade, or of a request to one: unjudged ones went to its last model at once. */
 export type CascadeVerdict = KeptReason | "escalated" | "unjudged";
@@ -37,7 +45,7 @@ export class Cascades {
    * The model that a request goes to which asked for `name`; undefined where that is no cascade. One whose answer cannot be
    * judged goes to the last model, which is the best.
    */
-  begin(asking: AskingRequest, name: string, parsed: ParsedRequest, body: Buffer): string | undefined {
+  begin(asking: CascadeAsker, name: string, parsed: ParsedRequest, body: Buffer): string | undefined {
     const spec = this.#specs.get(name);
     if (spec === undefined) return undefined;
     if (asking.answeredElsewhere === true || !isJudged(parsed, asking.route.dialect)) {

@@ -4,7 +4,7 @@ import { eventData } from "../answer/sse-event.ts";
 import { SseScanner } from "../answer/sse-scanner.ts";
 import { findUsage } from "../answer/usage.ts";
 import { assert } from "#core/base/assert.ts";
-import type { Exchange } from "../inference/exchange.ts";
+import type { StreamKeeping } from "./keep-stream.ts";
 import { RepeatedAnswer } from "./repeated-answer.ts";
 import { isFields } from "../base/fields.ts";
 import { headerOf } from "../http/headers.ts";
@@ -144,7 +144,10 @@ class ContinuedAnswer extends ResumedAnswer {
 }
 
 /** Carries what an endpoint answers at which a stream goes on. */
-export function continuedAnswer({ kept, repeatable }: Exchange, delivery: Delivery): Answer {
+export function continuedAnswer(
+  { kept, repeatable }: Pick<StreamKeeping, "kept" | "repeatable">,
+  delivery: Delivery,
+): Answer {
   if (repeatable !== undefined) return new RepeatedAnswer(delivery, repeatable);
   assert(kept !== undefined, "a stream that goes on was kept");
   return new ContinuedAnswer(delivery, kept);

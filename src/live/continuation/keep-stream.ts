@@ -1,27 +1,58 @@
-import type { Exchange } from "../inference/exchange.ts";
+import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
+import type { ClientRequest } from "../request/client-request.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import type { TokenizedPrompt } from "../tokenizer/text/tokenizer.ts";
 import { continuationPlan } from "./continuation-plan.ts";
 import { KeptStream } from "./kept-stream.ts";
 import { fieldsToRepeat } from "./repeatable.ts";
+import type { UnfitStream } from "./kept-stream-options.ts";
 import { RepeatableStream } from "./repeatable-stream.ts";
+
+/** What is kept of a request's stream so that it can go on elsewhere, or why nothing is. */
+export interface StreamKeeping {
+  kept: KeptStream | undefined;
+  /** The same of one that another engine would make again. */
+  repeatable: RepeatableStream | undefined;
+  unfit: UnfitStream | undefined;
+}
+
+/** What requests share whose streams are kept. */
+export interface KeepingParts {
+  readonly directory: Pick<EndpointDirectory, "all">;
+  /** Keeps the tokens of streams, so that one that breaks can go on at another endpoint. */
+  readonly continuesStreams: boolean;
+  /** Where an engine sends no ids of them, one goes on behind its text. */
+  readonly continuesByText: boolean;
+  /** Gives a seed to streams that could go on no other way. */
+  readonly seedsStreams: boolean;
+  /** What these take. */
+  continuationBytes: number;
+}
+
+interface KeepableRequest extends StreamKeeping, Pick<ClientRequest, "limits" | "route" | "model"> {
+  readonly shared: KeepingParts;
+}
 
 /**
  * Begins to keep the stream that a request asks for, where it can go on elsewhere should it break; or notes why it cannot.
  * Returns what the engine has to get beside the client's fields: that it sends token ids, or a seed.
  */
-export function keepStream(exchange: Exchange, parsed: ParsedRequest, prompt: TokenizedPrompt): object | undefined {
-  const { context, limits, route } = exchange;
-  if (!context.continuesStreams || limits.continuationsMax === 0) return undefined;
+export function keepStream(
+  exchange: KeepableRequest,
+  parsed: ParsedRequest,
+  prompt: TokenizedPrompt,
+): object | undefined {
+  const { shared, limits, route } = exchange;
+  if (!shared.continuesStreams || limits.continuationsMax === 0) return undefined;
   const { dialect } = route;
   const hold = (bytes: number): boolean => {
-    if (bytes > 0 && context.continuationBytes + bytes > limits.continuationBytesKept) return false;
-    context.continuationBytes += bytes;
+    if (bytes > 0 && shared.continuationBytes + bytes > limits.continuationBytesKept) return false;
+    shared.continuationBytes += bytes;
     return true;
   };
   const plan = continuationPlan(parsed, dialect, () => modelTokensMax(exchange));
   if (plan === undefined || typeof plan === "string") {
-    const fields = dialect === "other" ? undefined : fieldsToRepeat(parsed, dialect, context.seedsStreams);
+    const fields = dialect === "other" ? undefined : fieldsToRepeat(parsed, dialect, shared.seedsStreams);
     if (fields !== undefined && dialect !== "other") {
       const textMax = limits.continuationTokensKept * UNITS_PER_TOKEN;
       exchange.repeatable = new RepeatableStream({ dialect, textMax, hold });
@@ -34,7 +65,7 @@ export function keepStream(exchange: Exchange, parsed: ParsedRequest, prompt: To
   }
   exchange.kept = new KeptStream({
     plan,
-    ...(context.continuesByText && plan.fitsText
+    ...(shared.continuesByText && plan.fitsText
       ? { byText: { promptTokens: prompt.exact ? prompt.promptTokens : 0 } }
       : { byText: undefined }),
     end: prompt.end,
@@ -48,8 +79,8 @@ export function keepStream(exchange: Exchange, parsed: ParsedRequest, prompt: To
 const UNITS_PER_TOKEN = 6;
 
 /** The model's length as some endpoint that serves it states it. */
-function modelTokensMax({ context, model }: Exchange): number | undefined {
-  for (const { models } of context.directory.all()) {
+function modelTokensMax({ shared, model }: KeepableRequest): number | undefined {
+  for (const { models } of shared.directory.all()) {
     const stated = models.find(({ id }) => id === model)?.["max_model_len"];
     if (typeof stated === "number" && Number.isSafeInteger(stated)) return stated;
   }

@@ -4,10 +4,13 @@ import { type BrokenPart, Continuation, type ContinuationHost } from "#core/path
 import { type PathEvent, REROUTED } from "#core/path/path-event.ts";
 import type { GiveUpReason, PathRouter } from "#core/path/path-router.ts";
 import type { PathStage } from "#core/path/stage.ts";
-import { continuedEvent } from "../log/attempt-events.ts";
-import { countUp } from "../base/gateway-counters.ts";
-import type { Exchange } from "../inference/exchange.ts";
-import type { Forward } from "../upstream/forward.ts";
+import { type AttemptSubject, continuedEvent } from "../log/attempt-events.ts";
+import { countUp, type GatewayCounters } from "../base/gateway-counters.ts";
+import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
+import type { RequestObserver } from "../log/request-observer.ts";
+import type { ClientRequest, RequestLife } from "../request/client-request.ts";
+import type { SentContent } from "../request/engine-body.ts";
+import type { StreamKeeping } from "./keep-stream.ts";
 import { continuedBody } from "./continued-body.ts";
 import { continuedText } from "./continued-text.ts";
 import { withFields } from "../http/request-body.ts";
@@ -15,8 +18,30 @@ import type { KeptStream } from "./kept-stream.ts";
 import type { RepeatableStream } from "./repeatable-stream.ts";
 import { settleSeam } from "./settle-seam.ts";
 
+/** A request as the continuation of its stream needs it. */
+export interface ContinuedRequest extends ClientRequest, RequestLife {
+  readonly router: PathRouter;
+  readonly shared: {
+    readonly counters: GatewayCounters;
+    readonly observe: RequestObserver;
+    readonly directory: Pick<EndpointDirectory, "get">;
+  };
+}
+
+/** Its attempts, of which the next one gets another content. */
+interface ContinuedAttempts extends AttemptSubject {
+  /** As the first endpoint got it. */
+  readonly firstBody: Buffer;
+  /** What is sent next. */
+  content: SentContent;
+  continueAt(routed: Routed): void;
+}
+
 /** The stage of a request whose stream can go on elsewhere; undefined of others. */
-export function continuationOf(exchange: Exchange, forward: Forward): PathStage | undefined {
+export function continuationOf(
+  exchange: ContinuedRequest & Pick<StreamKeeping, "kept" | "repeatable">,
+  forward: ContinuedAttempts,
+): PathStage | undefined {
   const { kept, repeatable } = exchange;
   if (repeatable !== undefined) return new Continuation(new RepeatedStream(exchange, repeatable, forward));
   return kept && new Continuation(new ContinuedStream(exchange, kept, forward));
@@ -24,10 +49,10 @@ export function continuationOf(exchange: Exchange, forward: Forward): PathStage 
 
 /** What both ways have of their request. */
 class StreamHost {
-  protected readonly exchange: Exchange;
-  protected readonly forward: Forward;
+  protected readonly exchange: ContinuedRequest;
+  protected readonly forward: ContinuedAttempts;
 
-  constructor(exchange: Exchange, forward: Forward) {
+  constructor(exchange: ContinuedRequest, forward: ContinuedAttempts) {
     this.exchange = exchange;
     this.forward = forward;
   }
@@ -44,7 +69,7 @@ class StreamHost {
   }
 
   protected count(why: string): void {
-    countUp(this.exchange.context.counters.continuationsDenied, why);
+    countUp(this.exchange.shared.counters.continuationsDenied, why);
   }
 }
 
@@ -52,7 +77,7 @@ class StreamHost {
 class ContinuedStream extends StreamHost implements ContinuationHost {
   readonly #kept: KeptStream;
 
-  constructor(exchange: Exchange, kept: KeptStream, forward: Forward) {
+  constructor(exchange: ContinuedRequest, kept: KeptStream, forward: ContinuedAttempts) {
     super(exchange, forward);
     this.#kept = kept;
   }
@@ -76,13 +101,13 @@ class ContinuedStream extends StreamHost implements ContinuationHost {
   /** "later" where that endpoint is asked first at which token it goes on. */
   goOn(decision: Routed, fault: Fault): PathEvent | "later" {
     const { exchange, forward } = this;
-    const { context, model } = exchange;
+    const { shared, model } = exchange;
     const kept = this.#kept;
     const byText = kept.text !== undefined;
-    context.observe.fault?.(continuedEvent(forward, fault, decision.endpoint, this.#outputTokens, byText));
-    if (byText) countUp(context.counters.continuationsByText, fault);
+    shared.observe.fault?.(continuedEvent(forward, fault, decision.endpoint, this.#outputTokens, byText));
+    if (byText) countUp(shared.counters.continuationsByText, fault);
     forward.continueAt(decision);
-    const entry = kept.unsettled && context.directory.get(decision.endpoint);
+    const entry = kept.unsettled && shared.directory.get(decision.endpoint);
     if (entry === undefined) return this.#resumed();
     settleSeam(entry, model, kept)
       .then((isSettled) => {
@@ -96,7 +121,7 @@ class ContinuedStream extends StreamHost implements ContinuationHost {
   }
 
   #resumed(): PathEvent {
-    const { context, path, prompt } = this.exchange;
+    const { shared, path, prompt } = this.exchange;
     const kept = this.#kept;
     const { seam } = kept;
     const sent =
@@ -104,7 +129,7 @@ class ContinuedStream extends StreamHost implements ContinuationHost {
         ? { path: COMPLETIONS, body: continuedBody(kept, seam) }
         : { path, body: continuedText(kept, kept.text, this.forward.firstBody) };
     kept.resume();
-    context.counters.continuationTokens += (kept.promptTokens || prompt.promptTokens) + seam.tokens;
+    shared.counters.continuationTokens += (kept.promptTokens || prompt.promptTokens) + seam.tokens;
     this.forward.content = sent;
     return REROUTED;
   }
@@ -114,7 +139,7 @@ class ContinuedStream extends StreamHost implements ContinuationHost {
 class RepeatedStream extends StreamHost implements ContinuationHost {
   readonly #stream: RepeatableStream;
 
-  constructor(exchange: Exchange, stream: RepeatableStream, forward: Forward) {
+  constructor(exchange: ContinuedRequest, stream: RepeatableStream, forward: ContinuedAttempts) {
     super(exchange, forward);
     this.#stream = stream;
   }
@@ -127,11 +152,11 @@ class RepeatedStream extends StreamHost implements ContinuationHost {
   }
 
   goOn(decision: Routed, fault: Fault): PathEvent {
-    const { context, path, prompt } = this.exchange;
+    const { shared, path, prompt } = this.exchange;
     const { forward } = this;
-    context.observe.fault?.(continuedEvent(forward, fault, decision.endpoint, 0, false));
+    shared.observe.fault?.(continuedEvent(forward, fault, decision.endpoint, 0, false));
     forward.continueAt(decision);
-    context.counters.continuationTokens += prompt.promptTokens;
+    shared.counters.continuationTokens += prompt.promptTokens;
     forward.content = { path, body: repeatedBody(this.#stream, forward.firstBody) };
     return REROUTED;
   }

@@ -4,11 +4,19 @@ import type { Trouble } from "#core/path/wait-verdict.ts";
 import type { Micros } from "#core/base/units.ts";
 import { faultOfError } from "../answer/fault-words.ts";
 import { nowMicros } from "../base/clock.ts";
-import type { Exchange } from "../inference/exchange.ts";
+import type { GatewayCounters } from "../base/gateway-counters.ts";
+import type { ClientRequest, RequestLife } from "../request/client-request.ts";
 import { upstreamHeaders } from "../http/headers.ts";
 import { Attempt, type AttemptListener } from "../upstream/connection/attempt.ts";
-import { AttemptSigns } from "../upstream/connection/attempt-signs.ts";
+import { AttemptSigns, type WatchedEndpoints } from "../upstream/connection/attempt-signs.ts";
+import type { AttemptParts } from "../upstream/connection/open-attempt.ts";
 import { type Prefilled, readPrefilled } from "./read-prefilled.ts";
+
+/** The request whose prompt it is. */
+export interface BesideAttemptRequest
+  extends Pick<ClientRequest, "headers" | "requestId" | "limits">, Pick<RequestLife, "bug"> {
+  readonly shared: AttemptParts & WatchedEndpoints & { readonly counters: GatewayCounters };
+}
 
 interface Outcome {
   readonly prefilled: (prefilled: Prefilled) => void;
@@ -17,7 +25,7 @@ interface Outcome {
 
 /** The prompt's half of a request that two endpoints got at once. */
 export class BesideAttempt implements AttemptListener {
-  readonly #exchange: Exchange;
+  readonly #exchange: BesideAttemptRequest;
   readonly #endpoint: EndpointId;
   readonly #outcome: Outcome;
   readonly #signs: AttemptSigns;
@@ -28,22 +36,22 @@ export class BesideAttempt implements AttemptListener {
   #over = false;
   #aborted = false;
 
-  constructor(exchange: Exchange, endpoint: EndpointId, outcome: Outcome) {
+  constructor(exchange: BesideAttemptRequest, endpoint: EndpointId, outcome: Outcome) {
     this.#exchange = exchange;
     this.#endpoint = endpoint;
     this.#outcome = outcome;
-    this.#signs = new AttemptSigns({ context: exchange.context, stream: false }, endpoint, nowMicros());
+    this.#signs = new AttemptSigns(exchange.shared, endpoint, nowMicros(), false);
   }
 
   send(path: string, body: Buffer): void {
-    const { context, headers: given, requestId, limits } = this.#exchange;
-    const upstream = context.pools.get(this.#endpoint);
+    const { shared, headers: given, requestId, limits } = this.#exchange;
+    const upstream = shared.pools.get(this.#endpoint);
     if (upstream === undefined) return this.#fail("connect");
     if (upstream.inFlight >= limits.upstreamConnectionsMax) return this.#fail("saturated");
     const headers = upstreamHeaders(given, upstream.entry, {
       requestId,
-      dropAuthorization: context.keepsAuthorization,
-      withheld: context.engineFields.headers,
+      dropAuthorization: shared.keepsAuthorization,
+      withheld: shared.engineFields.headers,
     });
     this.#attempt = new Attempt(upstream, { path, headers, body }, this);
     this.#attempt.send();
@@ -87,7 +95,7 @@ export class BesideAttempt implements AttemptListener {
   }
 
   attemptReconnects(): void {
-    this.#exchange.context.counters.reconnects++;
+    this.#exchange.shared.counters.reconnects++;
   }
 
   attemptBroke(error: Error): void {

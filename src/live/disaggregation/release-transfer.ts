@@ -1,9 +1,18 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { GatewayParts } from "../gateway/gateway-parts.ts";
+import type { GatewayCounters } from "../base/gateway-counters.ts";
+import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
 
 const MILLIS_MAX = 2_000;
 /** Releases under way at once; beyond them the engines' own timeouts free the blocks. */
 const UNDER_WAY_MAX = 64;
+
+/** Who is asked, and how many are. */
+export interface ReleaseParts {
+  readonly directory: Pick<EndpointDirectory, "get">;
+  readonly counters: GatewayCounters;
+  /** Questions under way that free blocks which nobody fetched. */
+  releasesUnderWay: number;
+}
 
 export interface StrandedTransfer {
   readonly model: string;
@@ -18,14 +27,14 @@ export interface StrandedTransfer {
  * engine that turns down a request for them notifies it, and here it is asked for an answer of no tokens, which it turns
  * down. Best effort: where nobody is left to ask, the engine's own timeout frees them.
  */
-export function releaseTransfer(context: GatewayParts, { model, transfer, through }: StrandedTransfer): void {
-  const { directory, counters } = context;
+export function releaseTransfer(shared: ReleaseParts, { model, transfer, through }: StrandedTransfer): void {
+  const { directory, counters } = shared;
   const entry = directory.get(through);
-  if (entry?.state !== "ready" || context.releasesUnderWay >= UNDER_WAY_MAX) {
+  if (entry?.state !== "ready" || shared.releasesUnderWay >= UNDER_WAY_MAX) {
     counters.transfersStranded++;
     return;
   }
-  context.releasesUnderWay++;
+  shared.releasesUnderWay++;
   const body = JSON.stringify({ model, prompt: [0], max_tokens: 0, kv_transfer_params: transfer });
   fetch(`${entry.url}/v1/completions`, {
     method: "POST",
@@ -44,6 +53,6 @@ export function releaseTransfer(context: GatewayParts, { model, transfer, throug
       counters.transfersStranded++;
     })
     .finally(() => {
-      context.releasesUnderWay--;
+      shared.releasesUnderWay--;
     });
 }

@@ -9,25 +9,31 @@ import type { Micros } from "#core/base/units.ts";
 import type { Answer, AnswerHead, Delivery, KeptAnswer } from "../answer/answer.ts";
 import type { Usage } from "../answer/usage.ts";
 import { nowMicros } from "../base/clock.ts";
-import type { Exchange } from "../inference/exchange.ts";
-import { BesideAttempt } from "./beside-attempt.ts";
+import type { ClientRequest, RequestLife } from "../request/client-request.ts";
+import { BesideAttempt, type BesideAttemptRequest } from "./beside-attempt.ts";
 import { bootstrapFields } from "./bootstrap.ts";
 import { PrefillAnswer } from "./prefill-answer.ts";
 import type { Prefilled } from "./read-prefilled.ts";
-import { releaseTransfer } from "./release-transfer.ts";
+import { releaseTransfer, type ReleaseParts } from "./release-transfer.ts";
 import { answerBody, prefillBody } from "./stage-body.ts";
 
 /** vLLM's error where the blocks of a request could not be loaded, by its default policy; others of its own it names. */
 const NOT_LOADED = "Internal server error";
 
+/** A request as the computing of its prompt elsewhere needs it. */
+export interface PrefilledRequest extends ClientRequest, RequestLife {
+  readonly router: PathRouter;
+  readonly shared: BesideAttemptRequest["shared"] & ReleaseParts;
+}
+
 /** A prompt that is computed elsewhere, as the gateway has it: what each endpoint is sent, and what the first returned. */
 export class Stages implements PrefillHost {
   readonly stage: PrefillElsewhere;
-  readonly #exchange: Exchange;
+  readonly #exchange: PrefilledRequest;
   #prefilled: Prefilled | undefined;
   #beside: BesideAttempt | undefined;
 
-  constructor(exchange: Exchange, routed: Routed, prefill: PrefillStage) {
+  constructor(exchange: PrefilledRequest, routed: Routed, prefill: PrefillStage) {
     this.#exchange = exchange;
     this.stage = new PrefillElsewhere(routed, prefill, this);
   }
@@ -53,7 +59,7 @@ export class Stages implements PrefillHost {
     stage.sentOn();
     const answers = stage.endpoint;
     if (handoff === "prefill-first") return { endpoint: answers, body: answerBody(body, this.#prefilled ?? {}) };
-    const entry = this.#exchange.context.directory.get(endpoint);
+    const entry = this.#exchange.shared.directory.get(endpoint);
     const bootstrap = entry === undefined ? {} : bootstrapFields(entry);
     this.#beside = new BesideAttempt(this.#exchange, endpoint, {
       prefilled: (prefilled) => {
@@ -113,9 +119,9 @@ export class Stages implements PrefillHost {
   }
 
   strand(by: EndpointId | undefined): void {
-    const { context, model } = this.#exchange;
+    const { shared, model } = this.#exchange;
     const { prefill, routed } = this.stage;
     const through = by === prefill.endpoint ? routed.endpoint : by;
-    releaseTransfer(context, { model, transfer: this.#prefilled?.transfer, through: through ?? routed.endpoint });
+    releaseTransfer(shared, { model, transfer: this.#prefilled?.transfer, through: through ?? routed.endpoint });
   }
 }

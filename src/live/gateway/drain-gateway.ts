@@ -1,8 +1,15 @@
 import type { Server } from "node:http";
 
-import { dismiss } from "../inference/dismiss.ts";
-import { Exchange } from "../inference/exchange.ts";
-import type { GatewayParts } from "./gateway-parts.ts";
+import type { InFlight } from "../http/in-flight.ts";
+import type { ClientConnections } from "./client-connections.ts";
+
+/** Of a gateway, what ends with it. */
+interface DrainedParts {
+  readonly connections: ClientConnections;
+  readonly inFlight: InFlight;
+  readonly pools: { destroy(): Promise<void> };
+  phase: "serving" | "leaving" | "draining";
+}
 
 export interface DrainTimes {
   /** Milliseconds in which everything is still served. */
@@ -27,38 +34,36 @@ export interface Drained {
  */
 export async function drainGateway(
   servers: readonly Server[],
-  context: GatewayParts,
+  shared: DrainedParts,
   times: DrainTimes,
 ): Promise<Drained> {
-  const { connections } = context;
-  context.phase = "leaving";
+  const { connections } = shared;
+  shared.phase = "leaving";
   connections.leave();
   const noticeOver = performance.now() + (servers.some(({ listening }) => listening) ? times.noticeMillis : 0);
   for (let left = noticeOver - performance.now(); left > 0; left = noticeOver - performance.now()) {
     await sleep(Math.min(left, DRAIN_POLL_MILLIS));
     await connections.endIdle(times.idleMillis);
   }
-  context.phase = "draining";
+  shared.phase = "draining";
   connections.endNotice();
   const deadline = performance.now() + times.graceMillis;
   while (
-    ((await connections.endIdle(times.idleMillis)) > 0 || context.inFlight.size > 0) &&
+    ((await connections.endIdle(times.idleMillis)) > 0 || shared.inFlight.size > 0) &&
     performance.now() < deadline
   ) {
     if (performance.now() > deadline - times.graceMillis / 2) connections.insist();
     await sleep(DRAIN_POLL_MILLIS);
   }
-  const requestsCut = context.inFlight.size;
-  context.inFlight.each((member) => {
-    if (member instanceof Exchange) dismiss(member);
-  });
+  const requestsCut = shared.inFlight.size;
+  shared.inFlight.each((member) => member.dismiss?.());
   const written = performance.now() + LAST_WORDS_MILLIS;
-  while (context.inFlight.size > 0 && performance.now() < written) await sleep(DRAIN_POLL_MILLIS);
+  while (shared.inFlight.size > 0 && performance.now() < written) await sleep(DRAIN_POLL_MILLIS);
   await Promise.all(servers.map(ended));
   // The answers that were cut are notified some turns after their sockets.
-  while (context.inFlight.size > 0) await sleep(1);
-  context.inFlight.stop();
-  await context.pools.destroy();
+  while (shared.inFlight.size > 0) await sleep(1);
+  shared.inFlight.stop();
+  await shared.pools.destroy();
   return { requestsCut };
 }
 

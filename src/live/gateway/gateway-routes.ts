@@ -1,19 +1,22 @@
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "../http/errors.ts";
-import { BesideRequest } from "../beside/beside-request.ts";
-import { EngineAdministration } from "../beside/engine-administration.ts";
+import { type BesideParts, BesideRequest } from "../beside/beside-request.ts";
+import { type AdministrationParts, EngineAdministration } from "../beside/engine-administration.ts";
+import type { StoredResponses } from "../beside/stored-responses.ts";
 import type { EngineCaller } from "../beside/engine-caller.ts";
-import type { GatewayParts } from "./gateway-parts.ts";
 import type { AdministrationDone } from "../endpoints/adapter-loads.ts";
-import type { ServedModel } from "../endpoints/endpoint-directory.ts";
+import type { EndpointDirectory, ServedModel } from "../endpoints/endpoint-directory.ts";
 import { servedModels } from "../endpoints/models.ts";
 import type { GatewayApp } from "./gateway.ts";
 import type { ClientAuth } from "../http/client-auth.ts";
-import { preflightHeaders, pushCors } from "../http/cors.ts";
+import { type Cors, preflightHeaders, pushCors } from "../http/cors.ts";
 import { type InferenceDoor, UNAUTHORIZED } from "../inference/inference-door.ts";
+import type { GatewayLimits } from "../http/limits.ts";
+import type { RequestObserver } from "../log/request-observer.ts";
 import type { Routes } from "../http/route.ts";
 import type { AdminCaller, AdminVerdict } from "../admin/admin-access.ts";
 
@@ -26,12 +29,25 @@ export interface AdministrationOptions {
   readonly done?: (done: AdministrationDone) => Promise<void>;
 }
 
+/** What the routes share with inference. */
+export interface RouteParts extends BesideParts, AdministrationParts {
+  readonly directory: EndpointDirectory;
+  /** Undefined where there is none. */
+  readonly cascades: { readonly names: readonly string[] } | undefined;
+  readonly cors: Cors | undefined;
+  readonly limits: GatewayLimits;
+  readonly responses: StoredResponses;
+  readonly observe: RequestObserver;
+  readonly sendsOwnHeaders: boolean;
+  readonly connections: { isLate(socket: Socket): boolean };
+}
+
 interface Parts {
   /** For clients. */
   readonly app: GatewayApp;
   /** For operators. */
   readonly admin: GatewayApp;
-  readonly context: GatewayParts;
+  readonly shared: RouteParts;
   readonly allowed: ClientAuth;
   readonly door: InferenceDoor;
   readonly routes: Routes;
@@ -44,7 +60,7 @@ interface Parts {
  * stored responses. For operators: engines' administration.
  */
 export function addRoutes(parts: Parts): void {
-  const { app, context, allowed, door } = parts;
+  const { app, shared, allowed, door } = parts;
   addCors(parts);
   addAdministration(parts);
   addStoredResponses(parts);
@@ -53,15 +69,15 @@ export function addRoutes(parts: Parts): void {
   });
   const asks = (incoming: IncomingMessage): boolean => isAllowed(allowed, incoming);
   app.get("/v1/models", (c) => {
-    if (!asks(c.env.incoming)) return answerOf(context, UNAUTHORIZED);
-    return c.json({ object: "list", data: modelsOf(context) });
+    if (!asks(c.env.incoming)) return answerOf(shared, UNAUTHORIZED);
+    return c.json({ object: "list", data: modelsOf(shared) });
   });
   app.get("/v1/models/:id{.+}", (c) => {
-    if (!asks(c.env.incoming)) return answerOf(context, UNAUTHORIZED);
+    if (!asks(c.env.incoming)) return answerOf(shared, UNAUTHORIZED);
     const id = c.req.param("id");
-    const model = modelsOf(context).find((served) => served.id === id);
+    const model = modelsOf(shared).find((served) => served.id === id);
     return model === undefined
-      ? answerOf(context, refusal("unknown-model", "This model is not served.", "model"))
+      ? answerOf(shared, refusal("unknown-model", "This model is not served.", "model"))
       : c.json(model);
   });
   addFaults(app, parts, INFERENCE_PORT);
@@ -83,31 +99,31 @@ const ADMIN_PORT: PortText = {
   pages: "GET serves /gnomon/ (the status page), /metrics, /healthz and /readyz; inference is served on listen.port.",
 };
 
-function addFaults(app: GatewayApp, { context, routes }: Parts, { isInference, pages }: PortText): void {
+function addFaults(app: GatewayApp, { shared, routes }: Parts, { isInference, pages }: PortText): void {
   app.notFound((c) => {
     const { path, method } = c.req;
     if (isInference && routes.of(path) !== undefined) {
-      return answerOf(context, refusal("wrong-method", `${path} takes POST.`), path, { allow: "POST" });
+      return answerOf(shared, refusal("wrong-method", `${path} takes POST.`), path, { allow: "POST" });
     }
-    context.counters.refused["unknown-path"] = (context.counters.refused["unknown-path"] ?? 0) + 1;
+    shared.counters.refused["unknown-path"] = (shared.counters.refused["unknown-path"] ?? 0) + 1;
     if (isInference && ABSENT.test(path)) {
       const absent = `${path.slice(0, PATH_SHOWN_MAX)}: batches, files, uploads, fine-tuning and assistants are not served here: requests go to engines one by one, and nothing is kept of them. Send them to /v1/chat/completions; many prompts at once to /v1/chat/completions/batch, or with a class of low priority.`;
-      return answerOf(context, refusal("unknown-path", absent), path);
+      return answerOf(shared, refusal("unknown-path", absent), path);
     }
     const nothing = `There is nothing at ${method} ${path.slice(0, PATH_SHOWN_MAX)}.`;
     const inference = `POST serves ${routes.list()}. Further paths pass where routes.extra has them; status pages and administration are served on listen.adminPort.`;
     const there = isInference ? `${pages} ${inference}` : pages;
-    return answerOf(context, refusal("unknown-path", `${nothing} ${there}`), path);
+    return answerOf(shared, refusal("unknown-path", `${nothing} ${there}`), path);
   });
   app.onError((error) => {
-    context.counters.internalErrors++;
-    context.observe.bug?.(error);
-    return answerOf(context, refusal("internal", "The gateway failed on this request."));
+    shared.counters.internalErrors++;
+    shared.observe.bug?.(error);
+    return answerOf(shared, refusal("internal", "The gateway failed on this request."));
   });
 }
 
 /** Models of the engines, and the names of cascades that are none. */
-function modelsOf({ directory, cascades }: GatewayParts): ServedModel[] {
+function modelsOf({ directory, cascades }: RouteParts): ServedModel[] {
   const served = servedModels(directory);
   const names = (cascades?.names ?? []).filter((name) => served.every(({ id }) => id !== name));
   return [...served, ...names.map((id) => ({ id, object: "model", owned_by: "gnomon" }) as const)];
@@ -124,7 +140,7 @@ function isAllowed(allowed: ClientAuth, { headers }: IncomingMessage): boolean {
 
 /** An error as a response, in the shape of the API whose path was asked for. */
 function answerOf(
-  { sendsOwnHeaders }: GatewayParts,
+  { sendsOwnHeaders }: RouteParts,
   refused: Refusal,
   path = "",
   headers: Record<string, string> = {},
@@ -140,8 +156,8 @@ function answerOf(
  * Preflights, which carry no key and are answered here, never by an engine. Where the configuration names origins all
  * answers of the gateway state what pages may do with them; else a preflight allows nothing.
  */
-function addCors({ app, context, routes }: Parts): void {
-  const { cors } = context;
+function addCors({ app, shared, routes }: Parts): void {
+  const { cors } = shared;
   if (cors !== undefined) {
     app.use("*", async (c, next) => {
       await next();
@@ -162,30 +178,30 @@ function addCors({ app, context, routes }: Parts): void {
   });
 }
 
-function addStoredResponses({ app, context, allowed }: Parts): void {
+function addStoredResponses({ app, shared, allowed }: Parts): void {
   app.on(
     ["GET", "POST"],
     ["/v1/responses/:id{[\\w-]{1,256}}", "/v1/responses/:id{[\\w-]{1,256}}/cancel"],
     async (c, next) => {
       const { path, method } = c.req;
       if (path.endsWith("/cancel") !== (method === "POST")) return next();
-      if (!isAllowed(allowed, c.env.incoming)) return answerOf(context, UNAUTHORIZED);
-      return beside(context, c.env.incoming, context.limits.totalMillisMax, (request) =>
-        context.responses.serve(context, request, c.req.param("id"), path + new URL(c.req.url).search),
+      if (!isAllowed(allowed, c.env.incoming)) return answerOf(shared, UNAUTHORIZED);
+      return beside(shared, c.env.incoming, shared.limits.totalMillisMax, (request) =>
+        shared.responses.serve(request, c.req.param("id"), path + new URL(c.req.url).search, shared.sendsOwnHeaders),
       );
     },
   );
 }
 
-function addAdministration({ admin, context, caller, administration }: Parts): void {
+function addAdministration({ admin, shared, caller, administration }: Parts): void {
   if (administration === undefined || administration.paths.length === 0) return;
-  const engines = new EngineAdministration(context, caller, administration.done);
+  const engines = new EngineAdministration(shared, caller, administration.done);
   admin.on(["GET", "POST"], [...administration.paths], async (c) => {
     const { headers, socket } = c.env.incoming;
     const verdict = administration.access({ headers, remoteAddress: socket.remoteAddress });
-    if (verdict === "unauthorized") return answerOf(context, NEEDS_ADMIN_TOKEN);
-    if (verdict === "forbidden") return answerOf(context, NO_TOKEN);
-    return beside(context, c.env.incoming, administration.millisMax, (request) =>
+    if (verdict === "unauthorized") return answerOf(shared, NEEDS_ADMIN_TOKEN);
+    if (verdict === "forbidden") return answerOf(shared, NO_TOKEN);
+    return beside(shared, c.env.incoming, administration.millisMax, (request) =>
       engines.serve(request, c.req.path + new URL(c.req.url).search),
     );
   });
@@ -196,21 +212,21 @@ const NO_TOKEN = refusal("forbidden", "Engines are administered with the admin t
 
 /** Serves a request beside inference, which a gateway that drains waits for. */
 async function beside(
-  context: GatewayParts,
+  shared: RouteParts,
   incoming: IncomingMessage,
   millisMax: number,
   serve: (request: BesideRequest) => Promise<Response | Refusal>,
 ): Promise<Response> {
-  if (context.connections.isLate(incoming.socket))
-    return answerOf(context, refusal("draining", "The gateway is shutting down."));
-  const request = new BesideRequest(context, incoming, millisMax);
+  if (shared.connections.isLate(incoming.socket))
+    return answerOf(shared, refusal("draining", "The gateway is shutting down."));
+  const request = new BesideRequest(shared, incoming, millisMax);
   const answer = await serve(request).catch((error: unknown) => {
     request.end();
     throw error;
   });
   if (!(answer instanceof Response)) {
     request.end();
-    return answerOf(context, answer, incoming.url);
+    return answerOf(shared, answer, incoming.url);
   }
   return endingWith(answer, () => request.end());
 }

@@ -4,7 +4,9 @@ import { Hono } from "hono";
 import { AnswerQueue } from "../answer/answer-queue.ts";
 import { type CascadeOptions, createCascades } from "../cascade/create-cascades.ts";
 import type { AnswersIndexed } from "../answer/choose-reader.ts";
-import type { GatewayParts, RequestObserver } from "./gateway-parts.ts";
+import type { RequestObserver } from "../log/request-observer.ts";
+import type { BesideParts } from "../beside/beside-request.ts";
+import type { RequestSpans } from "../tracing/request-spans.ts";
 import { ANYBODY } from "../http/client.ts";
 import { type ClientAuth, ClientKeys, plainKeys } from "../http/client-auth.ts";
 import { type Drained, drainGateway } from "./drain-gateway.ts";
@@ -23,15 +25,16 @@ import { Pipelines } from "../request/pipelines.ts";
 import { UnreadAnswers } from "../answer/unread-answers.ts";
 import { watchUnread } from "../answer/watch-unread.ts";
 import { KnownBodies } from "../request/known-bodies.ts";
-import { InferenceDoor } from "../inference/inference-door.ts";
+import { type DoorParts, InferenceDoor } from "../inference/inference-door.ts";
 import type { RouterTap } from "../base/router-tap.ts";
 import { RequestRouter } from "../routing/request-router.ts";
 import { hedgeOptions, retryOptions } from "../request/attempt-options.ts";
 import { BodyRoom } from "../http/body-room.ts";
 import { bodyRules, DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "../http/limits.ts";
-import { type AdministrationOptions, addRoutes } from "./gateway-routes.ts";
+import { type AdministrationOptions, addRoutes, type RouteParts } from "./gateway-routes.ts";
 import { OpenFiles, type OpenFilesOptions } from "./open-files.ts";
 import { listen } from "./listen.ts";
+import type { WaitLimits } from "#core/path/wait-verdict.ts";
 import type { EngineName } from "#core/engine-names.ts";
 import { EngineFields } from "../request/engine-fields.ts";
 import { EngineCaller } from "../beside/engine-caller.ts";
@@ -49,6 +52,20 @@ import { secureServer, type ServerTls } from "./secure-server.ts";
 import { UpstreamPools } from "../upstream/connection/upstream-pools.ts";
 
 export type GatewayApp = Hono<{ Bindings: HttpBindings }>;
+
+/** What all requests share. */
+export type GatewayParts = DoorParts &
+  BesideParts &
+  RouteParts & {
+    readonly pools: UpstreamPools;
+    readonly openFiles: OpenFiles;
+    readonly connections: ClientConnections;
+    /** Those in force; a request keeps the ones that it came under. */
+    limits: GatewayLimits;
+    waits: WaitLimits;
+    /** leaving: it will end soon, so every answer ends its connection. draining: also no requests of new connections. */
+    phase: "serving" | "leaving" | "draining";
+  };
 
 export interface GatewayOptions extends Pick<OpenFilesOptions, "filesMax"> {
   readonly tap: RouterTap;
@@ -92,7 +109,7 @@ export interface GatewayOptions extends Pick<OpenFilesOptions, "filesMax"> {
   /** How engines are connected to; with Node's roots when left out. */
   readonly connections?: EngineConnections;
   /** Spans of requests; none when left out. */
-  readonly spans?: GatewayParts["spans"];
+  readonly spans?: RequestSpans | undefined;
   /** Whether work that can be left undone is; it never is when left out. */
   readonly load?: { readonly isBusy: boolean };
   /** Paths beside the known ones that take POST and go to one engine each. */
@@ -152,51 +169,51 @@ export function createGateway(options: GatewayOptions): Gateway {
     load: options.load ?? { isBusy: false },
     bug: (error) => options.observe.bug?.(error),
   });
-  const caller = new EngineCaller(() => context.limits, limits.connectMillisMax, connections, directory);
+  const caller = new EngineCaller(() => shared.limits, limits.connectMillisMax, connections, directory);
   const responses = new StoredResponses({ directory, caller, counters });
   const serving = new ServingChecks(caller, counters);
-  const context = partsOf(options, { router, pools, limits, counters, hangs, answers, responses, serving });
+  const shared = partsOf(options, { router, pools, limits, counters, hangs, answers, responses, serving });
   const app: GatewayApp = new Hono();
   const admin: GatewayApp = new Hono();
   for (const each of [app, admin]) options.openRoutes?.(each);
   options.adminRoutes?.(admin);
   const allowed = authOf(options) ?? (() => ANYBODY);
   const routes = new Routes(options.extraRoutes);
-  const door = new InferenceDoor(context, allowed, routes, trustedProxies(options.trustedProxies ?? []));
-  addRoutes({ app, admin, context, allowed, door, routes, caller, administration: options.administration });
-  const server = newServer(app, context, options, door);
-  const adminServer = newServer(admin, context, options);
+  const door = new InferenceDoor(shared, allowed, routes, trustedProxies(options.trustedProxies ?? []));
+  addRoutes({ app, admin, shared, allowed, door, routes, caller, administration: options.administration });
+  const server = newServer(app, shared, options, door);
+  const adminServer = newServer(admin, shared, options);
   const firstReads = new FirstReads();
   for (const each of [server, adminServer]) {
     firstReads.follow(each);
-    context.openFiles.guard(each);
-    watchUnread(each, context.unread);
-    context.connections.follow(each);
+    shared.openFiles.guard(each);
+    watchUnread(each, shared.unread);
+    shared.connections.follow(each);
   }
   return {
     app,
     admin,
-    parts: context,
+    parts: shared,
     routes,
     counters,
     get limits() {
-      return context.limits;
+      return shared.limits;
     },
     changeLimits: (changed) => {
-      context.limits = { ...DEFAULT_LIMITS, ...changed };
-      context.waits = waitLimits(context.limits);
-      context.bodies.rules = bodyRules(context.limits);
-      context.unread.bytesMax = context.limits.answerBytesUnreadMax;
-      router.change(retryOptions(context.limits), hedgeOptions(context.limits));
-      for (const each of [server, adminServer]) limitServer(each, context.limits);
+      shared.limits = { ...DEFAULT_LIMITS, ...changed };
+      shared.waits = waitLimits(shared.limits);
+      shared.bodies.rules = bodyRules(shared.limits);
+      shared.unread.bytesMax = shared.limits.answerBytesUnreadMax;
+      router.change(retryOptions(shared.limits), hedgeOptions(shared.limits));
+      for (const each of [server, adminServer]) limitServer(each, shared.limits);
     },
-    inFlight: () => context.inFlight.size,
+    inFlight: () => shared.inFlight.size,
     listen: (host, port) => listen(server, host, port),
     listenAdmin: (host, port) => listen(adminServer, host, port),
     close: async (graceMillis, noticeMillis = 0, idleMillis = idleAfter(noticeMillis)) => {
-      const drained = await drainGateway([server, adminServer], context, { graceMillis, noticeMillis, idleMillis });
+      const drained = await drainGateway([server, adminServer], shared, { graceMillis, noticeMillis, idleMillis });
       answers.close();
-      context.openFiles.stop();
+      shared.openFiles.stop();
       router.stop();
       await caller.destroy();
       return drained;
@@ -265,24 +282,24 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
  */
 function newServer(
   app: GatewayApp,
-  context: GatewayParts,
+  shared: GatewayParts,
   { listenTls: tls }: Pick<GatewayOptions, "listenTls">,
   door?: InferenceDoor,
 ): Server {
-  const { limits, counters, inFlight } = context;
+  const { limits, counters, inFlight } = shared;
   const pipelines = new Pipelines({
-    waitingMax: () => context.limits.pipelinedRequestsMax,
-    waitingOfAllMax: () => context.limits.requestsInFlightMax,
+    waitingMax: () => shared.limits.pipelinedRequestsMax,
+    waitingOfAllMax: () => shared.limits.requestsInFlightMax,
     cut: () => counters.pipelinesCut++,
   });
   const listener = getRequestListener(app.fetch, {
     hostname: "gateway.invalid",
-    errorHandler: () => malformedTarget(context),
+    errorHandler: () => malformedTarget(shared.sendsOwnHeaders),
   });
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    if (context.phase !== "serving") context.connections.answers(outgoing);
+    if (shared.phase !== "serving") shared.connections.answers(outgoing);
     if (door?.takes(incoming) === true) door.serve(incoming, outgoing);
-    else if (!isHostClear(incoming)) refuseHost(outgoing, context);
+    else if (!isHostClear(incoming)) refuseHost(outgoing, shared.sendsOwnHeaders);
     else void listener(incoming, outgoing);
   };
   const bounds = {
@@ -301,9 +318,9 @@ function newServer(
   server.on("drop", () => counters.connectionsDropped++);
   answerHttpFaults(server, {
     serve: inTurn,
-    bodyBytesMax: () => context.limits.bodyBytesMax,
+    bodyBytesMax: () => shared.limits.bodyBytesMax,
     answering: (socket) => inFlight.answering(socket),
-    sendsOwnHeaders: context.sendsOwnHeaders,
+    sendsOwnHeaders: shared.sendsOwnHeaders,
     malformed: () => counters.malformedHttp++,
   });
   return server;

@@ -10,6 +10,8 @@ export interface Swept extends Slotted {
   sweep(at: Micros): void;
   /** Whether its answer is owed or under way on a socket: all of the request came, or some of the answer went. */
   answersOn(socket: Duplex): boolean;
+  /** Where its client can still be answered: it learns that it is not waited for any more. */
+  dismiss?(): void;
 }
 
 /**

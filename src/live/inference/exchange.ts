@@ -9,25 +9,28 @@ import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { NameSwap } from "../answer/name-swap.ts";
 import type { CascadeRun } from "../cascade/cascade-run.ts";
 import type { AnswerReader, AnswerReport } from "../answer/answer-reader.ts";
-import type { GatewayParts } from "../gateway/gateway-parts.ts";
+import { giveUpRefusal } from "../answer/fault-words.ts";
 import { ClientWriter } from "../answer/client-writer.ts";
 import { nowMicros } from "../base/clock.ts";
-import type { Asker } from "../base/loop-turn.ts";
 import { ERRORS, type ErrorReason, type Refusal, errorBody, errorHeaders, refusal } from "../http/errors.ts";
 import type { Forward } from "../upstream/forward.ts";
 import type { ForwardResult } from "../upstream/forward-result.ts";
 import { type OwnHeaders, pushOwn } from "../http/headers.ts";
 import { countUp } from "../base/gateway-counters.ts";
 import type { RequestRouter } from "../routing/request-router.ts";
+import type { AskingParts, AskingRequest } from "../routing/ask.ts";
+import type { ForwardedRequest, ForwardParts } from "../upstream/forwarded-request.ts";
+import type { KeepingParts } from "../continuation/keep-stream.ts";
+import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
 import { profileText } from "../request/profile-text.ts";
 import { givenRequestId } from "../http/identity.ts";
-import type { ArrivingBody } from "../http/body-room.ts";
+import type { ArrivingBody, BodyRoom } from "../http/body-room.ts";
 import { clientNetwork } from "../http/client-network.ts";
-import type { Swept } from "../http/in-flight.ts";
+import type { Cors } from "../http/cors.ts";
+import type { InFlight, Swept } from "../http/in-flight.ts";
 import type { GatewayLimits } from "../http/limits.ts";
 import { RequestHeaders } from "../http/request-headers.ts";
-import { waitOut } from "./wait-out.ts";
-import { summarize } from "./summarize.ts";
+import type { RequestSummary } from "../log/request-summary.ts";
 import { stalledEvent } from "../log/stalled-event.ts";
 import { heldTokens } from "../disaggregation/held-tokens.ts";
 import { keptAnswer } from "../continuation/kept-answer.ts";
@@ -43,12 +46,32 @@ import { type PathHost, type PerformedEffect, RequestPath } from "#core/path/req
 import type { Route } from "../http/route.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";
 
+/** What all exchanges share. */
+export type ExchangeParts = AskingParts &
+  ForwardParts &
+  KeepingParts & {
+    readonly directory: EndpointDirectory;
+    /** The same of the limits in force. */
+    readonly waits: WaitLimits;
+    /** Requests between their head and their last byte. */
+    readonly inFlight: InFlight;
+    readonly bodies: BodyRoom;
+    /** Headers that state how long a client waits, in lower case; the first that it sent counts. */
+    readonly timeoutHeaders: readonly string[];
+    /** Answers carry x-gnomon-* headers. */
+    readonly sendsOwnHeaders: boolean;
+    /** What pages in browsers may do; undefined leaves that to the engines. */
+    readonly cors: Cors | undefined;
+    /** Counts the requests that brought an id, which alone need not be unique. */
+    sequence: number;
+  };
+
 /**
  * One inference request and its answer, from the request's head to the answer's last byte. `state` is where it stands; this
  * class carries out the effects on the client's side, and `Forward` those on the endpoint's.
  */
-export class Exchange implements Swept, Asker, PathHost {
-  readonly context: GatewayParts;
+export class Exchange implements Swept, PathHost, AskingRequest, ForwardedRequest {
+  readonly shared: ExchangeParts;
   /** As they were when it came: a change of the configuration cuts nothing that is under way. */
   readonly limits: GatewayLimits;
   readonly waits: WaitLimits;
@@ -96,10 +119,10 @@ export class Exchange implements Swept, Asker, PathHost {
   #tokenized: TokenizedPrompt | undefined;
   readonly #response: ServerResponse;
 
-  constructor(context: GatewayParts, incoming: IncomingMessage, response: ServerResponse, target: RequestTarget) {
-    this.context = context;
-    this.limits = context.limits;
-    this.waits = context.waits;
+  constructor(shared: ExchangeParts, incoming: IncomingMessage, response: ServerResponse, target: RequestTarget) {
+    this.shared = shared;
+    this.limits = shared.limits;
+    this.waits = shared.waits;
     this.incoming = incoming;
     this.#response = response;
     this.writer = new ClientWriter(response);
@@ -108,20 +131,20 @@ export class Exchange implements Swept, Asker, PathHost {
     this.headers = new RequestHeaders(incoming.rawHeaders);
     const given = givenRequestId(this.headers);
     this.requestId = given === "" ? randomUUID() : given;
-    this.routeId = given === "" ? this.requestId : `${given}.${(context.sequence++).toString(36)}`;
-    context.inFlight.add(this);
+    this.routeId = given === "" ? this.requestId : `${given}.${(shared.sequence++).toString(36)}`;
+    shared.inFlight.add(this);
     response.on("close", () => this.dispatch(CLIENT_LEFT));
   }
 
   get router(): RequestRouter {
-    return this.context.router;
+    return this.shared.router;
   }
   get stages(): readonly PathStage[] {
     return this.#forward?.stages ?? NO_STAGES;
   }
 
   faulted(fault: Fault): void {
-    countUp(this.context.counters.faults, fault);
+    countUp(this.shared.counters.faults, fault);
   }
 
   decided(decision: Routed, fault: Fault): void {
@@ -146,7 +169,7 @@ export class Exchange implements Swept, Asker, PathHost {
     if (this.over) return false;
     // Most bodies come in one piece, and are not looked after.
     if (this.#bodyBytes > 0) this.#watchBody(nowMicros());
-    if (!this.context.bodies.take(bytes, this, this.#arriving)) return false;
+    if (!this.shared.bodies.take(bytes, this, this.#arriving)) return false;
     this.#bodyBytes += bytes;
     return true;
   }
@@ -154,12 +177,12 @@ export class Exchange implements Swept, Asker, PathHost {
   /** A piece of the answer that does not wait for its client was written. */
   written(): void {
     const { socket } = this.incoming;
-    if (socket.writableLength > 0) this.context.unread.look(socket, nowMicros());
+    if (socket.writableLength > 0) this.shared.unread.look(socket, nowMicros());
   }
 
   /** All of the body came, or no more of it is wanted. */
   bodyCame(): void {
-    if (this.#arriving !== undefined) this.context.bodies.leave(this.#arriving);
+    if (this.#arriving !== undefined) this.shared.bodies.leave(this.#arriving);
     this.#arriving = undefined;
   }
 
@@ -169,8 +192,8 @@ export class Exchange implements Swept, Asker, PathHost {
   }
 
   #watchBody(at: Micros): ArrivingBody {
-    this.#arriving ??= this.context.bodies.watch(this.network, this.#bodyBytes, at, (why) => {
-      countUp(this.context.counters.bodiesCut, why);
+    this.#arriving ??= this.shared.bodies.watch(this.network, this.#bodyBytes, at, (why) => {
+      countUp(this.shared.counters.bodiesCut, why);
       this.refuse(SLOW_BODY);
     });
     return this.#arriving;
@@ -210,14 +233,14 @@ export class Exchange implements Swept, Asker, PathHost {
         this.writer.destroy();
         break;
       case "report-client-left":
-        this.context.counters.clientAborts++;
+        this.shared.counters.clientAborts++;
         break;
       case "report-client-stalled":
-        this.context.counters.clientStalls++;
-        this.context.observe.fault?.(stalledEvent(this.requestId, this.#forward?.endpoint ?? ""));
+        this.shared.counters.clientStalls++;
+        this.shared.observe.fault?.(stalledEvent(this.requestId, this.#forward?.endpoint ?? ""));
         break;
       case "forget":
-        this.context.inFlight.remove(this);
+        this.shared.inFlight.remove(this);
         break;
       case "finish":
         this.#finish(effect);
@@ -233,12 +256,12 @@ export class Exchange implements Swept, Asker, PathHost {
 
   threw(error: unknown): void {
     this.#refusal = INTERNAL;
-    this.context.counters.internalErrors++;
-    this.context.observe.bug?.(error);
+    this.shared.counters.internalErrors++;
+    this.shared.observe.bug?.(error);
   }
 
   #writeRefusal(refused: Refusal): void {
-    const { refused: counts } = this.context.counters;
+    const { refused: counts } = this.shared.counters;
     counts[refused.reason] = (counts[refused.reason] ?? 0) + 1;
     this.answerRefusal(refused, "");
   }
@@ -246,7 +269,7 @@ export class Exchange implements Swept, Asker, PathHost {
   answerRefusal(refused: Refusal, endpoint: string): void {
     this.refusedFor = refused.reason;
     const body = Buffer.from(errorBody(refused, this.route.dialect));
-    const headers = errorHeaders(refused, body.length, this.context.sendsOwnHeaders);
+    const headers = errorHeaders(refused, body.length, this.shared.sendsOwnHeaders);
     pushOwn(headers, this.ownHeaders(endpoint, ""));
     if (!this.incoming.complete) headers.push("connection", "close");
     this.writer.whole(ERRORS[refused.reason].status, headers, body);
@@ -256,7 +279,7 @@ export class Exchange implements Swept, Asker, PathHost {
     const routed = this.#forward?.routed;
     const hitTokens = heldTokens(routed);
     const profile = profileText(routed ?? this.rejected);
-    const { sendsOwnHeaders: sendsOwn, cors: answers } = this.context;
+    const { sendsOwnHeaders: sendsOwn, cors: answers } = this.shared;
     const cors = answers?.of(this.headers.get("origin"));
     const prefill = routed?.prefill?.endpoint;
     return { requestId: this.requestId, endpoint, prefill, reason, profile, hitTokens, sendsOwn, cors };
@@ -269,7 +292,7 @@ export class Exchange implements Swept, Asker, PathHost {
 
   /** The one place where a request ends: informs the router, and then the observer. */
   #finish(effect: Finish): void {
-    const { context } = this;
+    const { shared } = this;
     const result = this.#forward?.result(effect) ?? { ...UNSENT, outcome: effect.outcome };
     const at = nowMicros();
     this.#overAt = at;
@@ -285,15 +308,15 @@ export class Exchange implements Swept, Asker, PathHost {
         ...this.#answer(result),
       });
     }
-    if (result.responseId !== undefined) context.responses.made(result.responseId, this.#forward?.endpoint ?? "");
+    if (result.responseId !== undefined) shared.responses.made(result.responseId, this.#forward?.endpoint ?? "");
     this.kept?.close();
     this.repeatable?.close();
     this.cascade?.close();
     this.bodyCame();
-    context.bodies.give(this.#bodyBytes);
+    shared.bodies.give(this.#bodyBytes);
     const counted = result.usage?.promptTokens;
     if (counted !== undefined && this.#tokenized) this.#tokenizer?.learn(this.model, this.#tokenized, counted);
-    context.observe.finished(summarize(this, this.#forward, at, result));
+    shared.observe.finished(summarize(this, this.#forward, at, result));
   }
 
   /** What an engine computed before its client left stays in its cache; one that broke may have lost it. */
@@ -306,11 +329,29 @@ export class Exchange implements Swept, Asker, PathHost {
     return this.incoming.socket === socket && (this.incoming.complete || this.writer.headSent);
   }
 
+  /**
+   * Its client learns that the gateway cannot wait for it any more: by 503 where it has no byte, else by an error event,
+   * or a broken connection where the answer is none of events.
+   */
+  dismiss(): void {
+    if (this.over) return;
+    if (this.state.kind === "passing") this.dispatch({ kind: "upstream-broke", fault: "draining", continues: false });
+    else this.refuse(DISMISSED);
+  }
+
   sweep(at: Micros): void {
-    if (this.state.kind === "reading") this.context.bodies.look(this.#watchBody(at), at);
-    if (!this.over && this.#forward === undefined) waitOut(this, at);
+    if (this.state.kind === "reading") this.shared.bodies.look(this.#watchBody(at), at);
+    if (!this.over && this.#forward === undefined) this.#waitOut(at);
     else if (!this.over) this.#sweepForward(at);
     else if (at - this.#overAt > this.limits.writeStallMillisMax * MICROS_PER_MILLI) this.dispatch(CLIENT_STALLED);
+  }
+
+  /** Not sent to any endpoint yet: it ends once its client's deadline, or the limit of all requests, passed. */
+  #waitOut(at: Micros): void {
+    const { shared, deadlineAt, openedAt, state, waits } = this;
+    if (at <= Math.min(deadlineAt, openedAt + waits.totalMicrosMax)) return;
+    if (at > deadlineAt) countUp(shared.counters.deadlines, state.kind);
+    this.refuse(giveUpRefusal("timeout"));
   }
 
   #sweepForward(at: Micros): void {
@@ -329,5 +370,43 @@ export class Exchange implements Swept, Asker, PathHost {
 }
 
 const INTERNAL = refusal("internal", "The gateway failed on this request.");
+const DISMISSED = refusal("draining", "The gateway is shutting down; another one may serve this request.");
 const SLOW_BODY = refusal("slow-request", "The request's body came too slowly.");
 const UNSENT = { usage: undefined, outputTokens: undefined, firstTokenAt: undefined };
+
+/** A request that is over since `at`, for metrics and logs; without `forward` it was never sent anywhere. */
+function summarize(
+  exchange: Exchange,
+  forward: Forward | undefined,
+  at: Micros,
+  { outcome, usage, outputTokens, firstTokenAt }: ForwardResult,
+): RequestSummary {
+  const whole = outcome === "ok" && firstTokenAt === undefined ? at : undefined;
+  // What a cascade held back came later.
+  const ttftEnd = firstTokenAt === undefined ? whole : Math.max(firstTokenAt, exchange.cascade?.decidedAt ?? 0);
+  const counted = outcome === "ok" && firstTokenAt !== undefined && outputTokens !== undefined && outputTokens > 1;
+  return {
+    requestId: exchange.requestId,
+    routeId: exchange.routeId,
+    method: exchange.incoming.method ?? "",
+    route: exchange.route.pattern,
+    model: exchange.model,
+    tenant: exchange.tenant,
+    endpoint: forward?.endpoint ?? "",
+    profile: forward?.routed.profile ?? "",
+    reason: exchange.refusedFor === "" ? (forward?.routed.reason ?? "") : exchange.refusedFor,
+    status: exchange.status,
+    outcome,
+    stream: exchange.stream,
+    attempts: exchange.state.attempts,
+    ttftMicros: ttftEnd === undefined || forward === undefined ? undefined : ttftEnd - forward.decidedAt,
+    tpotMicros: counted ? (at - firstTokenAt) / (outputTokens - 1) : undefined,
+    queuedMicros: exchange.queuedMicros,
+    e2eMicros: at - exchange.arrivedAt,
+    promptTokens: usage?.promptTokens,
+    cachedTokens: usage?.cachedTokens,
+    outputTokens,
+    hitTokens: heldTokens(forward?.routed),
+    ...(forward?.routed.prefill && { prefillEndpoint: forward.routed.prefill.endpoint }),
+  };
+}

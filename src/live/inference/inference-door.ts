@@ -1,13 +1,18 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 
-import type { GatewayParts } from "../gateway/gateway-parts.ts";
 import type { ClientAuth } from "../http/client-auth.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "../http/errors.ts";
-import { Exchange } from "./exchange.ts";
+import { Exchange, type ExchangeParts } from "./exchange.ts";
 import { hostOf } from "../request/malformed-target.ts";
 import { type RequestTarget, RequestTargets } from "../request/request-target.ts";
 import type { Routes } from "../http/route.ts";
-import { serveInference } from "./serve-inference.ts";
+import { clientTimeout } from "../request/client-timeout.ts";
+import { readBody } from "../http/request-body.ts";
+import { keepStream } from "../continuation/keep-stream.ts";
+import { type OnRouted, askBody } from "../routing/ask.ts";
+import { Forward } from "../upstream/forward.ts";
+import { BODY_READ } from "#core/path/path-event.ts";
 import type { TrustedProxies } from "../request/trusted-proxies.ts";
 
 export const UNAUTHORIZED = refusal(
@@ -19,17 +24,20 @@ const FULL = refusal("full", "The gateway's limit of concurrent requests is reac
 /** What a host is made of where nothing is wrong with it. */
 const PLAIN_HOST = /^[\w.:[\]-]+$/;
 
+/** What requests share, and the connections that they come by. */
+export type DoorParts = ExchangeParts & { readonly connections: { isLate(socket: Socket): boolean } };
+
 /** Where inference requests come in: each becomes an exchange, or is refused by what is known before its body. */
 export class InferenceDoor {
-  readonly #context: GatewayParts;
+  readonly #shared: DoorParts;
   readonly #allowed: ClientAuth;
   readonly #targets: RequestTargets;
   readonly #trusts: TrustedProxies | undefined;
   /** The last host found to be plain; most requests have the same. */
   #plainHost = "";
 
-  constructor(context: GatewayParts, allowed: ClientAuth, routes: Routes, trusts?: TrustedProxies) {
-    this.#context = context;
+  constructor(shared: DoorParts, allowed: ClientAuth, routes: Routes, trusts?: TrustedProxies) {
+    this.#shared = shared;
     this.#targets = new RequestTargets(routes);
     this.#allowed = allowed;
     this.#trusts = trusts;
@@ -54,7 +62,7 @@ export class InferenceDoor {
 
   #serve(target: RequestTarget, incoming: IncomingMessage, outgoing: ServerResponse): void {
     try {
-      const exchange = new Exchange(this.#context, incoming, outgoing, target);
+      const exchange = new Exchange(this.#shared, incoming, outgoing, target);
       const refused = this.#refusal(exchange);
       if (refused === undefined) serveInference(exchange);
       else exchange.refuse(refused);
@@ -71,7 +79,7 @@ export class InferenceDoor {
   }
 
   #refusal({ headers, incoming }: Exchange): Refusal | undefined {
-    const { connections, inFlight, limits, bodies } = this.#context;
+    const { connections, inFlight, limits, bodies } = this.#shared;
     const client = this.#allowed(headers.get("authorization"), headers.get("x-api-key"));
     if (client === undefined) return UNAUTHORIZED;
     headers.client = client;
@@ -82,8 +90,8 @@ export class InferenceDoor {
   }
 
   #failed(outgoing: ServerResponse, error: unknown): void {
-    this.#context.counters.internalErrors++;
-    this.#context.observe.bug?.(error);
+    this.#shared.counters.internalErrors++;
+    this.#shared.observe.bug?.(error);
     if (outgoing.headersSent) {
       outgoing.destroy();
       return;
@@ -91,6 +99,38 @@ export class InferenceDoor {
     const body = errorBody(INTERNAL);
     outgoing.writeHead(ERRORS.internal.status, errorHeaders(INTERNAL, Buffer.byteLength(body))).end(body);
   }
+}
+
+/**
+ * The path of one inference request: body → what it asks → who asks → its tokens and block hashes → the decision → the
+ * endpoint's answer, which `Forward` carries back while it reports to the router how it goes.
+ *
+ * It waits only for the body and for a tokenizer that cannot answer at once; all else is one run of the event loop.
+ */
+function serveInference(exchange: Exchange): void {
+  const { shared, limits, incoming, headers } = exchange;
+  const timeout = clientTimeout(headers, shared.timeoutHeaders);
+  if (typeof timeout === "string") return exchange.refuse(refusal("bad-request", timeout));
+  exchange.timeoutMicros = timeout;
+  if (timeout !== undefined) exchange.deadlineAt = exchange.openedAt + timeout;
+  shared.spans?.opened(exchange);
+  readBody(incoming, {
+    asker: exchange,
+    declaredLength: headers.get("content-length"),
+    bytesMax: limits.bodyBytesMax,
+    hold: (bytes) => exchange.holdBody(bytes),
+    done: (body) => {
+      exchange.bodyCame();
+      exchange.dispatch(BODY_READ);
+      if (exchange.over) return;
+      if (!Buffer.isBuffer(body)) return exchange.refuse(body);
+      const routed: OnRouted = (decision, sent, hidesUsage) => {
+        shared.router.sent();
+        exchange.forward(new Forward(exchange, sent, decision, hidesUsage));
+      };
+      askBody(exchange, body, routed, (parsed, prompt) => keepStream(exchange, parsed, prompt));
+    },
+  });
 }
 
 /** A compressed body would have to be unpacked to be read, which costs its sender nothing and the gateway much. */

@@ -3,7 +3,7 @@ import type { Decision } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Input } from "#core/input/input.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
-import type { RequestObserver } from "../gateway/gateway-parts.ts";
+import type { RequestObserver } from "../log/request-observer.ts";
 import type { DirectoryListener, EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import type { TapListener } from "../base/router-tap.ts";
 import { type CounterLabel, CounterTable } from "./metric-counter.ts";

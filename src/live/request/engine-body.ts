@@ -2,6 +2,12 @@ import { isFields } from "../base/fields.ts";
 import type { ParsedRequest } from "./parse-request.ts";
 import { withFields } from "../http/request-body.ts";
 
+/** What a request is sent as. */
+export interface SentContent {
+  readonly path: string;
+  readonly body: Buffer;
+}
+
 interface AddedFields {
   readonly hidesUsage: boolean;
   readonly more: object | undefined;

@@ -2,8 +2,7 @@ import { ENGINE_FIELDS, ENGINE_HEADERS, type EngineName } from "#core/engine-nam
 import { type Fields, isFields } from "../base/fields.ts";
 import { type Refusal, refusal } from "../http/errors.ts";
 import { type Asker, loopTurn } from "../base/loop-turn.ts";
-import { countUp } from "../base/gateway-counters.ts";
-import type { GatewayParts } from "../gateway/gateway-parts.ts";
+import { countUp, type GatewayCounters } from "../base/gateway-counters.ts";
 import { cutFields } from "./cut-fields.ts";
 import { type ParsedRequest, READ_AT_ONCE_BYTES } from "./parse-request.ts";
 import { PRIORITY } from "../http/headers.ts";
@@ -21,12 +20,12 @@ export interface Stripped {
 }
 
 interface Asking extends Asker {
-  readonly context: Pick<GatewayParts, "engineFields" | "counters">;
+  readonly shared: { readonly engineFields: EngineFields; readonly counters: GatewayCounters };
   readonly headers: RequestHeaders;
 }
 
 /** Counts the headers of a request that no engine gets. */
-export function countEngineHeaders({ context: { engineFields, counters }, headers }: Asking): void {
+export function countEngineHeaders({ shared: { engineFields, counters }, headers }: Asking): void {
   for (const name of engineFields.headersIn(headers)) countUp(counters.stripped, name);
 }
 
@@ -39,7 +38,7 @@ export function stripEngineFields(
   parsed: ParsedRequest,
   body: Buffer,
 ): Stripped | Refusal | Promise<Stripped | Refusal> | undefined {
-  const { engineFields, counters } = asking.context;
+  const { engineFields, counters } = asking.shared;
   if (!engineFields.isIn(parsed)) return undefined;
   const strip = (): Stripped | Refusal => {
     const stripped = engineFields.strip(parsed, body);
@@ -114,8 +113,8 @@ export class EngineFields {
 }
 
 /** vLLM's priority, as far as clients may state it: it lets the header go before the body. */
-export function priorityOf({ headers, context }: Asking, parsed: ParsedRequest): number {
-  const header = context.engineFields.headers.has(PRIORITY) ? "" : headers.get("x-vllm-priority");
+export function priorityOf({ headers, shared }: Asking, parsed: ParsedRequest): number {
+  const header = shared.engineFields.headers.has(PRIORITY) ? "" : headers.get("x-vllm-priority");
   const priority = Number(header);
   return header === "" || !Number.isFinite(priority) ? parsed.priority : priority;
 }

@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { ERRORS, errorBody, errorHeaders, refusal } from "../http/errors.ts";
-import type { GatewayParts } from "../gateway/gateway-parts.ts";
 
 const MALFORMED_TARGET = refusal("bad-request", "The request's host or target is malformed.");
 
 /** The answer to a target or a host that the HTTP framework cannot read. */
-export function malformedTarget({ sendsOwnHeaders }: GatewayParts): Response {
+export function malformedTarget(sendsOwnHeaders: boolean): Response {
   const body = errorBody(MALFORMED_TARGET);
   const flat = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), sendsOwnHeaders);
   const headers = new Headers();
@@ -14,7 +13,7 @@ export function malformedTarget({ sendsOwnHeaders }: GatewayParts): Response {
 }
 
 /** HTTP/1.1 requires a host (RFC 9112 3.2). */
-export function refuseHost(outgoing: ServerResponse, { sendsOwnHeaders }: GatewayParts): void {
+export function refuseHost(outgoing: ServerResponse, sendsOwnHeaders: boolean): void {
   const body = errorBody(MALFORMED_TARGET);
   const own = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), sendsOwnHeaders);
   outgoing.writeHead(ERRORS["bad-request"].status, [...own, "connection", "close"]).end(body);

@@ -5,20 +5,26 @@ import type { Micros } from "#core/base/units.ts";
 
 import { refusalOf } from "./refusal-of.ts";
 import type { AnswerReader } from "../answer/answer-reader.ts";
-import { chooseReader } from "../answer/choose-reader.ts";
+import { chooseReader, type ReaderParts } from "../answer/choose-reader.ts";
 import { type Refusal, refusal } from "../http/errors.ts";
 import { NameSwap } from "../answer/name-swap.ts";
 import { nowMicros } from "../base/clock.ts";
 import { onlyModel, servedModels } from "../endpoints/models.ts";
 import { isFields } from "../base/fields.ts";
-import type { GatewayParts } from "../gateway/gateway-parts.ts";
-import type { OnDecided } from "./request-router.ts";
+import type { RequestObserver } from "../log/request-observer.ts";
+import type { OnDecided, RequestRouter } from "./request-router.ts";
 import { type Asker, AskerLeft } from "../base/loop-turn.ts";
 import type { CascadeRun } from "../cascade/cascade-run.ts";
+import type { Cascades } from "../cascade/cascades.ts";
+import type { StoredResponses } from "../beside/stored-responses.ts";
+import type { ModelRewrites } from "../discovery/workload-rules.ts";
+import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
+import type { EngineFields } from "../request/engine-fields.ts";
+import type { KnownBodies } from "../request/known-bodies.ts";
 import { countUp } from "../base/gateway-counters.ts";
 import type { CountedPrompt } from "../base/decisive.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";
-import { askedBy } from "./asked-by.ts";
+import { askedBy, type ClientParts } from "./asked-by.ts";
 import { type Stripped, countEngineHeaders, priorityOf, stripEngineFields } from "../request/engine-fields.ts";
 import { engineBody } from "../request/engine-body.ts";
 import { followedBy, type Subset, subsetFollowing } from "./followed-response.ts";
@@ -29,9 +35,31 @@ import type { RequestHeaders } from "../http/request-headers.ts";
 import type { Route } from "../http/route.ts";
 import { tokensOfAll, truncated } from "../request/truncation.ts";
 
+/** What requests share on their way to a decision. */
+export interface AskingParts extends ClientParts, ReaderParts {
+  readonly router: RequestRouter;
+  readonly directory: EndpointDirectory;
+  readonly tokenizer: (model: string) => Tokenizer;
+  readonly observe: RequestObserver;
+  /** Models that requests get in place of those that they name. */
+  readonly rewrites: () => ModelRewrites;
+  /** Undefined where there is none. */
+  readonly cascades: Cascades | undefined;
+  /** Beginnings of chats that were read before. */
+  readonly knownBodies: KnownBodies;
+  /** Where answers of /v1/responses are stored. */
+  readonly responses: StoredResponses;
+  /** Asks engines for usage where the client did not, and keeps the added chunk from it. */
+  readonly requestUsage: boolean;
+  /** What of clients' requests is for engines alone. */
+  readonly engineFields: EngineFields;
+  /** Clients authenticate to the gateway, so that their keys are not the engines'. */
+  readonly keepsAuthorization: boolean;
+}
+
 /** An inference request as every host has it: the gateway's own exchange, or a proxy's question for an endpoint. */
 export interface AskingRequest extends Asker {
-  readonly context: GatewayParts;
+  readonly shared: AskingParts;
   readonly limits: GatewayLimits;
   readonly headers: RequestHeaders;
   readonly route: Route;
@@ -91,9 +119,9 @@ export function askBody(
 
 /** The same for a request of which only the headers are known: it goes to an endpoint that serves anything at all. */
 export function askWithoutBody(asking: AskingRequest, routed: (decision: Routed) => void): void {
-  const { context } = asking;
-  const model = onlyModel(context.directory) ?? servedModels(context.directory)[0]?.id;
-  if (model === undefined) return asking.refuse(noModel(context));
+  const { shared } = asking;
+  const model = onlyModel(shared.directory) ?? servedModels(shared.directory)[0]?.id;
+  if (model === undefined) return asking.refuse(noModel(shared));
   asking.model = model;
   countEngineHeaders(asking);
   const by = askedBy(asking, undefined);
@@ -129,9 +157,9 @@ interface Question {
 
 function ask(question: Question): void {
   const { asking, body } = question;
-  const { context, limits, headers, route } = asking;
+  const { shared, limits, headers, route } = asking;
   asking.arrivedAt = nowMicros();
-  const parsed = parseRequest(route, headers.get("content-type"), body, limits, asking, context.knownBodies);
+  const parsed = parseRequest(route, headers.get("content-type"), body, limits, asking, shared.knownBodies);
   if (parsed instanceof Promise) later(asking, parsed, (known) => strip(question, known));
   else strip(question, parsed);
 }
@@ -153,12 +181,12 @@ function strip(question: Question, parsed: ParsedRequest | Refusal): void {
 
 function askParsed(question: Question, parsed: ParsedRequest): void {
   const { asking } = question;
-  const { context } = asking;
+  const { shared } = asking;
   asking.stream = parsed.stream;
-  const asked = parsed.model === "" ? onlyModel(context.directory) : parsed.model;
-  if (asked === undefined) return asking.refuse(noModel(context));
+  const asked = parsed.model === "" ? onlyModel(shared.directory) : parsed.model;
+  if (asked === undefined) return asking.refuse(noModel(shared));
   const named = rewritten(asking, asked, parsed);
-  const model = context.cascades?.begin(asking, named, parsed, question.body) ?? named;
+  const model = shared.cascades?.begin(asking, named, parsed, question.body) ?? named;
   asking.model = model;
   // Of a cascade the answer names the model that gave it.
   if (model !== asked && model === named) asking.nameSwap = new NameSwap(model, asked);
@@ -177,10 +205,10 @@ function askAt(question: Question, parsed: ParsedRequest, subset: Subset): void 
 
 function tokenize(question: Question, parsed: ParsedRequest): void {
   const { asking } = question;
-  const { context, model } = asking;
+  const { shared, model } = asking;
   const { source } = parsed.prompt;
   if (source === undefined || asking.route.countsOnly) return decide(question, parsed, NO_PROMPT);
-  const tokenizer = context.tokenizer(model);
+  const tokenizer = shared.tokenizer(model);
   const encoded = tokenizer.encode(source, { model, salt: parsed.cacheSalt }, asking);
   if (encoded instanceof Promise) {
     later(asking, encoded, (prompt) => decide(question, parsed, prompt, tokenizer));
@@ -188,10 +216,10 @@ function tokenize(question: Question, parsed: ParsedRequest): void {
 }
 
 /** The model that it gets in place of the one it names, where the cluster has it so; a form's parts stay as they are. */
-function rewritten({ context, headers, routeId }: AskingRequest, model: string, { fields }: ParsedRequest): string {
-  const rewrites = context.rewrites();
+function rewritten({ shared, headers, routeId }: AskingRequest, model: string, { fields }: ParsedRequest): string {
+  const rewrites = shared.rewrites();
   if (rewrites.isEmpty || fields === undefined) return model;
-  const { session } = context.identifier.identify(headers, fields);
+  const { session } = shared.identifier.identify(headers, fields);
   return rewrites.targetOf(model, session === "" ? routeId : session);
 }
 
@@ -209,16 +237,16 @@ function decide(
   tokenizer?: Tokenizer,
 ): void {
   if (asking.over) return;
-  const { context, model } = asking;
+  const { shared, model } = asking;
   const prompt = truncated(whole, parsed.fields);
   // The engine's count of a prompt that it cuts, or puts behind a stored response, is not that of the text.
   const isAll = prompt === whole && followedBy(asking, parsed) === undefined;
   if (tokenizer !== undefined && parsed.prompt.count === 1 && isAll) asking.expectCount(tokenizer, prompt);
-  if (prompt.fellBack) context.observe.tokenizerFellBack(model);
+  if (prompt.fellBack) shared.observe.tokenizerFellBack(model);
   const hidesUsage = addsUsage(asking, parsed);
   if (prompt === whole && asking.cascade === undefined) {
     const { dialect } = asking.route;
-    asking.answerReader = chooseReader(context, { parsed, dialect, prompt, tokenizer, addsUsage: hidesUsage });
+    asking.answerReader = chooseReader(shared, { parsed, dialect, prompt, tokenizer, addsUsage: hidesUsage });
   }
   const by = askedBy(asking, parsed.fields);
   if (isRefusal(by)) return asking.refuse(by);
@@ -265,12 +293,12 @@ function accept(asking: AskingRequest, request: RouteRequest, routed: (decision:
       asking.bug(error);
     }
   };
-  asking.context.router.arrive(request, decided);
+  asking.shared.router.arrive(request, decided);
 }
 
 /** There is no endpoint for it, or admission keeps it out. */
 function reject(asking: AskingRequest, rejected: Rejected): void {
-  const { counters, directory } = asking.context;
+  const { counters, directory } = asking.shared;
   if (rejected.limit !== undefined) countUp(counters.limited, rejected.limit);
   asking.rejected = rejected;
   asking.refuse(refusalOf(rejected, asking.model, directory));
@@ -287,15 +315,15 @@ function isDivisible({ route, answeredElsewhere }: AskingRequest, { fields }: Pa
 
 const SHARED_ALREADY = ["kv_transfer_params", "bootstrap_room"];
 
-function noModel({ directory }: GatewayParts): Refusal {
+function noModel({ directory }: AskingParts): Refusal {
   if (directory.all().length === 0) return refusal("no-endpoint", "No engine is known to this gateway.");
   if (servedModels(directory).length === 0) return refusal("no-endpoint", "No engine has reported what it serves yet.");
   return refusal("bad-request", "`model` is required, since not exactly one model is served.", "model");
 }
 
 /** Where the gateway is to ask for usage: a stream of OpenAI's whose client did not ask itself. */
-function addsUsage({ context, answeredElsewhere, route }: AskingRequest, { stream, fields }: ParsedRequest): boolean {
-  if (!context.requestUsage || answeredElsewhere === true || !stream) return false;
+function addsUsage({ shared, answeredElsewhere, route }: AskingRequest, { stream, fields }: ParsedRequest): boolean {
+  if (!shared.requestUsage || answeredElsewhere === true || !stream) return false;
   if (route.dialect !== "chat" && route.dialect !== "completions") return false;
   const options = fields?.["stream_options"];
   return !isFields(options) || laxBoolean(options["include_usage"]) !== true;

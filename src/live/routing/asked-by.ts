@@ -1,9 +1,8 @@
 import { type Refusal, refusal } from "../http/errors.ts";
 import type { Fields } from "../base/fields.ts";
-import type { GatewayParts } from "../gateway/gateway-parts.ts";
-import type { Identity } from "../http/identity.ts";
+import type { Identifier, Identity } from "../http/identity.ts";
 import type { RequestHeaders } from "../http/request-headers.ts";
-import type { Promised } from "../request/slo-rules.ts";
+import type { Promised, SloRules } from "../request/slo-rules.ts";
 
 export interface AskedBy {
   readonly identity: Identity;
@@ -12,8 +11,16 @@ export interface AskedBy {
   readonly promised: Promised;
 }
 
+/** By what clients are known, and what they get. */
+export interface ClientParts {
+  readonly identifier: Identifier;
+  readonly slo: SloRules;
+  /** Profile for a model, where the request asked for `asked`; "" is the router's default. */
+  readonly profileOf: (model: string, asked: string) => string | Refusal;
+}
+
 interface Asking {
-  readonly context: GatewayParts;
+  readonly shared: ClientParts;
   readonly headers: RequestHeaders;
   readonly model: string;
   tenant: string;
@@ -21,12 +28,12 @@ interface Asking {
 
 /** Who asks, by which profile, and what they are promised; a refusal where the profile or a target cannot be. */
 export function askedBy(asking: Asking, fields: Fields | undefined): AskedBy | Refusal {
-  const { context, headers, model } = asking;
-  const identity = context.identifier.identify(headers, fields);
+  const { shared, headers, model } = asking;
+  const identity = shared.identifier.identify(headers, fields);
   asking.tenant = identity.tenant;
-  const profile = context.profileOf(model, identity.profile);
+  const profile = shared.profileOf(model, identity.profile);
   if (typeof profile !== "string") return profile;
-  const promised = context.slo.of(headers, identity, model);
+  const promised = shared.slo.of(headers, identity, model);
   if (typeof promised === "string") return refusal("bad-request", promised);
   return { identity, profile, promised };
 }

@@ -18,11 +18,11 @@ export function followedBy({ route }: Pick<AskingRequest, "route">, { fields }: 
  */
 export function subsetFollowing(asking: AskingRequest, parsed: ParsedRequest): Subset | Promise<Subset> {
   const id = followedBy(asking, parsed);
-  const { context, headers, routeId: requestId, subset } = asking;
+  const { shared, headers, routeId: requestId, subset } = asking;
   if (id === undefined) return subset;
-  const { keepsAuthorization: dropAuthorization, engineFields } = context;
+  const { keepsAuthorization: dropAuthorization, engineFields } = shared;
   const call = { headers, requestId, dropAuthorization, withheld: engineFields.headers };
-  const place = context.responses.placeOf(id, call);
+  const place = shared.responses.placeOf(id, call);
   return place instanceof Promise ? place.then((known) => within(known, id, subset)) : within(place, id, subset);
 }
 

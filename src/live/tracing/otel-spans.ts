@@ -14,10 +14,9 @@ import type { Fault } from "#core/endpoint/fault.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import { nowMicros, WALL_START_MICROS } from "../base/clock.ts";
-import type { RequestObserver } from "../gateway/gateway-parts.ts";
-import type { Exchange } from "../inference/exchange.ts";
+import type { RequestObserver } from "../log/request-observer.ts";
 import type { RequestSummary } from "../log/request-summary.ts";
-import type { RequestSpans } from "./request-spans.ts";
+import type { OpenedRequest, RequestSpans } from "./request-spans.ts";
 
 /** A sampled request: its own span, and those under way below it. */
 interface Traced {
@@ -47,7 +46,7 @@ export class OtelSpans implements RequestSpans {
     return this.#traced.size;
   }
 
-  opened({ routeId, route, headers, openedAt }: Pick<Exchange, "routeId" | "route" | "headers" | "openedAt">): void {
+  opened({ routeId, route, headers, openedAt }: OpenedRequest): void {
     const given = headers.get("traceparent");
     const remote = given === "" ? null : parseTraceParent(given);
     const parent = remote === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, { ...remote, isRemote: true });

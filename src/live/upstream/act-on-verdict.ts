@@ -4,10 +4,10 @@ import { faultOfLeaving } from "#core/path/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { Delivery } from "../answer/answer.ts";
 import { countUp } from "../base/gateway-counters.ts";
-import type { Exchange } from "../inference/exchange.ts";
+import type { ForwardedRequest } from "./forwarded-request.ts";
 
 /** Does with an attempt what its limits of time, and what is known of its endpoint, ask for. */
-export function actOnVerdict(exchange: Exchange, delivery: Delivery, found: FoundAttempt): void {
+export function actOnVerdict(exchange: ForwardedRequest, delivery: Delivery, found: FoundAttempt): void {
   const { at, trouble } = found;
   const verdict = look(exchange.life, found, exchange.waits);
   const fault = faultOfLeaving(verdict, trouble);
@@ -19,7 +19,7 @@ export function actOnVerdict(exchange: Exchange, delivery: Delivery, found: Foun
     case "cut":
       return delivery.broke(fault);
     case "move":
-      countUp(exchange.context.counters.moved, trouble?.kind ?? "late");
+      countUp(exchange.shared.counters.moved, trouble?.kind ?? "late");
       return delivery.attemptFailed(fault);
     case "give-up":
       return delivery.attemptFailed(fault);
@@ -30,7 +30,7 @@ export function actOnVerdict(exchange: Exchange, delivery: Delivery, found: Foun
   }
 }
 
-function hidesHeadTooLong({ limits, state }: Exchange, waited: Micros): boolean {
+function hidesHeadTooLong({ limits, state }: ForwardedRequest, waited: Micros): boolean {
   const { holdMillis } = limits;
   if (holdMillis === undefined || waited < holdMillis * MICROS_PER_MILLI) return false;
   return state.kind === "holding" && state.carriage === "stream" && !state.shown;

@@ -6,7 +6,7 @@ import { nowMicros } from "../base/clock.ts";
 import { ClientEvents, DONE_EVENT } from "../continuation/client-event.ts";
 import type { RepeatableStream } from "../continuation/repeatable-stream.ts";
 import type { KeptStream } from "../continuation/kept-stream.ts";
-import type { Exchange } from "../inference/exchange.ts";
+import type { ForwardedRequest } from "./forwarded-request.ts";
 import { clientHeaders } from "../http/headers.ts";
 import {
   ENGINE_ERROR,
@@ -23,7 +23,7 @@ import type { EngineErrors } from "./write-error.ts";
 
 /** What the answers of one request reach it by: what they find becomes its events, what they write goes to its client. */
 export class AnswerDelivery implements Delivery {
-  readonly #exchange: Exchange;
+  readonly #exchange: ForwardedRequest;
   readonly #forward: Forward;
   readonly hidesUsage: boolean;
   /** Of the endpoint at hand. */
@@ -31,7 +31,7 @@ export class AnswerDelivery implements Delivery {
   /** The error event by which an engine ended a stream that could go on elsewhere. */
   #engineError: { readonly fault: Fault; readonly event: Buffer } | undefined;
 
-  constructor(exchange: Exchange, forward: Forward, hidesUsage: boolean) {
+  constructor(exchange: ForwardedRequest, forward: Forward, hidesUsage: boolean) {
     this.#exchange = exchange;
     this.#forward = forward;
     this.hidesUsage = hidesUsage;
@@ -44,7 +44,7 @@ export class AnswerDelivery implements Delivery {
     return this.#exchange.limits;
   }
   get counters() {
-    return this.#exchange.context.counters;
+    return this.#exchange.shared.counters;
   }
   get dialect() {
     return this.#exchange.route.dialect;
@@ -175,7 +175,7 @@ export class AnswerDelivery implements Delivery {
   }
 
   diverged(): void {
-    const { counters } = this.#exchange.context;
+    const { counters } = this.#exchange.shared;
     countUp(counters.continuationsDenied, "diverged");
     this.#exchange.dispatch({ kind: "upstream-broke", fault: "garbage", continues: false });
   }
@@ -198,9 +198,9 @@ export class AnswerDelivery implements Delivery {
 
   /** A stream is cut that was to be kept, or could not be. */
   #countDenied(): void {
-    const { kept, repeatable = kept, unfit, context } = this.#exchange;
+    const { kept, repeatable = kept, unfit, shared } = this.#exchange;
     const why = unfit ?? repeatable?.unfit;
-    if (why !== undefined && !this.#isMarked) countUp(context.counters.continuationsDenied, why);
+    if (why !== undefined && !this.#isMarked) countUp(shared.counters.continuationsDenied, why);
   }
 
   attemptFailed(fault: Fault, kept?: KeptAnswer): void {

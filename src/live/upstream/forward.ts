@@ -7,7 +7,8 @@ import { AnswerDelivery } from "./answer-delivery.ts";
 import type { Attempt, AttemptListener } from "./connection/attempt.ts";
 import type { PathStage } from "#core/path/stage.ts";
 import { type SecondAttempt, secondOf } from "./hedging.ts";
-import { openAttempt, type SentContent } from "./open-attempt.ts";
+import { openAttempt } from "./connection/open-attempt.ts";
+import type { SentContent } from "../request/engine-body.ts";
 import { AttemptSigns } from "./connection/attempt-signs.ts";
 import { actOnVerdict } from "./act-on-verdict.ts";
 import { isUnderWay } from "#core/path/path-state.ts";
@@ -17,7 +18,7 @@ import { continuationOf } from "../continuation/stream-continuation.ts";
 import { continuedAnswer, isContinuation } from "../continuation/continued-answer.ts";
 import { refusal } from "../http/errors.ts";
 import { Stages } from "../disaggregation/stages.ts";
-import type { Exchange } from "../inference/exchange.ts";
+import type { ForwardedRequest } from "./forwarded-request.ts";
 import { faultOfError } from "../answer/fault-words.ts";
 import type { AnswerHeaders } from "../http/headers.ts";
 import { retriedEvent } from "../log/attempt-events.ts";
@@ -33,7 +34,7 @@ import { writeError } from "./write-error.ts";
  * follow. Where the request is and what may happen next is known to its state alone.
  */
 export class Forward implements AttemptListener {
-  readonly #exchange: Exchange;
+  readonly #exchange: ForwardedRequest;
   readonly firstBody: Buffer;
   /** What is sent next. */
   content: SentContent;
@@ -57,7 +58,7 @@ export class Forward implements AttemptListener {
   /** Of the whole answer, where it went on elsewhere; else the attempt's own. */
   #firstTokenAt: Micros | undefined;
 
-  constructor(exchange: Exchange, body: Buffer, routed: Routed, hidesUsage: boolean) {
+  constructor(exchange: ForwardedRequest, body: Buffer, routed: Routed, hidesUsage: boolean) {
     this.#exchange = exchange;
     this.firstBody = body;
     this.content = { path: exchange.path, body };
@@ -69,7 +70,7 @@ export class Forward implements AttemptListener {
     const continuation = continuationOf(exchange, this);
     if (continuation !== undefined) this.stages.push(continuation);
     if (exchange.cascade !== undefined) this.stages.push(exchange.cascade.stage);
-    this.#signs = new AttemptSigns(exchange, this.endpoint, routed.at, this.#promptTokens);
+    this.#signs = new AttemptSigns(exchange.shared, this.endpoint, routed.at, exchange.stream, this.#promptTokens);
   }
 
   get requestId(): string {
@@ -141,14 +142,14 @@ export class Forward implements AttemptListener {
   }
 
   #send(): PathEvent | undefined {
-    const { context, answerReader, cascade, kept, repeatable, state } = this.#exchange;
+    const { shared, answerReader, cascade, kept, repeatable, state } = this.#exchange;
     const { content } = this;
     this.#answer = undefined;
     const sent = this.#stages?.next(content.path, content.body, (fault) => this.#besideFailed(fault));
     if (this.#sends++ > 0) this.#tokens = progressOf(this.#exchange);
     if (this.#sends > 1 || sent !== undefined) {
       const stream = this.#exchange.stream && state.kind !== "ahead";
-      this.#signs = new AttemptSigns({ context, stream }, this.endpoint, nowMicros(), this.#promptTokens);
+      this.#signs = new AttemptSigns(shared, this.endpoint, nowMicros(), stream, this.#promptTokens);
     }
     answerReader?.reset();
     cascade?.reset();
@@ -169,7 +170,7 @@ export class Forward implements AttemptListener {
 
   /** Its attempt failed, and it goes to this endpoint next. */
   retried(decision: Routed, fault: Fault): void {
-    this.#exchange.context.observe.fault?.(retriedEvent(this, fault, firstStop(decision)));
+    this.#exchange.shared.observe.fault?.(retriedEvent(this, fault, firstStop(decision)));
     this.decided(decision);
   }
 
@@ -224,7 +225,7 @@ export class Forward implements AttemptListener {
   answerData(chunk: Buffer): void {
     this.#signs.alive();
     this.#reads(() => this.#answer?.data(chunk));
-    if (this.#answer?.carriage === "whole" && this.#exchange.context.unread.isFull) this.#waitForRoom();
+    if (this.#answer?.carriage === "whole" && this.#exchange.shared.unread.isFull) this.#waitForRoom();
   }
 
   answerChunks(bytes: Buffer, to: number): number {
@@ -247,12 +248,12 @@ export class Forward implements AttemptListener {
   }
 
   attemptReconnects(): void {
-    this.#exchange.context.counters.reconnects++;
+    this.#exchange.shared.counters.reconnects++;
   }
 
   attemptBroke(error: Error): void {
     if (this.#answer !== undefined) return this.#delivery.broke("cut");
-    this.#exchange.context.openFiles.met(error);
+    this.#exchange.shared.openFiles.met(error);
     const fault = faultOfError(error);
     if (fault !== undefined) return this.#delivery.attemptFailed(fault);
     this.#exchange.refuse(refusal("bad-request", "The request has a header or a path that cannot be passed on."));
@@ -262,7 +263,7 @@ export class Forward implements AttemptListener {
   proveEnd(then: (isWhole: boolean) => void): void {
     const attempt = this.#attempt;
     if (attempt === undefined) return;
-    void this.#exchange.context.serving.ask(attempt.entry).then((serves) => {
+    void this.#exchange.shared.serving.ask(attempt.entry).then((serves) => {
       if (this.#attempt === attempt) this.#reads(() => then(serves));
     });
   }
@@ -292,7 +293,7 @@ export class Forward implements AttemptListener {
     if (attempt === undefined || this.#waitsForRoom) return;
     this.#waitsForRoom = true;
     attempt.pause();
-    this.#exchange.context.unread.onRoom(() => {
+    this.#exchange.shared.unread.onRoom(() => {
       this.#waitsForRoom = false;
       attempt.resume();
     });

@@ -1,6 +1,6 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { AnswerStage, Delivery } from "../answer/answer.ts";
-import type { Exchange } from "../inference/exchange.ts";
+import type { ForwardedRequest } from "./forwarded-request.ts";
 
 /** Is notified, once, of what a second endpoint's answer turned out to be. */
 export interface HedgeVerdict {
@@ -21,11 +21,11 @@ export class HedgeDelivery implements Delivery {
   readonly repeatable = undefined;
   readonly cascade = undefined;
   readonly continues = false;
-  readonly #exchange: Exchange;
+  readonly #exchange: ForwardedRequest;
   readonly #verdict: HedgeVerdict;
   stage: AnswerStage = "held";
 
-  constructor(exchange: Exchange, verdict: HedgeVerdict) {
+  constructor(exchange: ForwardedRequest, verdict: HedgeVerdict) {
     this.#exchange = exchange;
     this.#verdict = verdict;
   }
@@ -37,7 +37,7 @@ export class HedgeDelivery implements Delivery {
     return this.#exchange.limits;
   }
   get counters() {
-    return this.#exchange.context.counters;
+    return this.#exchange.shared.counters;
   }
   get dialect() {
     return this.#exchange.route.dialect;

@@ -6,12 +6,13 @@ import type { Answer } from "../answer/answer.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { faultOfError } from "../answer/fault-words.ts";
 import { nowMicros } from "../base/clock.ts";
-import type { Exchange } from "../inference/exchange.ts";
+import type { ForwardedRequest } from "./forwarded-request.ts";
 import type { AnswerHeaders } from "../http/headers.ts";
 import type { Attempt, AttemptListener } from "./connection/attempt.ts";
 import { AttemptSigns } from "./connection/attempt-signs.ts";
 import { HedgeDelivery, type HedgeVerdict } from "./hedge-delivery.ts";
-import { openAttempt, type SentContent } from "./open-attempt.ts";
+import { openAttempt } from "./connection/open-attempt.ts";
+import type { SentContent } from "../request/engine-body.ts";
 
 /**
  * A request at a second endpoint beside the one that has it. What comes is kept, at most `holdBytesMax` and one piece,
@@ -20,7 +21,7 @@ import { openAttempt, type SentContent } from "./open-attempt.ts";
 export class Hedge implements AttemptListener {
   readonly routed: Routed;
   readonly signs: AttemptSigns;
-  readonly #exchange: Exchange;
+  readonly #exchange: ForwardedRequest;
   readonly #delivery: HedgeDelivery;
   #attempt: Attempt | undefined;
   #listener: AttemptListener | undefined;
@@ -28,10 +29,10 @@ export class Hedge implements AttemptListener {
   /** What came so far, in order. */
   #came: ((to: AttemptListener) => void)[] = [];
 
-  constructor(exchange: Exchange, routed: Routed, verdict: HedgeVerdict) {
+  constructor(exchange: ForwardedRequest, routed: Routed, verdict: HedgeVerdict) {
     this.#exchange = exchange;
     this.routed = routed;
-    this.signs = new AttemptSigns(exchange, routed.endpoint, nowMicros());
+    this.signs = new AttemptSigns(exchange.shared, routed.endpoint, nowMicros(), exchange.stream);
     this.#delivery = new HedgeDelivery(exchange, verdict);
   }
 
@@ -92,7 +93,7 @@ export class Hedge implements AttemptListener {
   }
 
   attemptReconnects(): void {
-    this.#exchange.context.counters.reconnects++;
+    this.#exchange.shared.counters.reconnects++;
   }
 
   attemptBroke(error: Error): void {

@@ -5,9 +5,9 @@ import type { GiveUpReason, PathRouter } from "#core/path/path-router.ts";
 import type { Micros } from "#core/base/units.ts";
 import { nowMicros } from "../base/clock.ts";
 import { countUp } from "../base/gateway-counters.ts";
-import type { Exchange } from "../inference/exchange.ts";
+import type { ForwardedRequest } from "./forwarded-request.ts";
 import { Hedge } from "./hedge.ts";
-import type { SentContent } from "./open-attempt.ts";
+import type { SentContent } from "../request/engine-body.ts";
 
 /** The attempts of a request, of which one at a second endpoint may become the one under way. */
 interface HedgedAttempts {
@@ -19,12 +19,12 @@ interface HedgedAttempts {
 /** A request's second endpoint as the gateway has it: an attempt whose answer is kept until it is known who answers. */
 export class SecondAttempt implements HedgeHost {
   readonly hedging: Hedging = new Hedging(this);
-  readonly #exchange: Exchange;
+  readonly #exchange: ForwardedRequest;
   readonly #first: HedgedAttempts;
   #second: Hedge | undefined;
   #taken: Hedge | undefined;
 
-  constructor(exchange: Exchange, first: HedgedAttempts) {
+  constructor(exchange: ForwardedRequest, first: HedgedAttempts) {
     this.#exchange = exchange;
     this.#first = first;
   }
@@ -71,11 +71,11 @@ export class SecondAttempt implements HedgeHost {
   }
 
   denied(why: GiveUpReason): void {
-    countUp(this.#exchange.context.counters.hedgesDenied, why);
+    countUp(this.#exchange.shared.counters.hedgesDenied, why);
   }
 
   settled(end: HedgeEnd): void {
-    countUp(this.#exchange.context.counters.hedges, end);
+    countUp(this.#exchange.shared.counters.hedges, end);
   }
 
   sweep(at: Micros): void {
@@ -84,7 +84,7 @@ export class SecondAttempt implements HedgeHost {
 }
 
 /** Undefined where no second endpoint is ever asked for such a request. */
-export function secondOf(exchange: Exchange, first: HedgedAttempts): SecondAttempt | undefined {
+export function secondOf(exchange: ForwardedRequest, first: HedgedAttempts): SecondAttempt | undefined {
   const { waits, stream, cascade } = exchange;
   return waits.hedgeMicros < Infinity && stream && cascade === undefined
     ? new SecondAttempt(exchange, first)

@@ -1,13 +1,17 @@
 import { nowMicros } from "../base/clock.ts";
 import { cutEvent, givenUpEvent } from "../log/attempt-events.ts";
 import { countUp } from "../base/gateway-counters.ts";
-import type { Exchange } from "../inference/exchange.ts";
+import type { ForwardedRequest } from "./forwarded-request.ts";
 import type { ReportEffect } from "#core/path/path-effect.ts";
 import type { Forward } from "./forward.ts";
 
 /** Informs router, metrics and log of what became of an attempt. */
-export function reportAttempt({ context, deadlineAt, status }: Exchange, forward: Forward, effect: ReportEffect): void {
-  const { counters, observe } = context;
+export function reportAttempt(
+  { shared, deadlineAt, status }: ForwardedRequest,
+  forward: Forward,
+  effect: ReportEffect,
+): void {
+  const { counters, observe } = shared;
   switch (effect.kind) {
     case "report-first-token":
       forward.tokens.first(nowMicros());

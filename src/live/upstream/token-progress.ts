@@ -1,6 +1,5 @@
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { GatewayCounters } from "../base/gateway-counters.ts";
-import type { Exchange } from "../inference/exchange.ts";
 import type { PathRouter } from "#core/path/path-router.ts";
 import type { GatewayLimits } from "../http/limits.ts";
 
@@ -53,8 +52,15 @@ export class TokenProgress {
   }
 }
 
+/** What of a request its tokens are reported by. */
+interface ProgressedRequest {
+  readonly router: TokenProgressOptions["router"];
+  readonly limits: GatewayLimits;
+  readonly routeId: string;
+  readonly shared: { readonly counters: GatewayCounters };
+}
+
 /** Of a request's next attempt. */
-export function progressOf({ context, limits, routeId: requestId }: Exchange): TokenProgress {
-  const { router, counters } = context;
-  return new TokenProgress({ router, limits, counters, requestId });
+export function progressOf({ router, shared, limits, routeId: requestId }: ProgressedRequest): TokenProgress {
+  return new TokenProgress({ router, limits, counters: shared.counters, requestId });
 }

@@ -2,7 +2,7 @@ import { type Logger, destination, pino, stdTimeFunctions } from "pino";
 import type { BreakerChange } from "#core/endpoint/breaker.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
-import type { RequestObserver } from "#live/gateway/gateway-parts.ts";
+import type { RequestObserver } from "#live/log/request-observer.ts";
 import type { KeeperEvent } from "#live/endpoints/keeper-event.ts";
 import { type FaultEvent, FaultLog } from "#live/log/fault-log.ts";
 import type { LogCounts } from "#live/metrics/metric-logs.ts";

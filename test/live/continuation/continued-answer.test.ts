@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { Delivery } from "#live/answer/answer.ts";
 import { continuedAnswer } from "#live/continuation/continued-answer.ts";
-import type { Exchange } from "#live/inference/exchange.ts";
+import type { KeptStream } from "#live/continuation/kept-stream.ts";
 import { DEFAULT_LIMITS } from "#live/http/limits.ts";
 
 interface Carried {
@@ -41,7 +41,7 @@ function carried(had: string, again: readonly string[]): Carried {
     broke: () => {},
   };
   const answer = continuedAnswer(
-    { kept, repeatable: undefined } as unknown as Exchange,
+    { kept: kept as unknown as KeptStream, repeatable: undefined },
     delivery as unknown as Delivery,
   );
   for (const [i, text] of again.entries()) {

@@ -3,13 +3,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 
-import type { GatewayParts } from "#live/gateway/gateway-parts.ts";
 import { BodyRoom } from "#live/http/body-room.ts";
 import { bodyRules, DEFAULT_LIMITS } from "#live/http/limits.ts";
 import { newCounters } from "#live/base/gateway-counters.ts";
 import { InFlight } from "#live/http/in-flight.ts";
 import { Routes } from "#live/http/route.ts";
-import { InferenceDoor } from "#live/inference/inference-door.ts";
+import { type DoorParts, InferenceDoor } from "#live/inference/inference-door.ts";
 
 import { CHAT, ask, errorOf } from "../gateway/rig.ts";
 
@@ -19,15 +18,15 @@ test("a defect at the door is answered, counted, and reported to the observer", 
   const counters = newCounters();
   const observe = { finished: () => {}, bug: (error: unknown) => void bugs.push(error) };
   const inFlight = new InFlight(10);
-  const context = {
+  const shared = {
     counters,
     observe,
     inFlight,
     sequence: 0,
     bodies: new BodyRoom(bodyRules(DEFAULT_LIMITS)),
-  } as unknown as GatewayParts;
+  } as unknown as DoorParts;
   const door = new InferenceDoor(
-    context,
+    shared,
     () => {
       throw defect;
     },

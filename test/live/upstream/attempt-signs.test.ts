@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Exchange } from "#live/inference/exchange.ts";
-import { AttemptSigns } from "#live/upstream/connection/attempt-signs.ts";
+import { AttemptSigns, type WatchedEndpoints } from "#live/upstream/connection/attempt-signs.ts";
 
 interface Signs {
   readonly made: AttemptSigns;
@@ -24,8 +23,8 @@ function signs(stream: boolean): Signs {
     isDraining: () => false,
   };
   const directory = { get: () => endpoint.entry };
-  const context = { hangs, directory } as unknown as Exchange["context"];
-  return { made: new AttemptSigns({ context, stream }, "e1", 1_000, 64), known, endpoint, hangs };
+  const watched = { hangs, directory } as unknown as WatchedEndpoints;
+  return { made: new AttemptSigns(watched, "e1", 1_000, stream, 64), known, endpoint, hangs };
 }
 
 test("an answer in one piece is known by how long it took, a stream by its first token", () => {

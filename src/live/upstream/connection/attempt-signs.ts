@@ -1,13 +1,18 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { type Trouble, type TroubleKind, troubleSince } from "#core/path/wait-verdict.ts";
 import type { Micros } from "#core/base/units.ts";
-import type { EndpointEntry } from "../../endpoints/endpoint-directory.ts";
-import type { GatewayParts } from "../../gateway/gateway-parts.ts";
-import type { Exchange } from "../../inference/exchange.ts";
+import type { EndpointDirectory, EndpointEntry } from "../../endpoints/endpoint-directory.ts";
+import type { AttemptWatch } from "../../keeper/attempt-watch.ts";
+
+/** Where it is known how endpoints fare, and where it counts what attempts there show of them. */
+export interface WatchedEndpoints {
+  readonly directory: Pick<EndpointDirectory, "get">;
+  readonly hangs: AttemptWatch;
+}
 
 /** What came of one attempt and when: for the limits of silence, and for the judge of its endpoint. */
 export class AttemptSigns {
-  readonly #context: GatewayParts;
+  readonly #watched: WatchedEndpoints;
   readonly #endpoint: EndpointId;
   readonly #stream: boolean;
   readonly sentAt: Micros;
@@ -18,13 +23,8 @@ export class AttemptSigns {
   #quietSince: Micros;
   #trouble: Trouble | undefined;
 
-  constructor(
-    { context, stream }: Pick<Exchange, "context" | "stream">,
-    endpoint: EndpointId,
-    sentAt: Micros,
-    promptTokens = 0,
-  ) {
-    this.#context = context;
+  constructor(watched: WatchedEndpoints, endpoint: EndpointId, sentAt: Micros, stream: boolean, promptTokens = 0) {
+    this.#watched = watched;
     this.#endpoint = endpoint;
     this.#stream = stream;
     this.sentAt = sentAt;
@@ -42,7 +42,7 @@ export class AttemptSigns {
    * waits for nothing; one that has a token waits for the next one.
    */
   sweep(at: Micros, reads: boolean, hasToken = false): Micros {
-    const { hangs } = this.#context;
+    const { hangs } = this.#watched;
     this.#quietSince = Math.max(this.#quietSince, hangs.stoodStillUntil);
     if (this.#active) {
       this.#quietSince = at;
@@ -57,7 +57,7 @@ export class AttemptSigns {
 
   /** The endpoint's trouble as a sweep finds it. */
   trouble(at: Micros): Trouble | undefined {
-    const { directory, hangs } = this.#context;
+    const { directory, hangs } = this.#watched;
     const entry = directory.get(this.#endpoint);
     const kind = hangs.isHung(this.#endpoint) ? "hung" : undefined;
     const found = troubleOf(entry, kind) ?? (hangs.isDraining(this.#endpoint) ? "draining" : undefined);
@@ -67,7 +67,7 @@ export class AttemptSigns {
 
   /** The answer is complete. */
   completed(firstTokenAt: Micros | undefined, at: Micros): void {
-    const { hangs } = this.#context;
+    const { hangs } = this.#watched;
     hangs.answered(this.#endpoint, at);
     if (firstTokenAt !== undefined) hangs.took(this.#endpoint, "stream", firstTokenAt - this.sentAt);
     else if (!this.#stream) hangs.took(this.#endpoint, "whole", at - this.sentAt);
