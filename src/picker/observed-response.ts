@@ -3,7 +3,7 @@ import type { Outcome } from "#core/endpoint/outcome.ts";
 import { isAborted } from "#live/answer/aborted-answer.ts";
 import type { AnswerReader } from "#live/answer/answer-reader.ts";
 import { faultOfStatus } from "#live/answer/fault-of-status.ts";
-import { isMediaType } from "#live/http/media-type.ts";
+import { isMediaType } from "#live/http/headers.ts";
 import { outerText } from "#live/answer/outer-text.ts";
 import { eventData, responseIdOf } from "#live/answer/sse-event.ts";
 import { SseScanner } from "#live/answer/sse-scanner.ts";

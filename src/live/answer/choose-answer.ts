@@ -1,7 +1,6 @@
 import type { Answer, AnswerHead, Delivery } from "./answer.ts";
-import { headerOf } from "../http/headers.ts";
+import { headerOf, isMediaType } from "../http/headers.ts";
 import type { Dialect } from "../http/route.ts";
-import { isMediaType } from "../http/media-type.ts";
 import { PassAnswer } from "./pass-answer.ts";
 import { StreamAnswer } from "./stream-answer.ts";
 import { UnservedAnswer } from "./unserved-answer.ts";

@@ -1,7 +1,6 @@
 import type { GatewayCounters } from "../base/gateway-counters.ts";
 import type { GatewayLimits } from "../http/limits.ts";
-import { isFields } from "../base/fields.ts";
-import { laxBoolean } from "../base/lax-boolean.ts";
+import { isFields, laxBoolean } from "../base/fields.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import type { Dialect } from "../http/route.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";

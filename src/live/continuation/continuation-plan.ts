@@ -1,5 +1,4 @@
-import { type Fields, isFields } from "../base/fields.ts";
-import { laxBoolean } from "../base/lax-boolean.ts";
+import { type Fields, isFields, laxBoolean } from "../base/fields.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import type { Dialect } from "../http/route.ts";
 

@@ -1,5 +1,5 @@
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "../answer/answer.ts";
-import { isMediaType } from "../http/media-type.ts";
+import { isMediaType, headerOf } from "../http/headers.ts";
 import { eventData } from "../answer/sse-event.ts";
 import { SseScanner } from "../answer/sse-scanner.ts";
 import { findUsage } from "../answer/usage.ts";
@@ -7,7 +7,6 @@ import { assert } from "#core/base/assert.ts";
 import type { StreamKeeping } from "./keep-stream.ts";
 import { RepeatedAnswer } from "./repeated-answer.ts";
 import { isFields } from "../base/fields.ts";
-import { headerOf } from "../http/headers.ts";
 import { ClientEvents, DONE_EVENT } from "./client-event.ts";
 import { eventFacts } from "./event-facts.ts";
 import type { KeptStream } from "./kept-stream.ts";

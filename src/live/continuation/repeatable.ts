@@ -1,7 +1,5 @@
 import { randomInt } from "node:crypto";
-
-import { isFields } from "../base/fields.ts";
-import { laxBoolean } from "../base/lax-boolean.ts";
+import { isFields, laxBoolean } from "../base/fields.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import type { Dialect } from "../http/route.ts";
 import { isGreedy } from "./continuation-plan.ts";

@@ -7,9 +7,8 @@ import { nowMicros } from "../base/clock.ts";
 import type { GatewayCounters } from "../base/gateway-counters.ts";
 import type { ClientRequest, RequestLife } from "../request/client-request.ts";
 import { upstreamHeaders } from "../http/headers.ts";
-import { Attempt, type AttemptListener } from "../upstream/connection/attempt.ts";
+import { Attempt, type AttemptListener, type AttemptParts } from "../upstream/connection/attempt.ts";
 import { AttemptSigns, type WatchedEndpoints } from "../upstream/connection/attempt-signs.ts";
-import type { AttemptParts } from "../upstream/connection/open-attempt.ts";
 import { type Prefilled, readPrefilled } from "./read-prefilled.ts";
 
 /** The request whose prompt it is. */

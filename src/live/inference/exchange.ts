@@ -22,7 +22,7 @@ import type { AskingParts, AskingRequest } from "../routing/ask.ts";
 import type { ForwardedRequest, ForwardParts } from "../upstream/forwarded-request.ts";
 import type { KeepingParts } from "../continuation/keep-stream.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
-import { profileText } from "../request/profile-text.ts";
+import { profileText, type CountedPrompt } from "../base/decisive.ts";
 import { givenRequestId } from "../http/identity.ts";
 import type { ArrivingBody, BodyRoom } from "../http/body-room.ts";
 import { clientNetwork } from "../http/client-network.ts";
@@ -32,12 +32,10 @@ import type { GatewayLimits } from "../http/limits.ts";
 import { RequestHeaders } from "../http/request-headers.ts";
 import type { RequestSummary } from "../log/request-summary.ts";
 import { stalledEvent } from "../log/stalled-event.ts";
-import { heldTokens } from "../disaggregation/held-tokens.ts";
 import { keptAnswer } from "../continuation/kept-answer.ts";
 import type { RepeatableStream } from "../continuation/repeatable-stream.ts";
 import type { KeptStream } from "../continuation/kept-stream.ts";
 import type { UnfitStream } from "../continuation/kept-stream-options.ts";
-import type { CountedPrompt } from "../base/decisive.ts";
 import type { RequestTarget } from "../request/request-target.ts";
 import type { Finish } from "#core/path/path-effect.ts";
 import { ARRIVED, CLIENT_LEFT, CLIENT_STALLED, DEFECT, type PathEvent } from "#core/path/path-event.ts";
@@ -409,4 +407,10 @@ function summarize(
     hitTokens: heldTokens(forward?.routed),
     ...(forward?.routed.prefill && { prefillEndpoint: forward.routed.prefill.endpoint }),
   };
+}
+
+/** Prompt tokens that are believed to be held where the prompt is computed; 0 where nothing was decided. */
+function heldTokens(routed: Routed | undefined): number {
+  const stage = routed?.prefill ?? routed;
+  return stage?.heldTokens ?? stage?.hitTokens ?? 0;
 }

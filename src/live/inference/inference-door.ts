@@ -1,11 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-
 import type { ClientAuth } from "../http/client-auth.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "../http/errors.ts";
 import { Exchange, type ExchangeParts } from "./exchange.ts";
-import { hostOf } from "../request/malformed-target.ts";
-import { type RequestTarget, RequestTargets } from "../request/request-target.ts";
+import { hostOf, type RequestTarget, RequestTargets } from "../request/request-target.ts";
 import type { Routes } from "../http/route.ts";
 import { clientTimeout } from "../request/client-timeout.ts";
 import { readBody } from "../http/request-body.ts";

@@ -1,12 +1,10 @@
 import { type Refusal, refusal } from "../http/errors.ts";
-import { type Fields, isFields } from "../base/fields.ts";
-import { laxBoolean } from "../base/lax-boolean.ts";
-import { NO_TEXT, type ParsedPrompt, parsePrompt } from "./parse-prompt.ts";
+import { type Fields, isFields, laxBoolean } from "../base/fields.ts";
+import { NO_TEXT, type ParsedPrompt, parsePrompt, beyondLimits } from "./parse-prompt.ts";
 import { type Asker, loopTurn, STAYS } from "../base/loop-turn.ts";
 import { type JsonLimits, JsonScan } from "../base/json-scan.ts";
 import type { KnownBodies } from "./known-bodies.ts";
 import type { GatewayLimits } from "../http/limits.ts";
-import { beyondLimits } from "./prompt-limits.ts";
 import { readText } from "./read-text.ts";
 import type { Route } from "../http/route.ts";
 

@@ -2,7 +2,6 @@ import type { Rejected, Routed } from "#core/input/decision.ts";
 import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import type { Micros } from "#core/base/units.ts";
-
 import { refusalOf } from "./refusal-of.ts";
 import type { AnswerReader } from "../answer/answer-reader.ts";
 import { chooseReader, type ReaderParts } from "../answer/choose-reader.ts";
@@ -10,30 +9,34 @@ import { type Refusal, refusal } from "../http/errors.ts";
 import { NameSwap } from "../answer/name-swap.ts";
 import { nowMicros } from "../base/clock.ts";
 import { onlyModel, servedModels } from "../endpoints/models.ts";
-import { isFields } from "../base/fields.ts";
+import { isFields, type Fields, laxBoolean } from "../base/fields.ts";
 import type { RequestObserver } from "../log/request-observer.ts";
 import type { OnDecided, RequestRouter } from "./request-router.ts";
 import { type Asker, AskerLeft } from "../base/loop-turn.ts";
 import type { CascadeRun } from "../cascade/cascade-run.ts";
 import type { Cascades } from "../cascade/cascades.ts";
-import type { StoredResponses } from "../beside/stored-responses.ts";
+import type { StoredResponses, ResponsePlace } from "../beside/stored-responses.ts";
 import type { ModelRewrites } from "../discovery/workload-rules.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
-import type { EngineFields } from "../request/engine-fields.ts";
+import {
+  type EngineFields,
+  type Stripped,
+  countEngineHeaders,
+  priorityOf,
+  stripEngineFields,
+} from "../request/engine-fields.ts";
 import type { KnownBodies } from "../request/known-bodies.ts";
 import { countUp } from "../base/gateway-counters.ts";
 import type { CountedPrompt } from "../base/decisive.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";
-import { askedBy, type ClientParts } from "./asked-by.ts";
-import { type Stripped, countEngineHeaders, priorityOf, stripEngineFields } from "../request/engine-fields.ts";
 import { engineBody } from "../request/engine-body.ts";
-import { followedBy, type Subset, subsetFollowing } from "./followed-response.ts";
-import { laxBoolean } from "../base/lax-boolean.ts";
 import type { GatewayLimits } from "../http/limits.ts";
 import { type ParsedRequest, isRefusal, parseRequest } from "../request/parse-request.ts";
 import type { RequestHeaders } from "../http/request-headers.ts";
 import type { Route } from "../http/route.ts";
 import { tokensOfAll, truncated } from "../request/truncation.ts";
+import type { Identifier, Identity } from "../http/identity.ts";
+import type { Promised, SloRules } from "../request/slo-rules.ts";
 
 /** What requests share on their way to a decision. */
 export interface AskingParts extends ClientParts, ReaderParts {
@@ -327,4 +330,67 @@ function addsUsage({ shared, answeredElsewhere, route }: AskingRequest, { stream
   if (route.dialect !== "chat" && route.dialect !== "completions") return false;
   const options = fields?.["stream_options"];
   return !isFields(options) || laxBoolean(options["include_usage"]) !== true;
+}
+
+interface AskedBy {
+  readonly identity: Identity;
+  /** That decides; "" is the router's default. */
+  readonly profile: string;
+  readonly promised: Promised;
+}
+
+/** By what clients are known, and what they get. */
+interface ClientParts {
+  readonly identifier: Identifier;
+  readonly slo: SloRules;
+  /** Profile for a model, where the request asked for `asked`; "" is the router's default. */
+  readonly profileOf: (model: string, asked: string) => string | Refusal;
+}
+
+interface Asking {
+  readonly shared: ClientParts;
+  readonly headers: RequestHeaders;
+  readonly model: string;
+  tenant: string;
+}
+
+/** Who asks, by which profile, and what they are promised; a refusal where the profile or a target cannot be. */
+function askedBy(asking: Asking, fields: Fields | undefined): AskedBy | Refusal {
+  const { shared, headers, model } = asking;
+  const identity = shared.identifier.identify(headers, fields);
+  asking.tenant = identity.tenant;
+  const profile = shared.profileOf(model, identity.profile);
+  if (typeof profile !== "string") return profile;
+  const promised = shared.slo.of(headers, identity, model);
+  if (typeof promised === "string") return refusal("bad-request", promised);
+  return { identity, profile, promised };
+}
+
+/** Endpoints that a request may go to, any where undefined; or why it can go to none. */
+type Subset = readonly string[] | Refusal | undefined;
+
+/** The stored response that a request goes on behind; undefined where there is none. */
+function followedBy({ route }: Pick<AskingRequest, "route">, { fields }: ParsedRequest): string | undefined {
+  const id = route.dialect === "responses" ? fields?.["previous_response_id"] : undefined;
+  return typeof id === "string" && id !== "" ? id : undefined;
+}
+
+/**
+ * Those of a request's endpoints that have the response which it follows: only the engine that made it can go on behind it.
+ * Where nobody knows which one did, any engine answers that.
+ */
+function subsetFollowing(asking: AskingRequest, parsed: ParsedRequest): Subset | Promise<Subset> {
+  const id = followedBy(asking, parsed);
+  const { shared, headers, routeId: requestId, subset } = asking;
+  if (id === undefined) return subset;
+  const { keepsAuthorization: dropAuthorization, engineFields } = shared;
+  const call = { headers, requestId, dropAuthorization, withheld: engineFields.headers };
+  const place = shared.responses.placeOf(id, call);
+  return place instanceof Promise ? place.then((known) => within(known, id, subset)) : within(place, id, subset);
+}
+
+function within(place: ResponsePlace, id: string, subset: readonly string[] | undefined): Subset {
+  if (place === "gone") return refusal("unknown-response", `Response with id '${id}' not found.`, "response_id");
+  if (place === "unknown") return subset;
+  return place.filter((endpoint) => subset === undefined || subset.includes(endpoint));
 }

@@ -1,11 +1,11 @@
 import type { Placed } from "#core/input/decision.ts";
 import { PathRouter, type PathRouterOptions } from "#core/path/path-router.ts";
 import type { RouteRequest } from "#core/request/request.ts";
-import type { Micros } from "#core/base/units.ts";
-import { QueueTurns } from "./queue-turns.ts";
+import { type Micros, MICROS_PER_MILLI } from "#core/base/units.ts";
 import { nowMicros } from "../base/clock.ts";
 import { countUp, type GatewayCounters } from "../base/gateway-counters.ts";
-import type { RouterTap } from "../base/router-tap.ts";
+import type { RouterTap, TapListener } from "../base/router-tap.ts";
+import type { Input } from "#core/input/input.ts";
 
 /** Notified of the decision on a request, and how long it waited for its turn. It must not throw. */
 export type OnDecided = (decision: Placed, queuedMicros: Micros) => void;
@@ -52,5 +52,88 @@ export class RequestRouter extends PathRouter {
 
   stop(): void {
     this.#turns.stop();
+  }
+}
+
+/** Notified of the decision that ends a request's wait. It must not throw. */
+type TurnTaken = (decision: Placed) => void;
+
+/** Requests released in one run of the event loop; the others come in the next one. */
+const RELEASED_MAX = 64;
+/** setTimeout takes no more. */
+const TIMEOUT_MILLIS_MAX = 2_147_483_647;
+
+/**
+ * Asks the router whose turn it is among the requests that wait, after every input and when a time has come, and has them
+ * decided on again. Whose turn it is the router alone knows; this holds nothing but where to report it.
+ */
+export class QueueTurns implements TapListener {
+  readonly #tap: RouterTap;
+  readonly #now: () => Micros;
+  readonly #waiting = new Map<string, TurnTaken>();
+  #timer: NodeJS.Timeout | undefined;
+  #isDue = false;
+
+  constructor(tap: RouterTap, now: () => Micros = nowMicros) {
+    this.#tap = tap;
+    this.#now = now;
+    tap.listen(this);
+  }
+
+  /** Requests that wait. */
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** The router put the request into its queue. */
+  wait(requestId: string, taken: TurnTaken): void {
+    this.#waiting.set(requestId, taken);
+    this.#look();
+  }
+
+  accepted(input: Input): void {
+    if (this.#waiting.size === 0) return;
+    if (input.kind === "request-finished") this.#waiting.delete(input.requestId);
+    this.#look();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Behind what is being done: an input must not come while listeners are notified of another one. */
+  #look(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    queueMicrotask(() => this.#turns());
+  }
+
+  #turns(): void {
+    this.#isDue = false;
+    for (let released = 0; this.#waiting.size > 0; released++) {
+      if (released === RELEASED_MAX) {
+        this.#isDue = true;
+        setImmediate(() => this.#turns());
+        return;
+      }
+      const at = this.#now();
+      const requestId = this.#tap.router.admission.due(at);
+      const taken = requestId === undefined ? undefined : this.#waiting.get(requestId);
+      if (requestId === undefined || taken === undefined) break;
+      const decision = this.#tap.accept({ kind: "request-released", at, requestId });
+      // It was to go on and cannot: nor can what is behind it, before something happens.
+      if (decision.kind === "queued") break;
+      this.#waiting.delete(requestId);
+      taken(decision);
+    }
+    this.#sleep();
+  }
+
+  #sleep(): void {
+    clearTimeout(this.#timer);
+    const { nextAt } = this.#tap.router.admission;
+    if (this.#waiting.size === 0 || nextAt === Infinity) return;
+    const millis = Math.max(1, Math.ceil((nextAt - this.#now()) / MICROS_PER_MILLI));
+    this.#timer = setTimeout(() => this.#look(), Math.min(millis, TIMEOUT_MILLIS_MAX)).unref();
   }
 }

@@ -1,5 +1,4 @@
 import type { Fault } from "#core/endpoint/fault.ts";
-
 import type { AnswerHead, AnswerStage, Delivery, KeptAnswer } from "../answer/answer.ts";
 import { PassAnswer } from "../answer/pass-answer.ts";
 import { nowMicros } from "../base/clock.ts";
@@ -18,8 +17,7 @@ import {
 } from "#core/path/path-event.ts";
 import { countUp } from "../base/gateway-counters.ts";
 import { decisiveText } from "../base/decisive.ts";
-import type { Forward } from "./forward.ts";
-import type { EngineErrors } from "./write-error.ts";
+import type { Forward, EngineErrors } from "./forward.ts";
 
 /** What the answers of one request reach it by: what they find becomes its events, what they write goes to its client. */
 export class AnswerDelivery implements Delivery {

@@ -4,10 +4,9 @@ import { firstStop } from "#core/stage-choice.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { Answer, AnswerHead, KeptAnswer } from "../answer/answer.ts";
 import { AnswerDelivery } from "./answer-delivery.ts";
-import type { Attempt, AttemptListener } from "./connection/attempt.ts";
+import { type Attempt, type AttemptListener, openAttempt } from "./connection/attempt.ts";
 import type { PathStage } from "#core/path/stage.ts";
 import { type SecondAttempt, secondOf } from "./hedging.ts";
-import { openAttempt } from "./connection/open-attempt.ts";
 import type { SentContent } from "../request/engine-body.ts";
 import { AttemptSigns } from "./connection/attempt-signs.ts";
 import { actOnVerdict } from "./act-on-verdict.ts";
@@ -19,15 +18,15 @@ import { continuedAnswer, isContinuation } from "../continuation/continued-answe
 import { refusal } from "../http/errors.ts";
 import { Stages } from "../disaggregation/stages.ts";
 import type { ForwardedRequest } from "./forwarded-request.ts";
-import { faultOfError } from "../answer/fault-words.ts";
-import type { AnswerHeaders } from "../http/headers.ts";
-import { retriedEvent } from "../log/attempt-events.ts";
+import { faultOfError, cutRefusal, errorEvent, giveUpRefusal, reasonOf } from "../answer/fault-words.ts";
+import { type AnswerHeaders, clientHeaders } from "../http/headers.ts";
+import { retriedEvent, cutEvent, givenUpEvent } from "../log/attempt-events.ts";
 import type { ForwardResult } from "./forward-result.ts";
-import { reportAttempt } from "./report-attempt.ts";
-import type { AttemptEffect, Finish } from "#core/path/path-effect.ts";
+import type { AttemptEffect, Finish, ReportEffect, ErrorEffect } from "#core/path/path-effect.ts";
 import { type PathEvent, attemptFailed } from "#core/path/path-event.ts";
 import { progressOf, type TokenProgress } from "./token-progress.ts";
-import { writeError } from "./write-error.ts";
+import { countUp } from "../base/gateway-counters.ts";
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
 
 /**
  * The endpoint's side of a routed request: turns what its attempts do into events, and carries out the effects that
@@ -336,4 +335,62 @@ export class Forward implements AttemptListener {
     const usage = this.#stages === undefined ? end?.usage : this.#stages.usageOf(end?.usage);
     return { ...end, outcome, usage, outputTokens: usage?.outputTokens ?? tokensSeen, firstTokenAt };
   }
+}
+
+/** Informs router, metrics and log of what became of an attempt. */
+function reportAttempt({ shared, deadlineAt, status }: ForwardedRequest, forward: Forward, effect: ReportEffect): void {
+  const { counters, observe } = shared;
+  switch (effect.kind) {
+    case "report-first-token":
+      forward.tokens.first(nowMicros());
+      break;
+    case "report-timeout":
+      counters.timeouts++;
+      if (nowMicros() > deadlineAt) countUp(counters.deadlines, "sent");
+      break;
+    case "report-retried":
+      counters.retries++;
+      observe.retried(effect.fault);
+      break;
+    case "report-given-up":
+      if (effect.why === "budget") counters.retriesDenied++;
+      observe.fault?.(givenUpEvent(forward, effect.fault, effect.why, status));
+      break;
+    case "report-continued":
+      countUp(counters.continuations, effect.fault);
+      break;
+    case "report-cut":
+      counters.cuts++;
+      observe.fault?.(cutEvent(forward, effect.fault, forward.tokensSeen));
+      break;
+  }
+}
+
+/** What endpoints themselves reported of a failure. */
+export interface EngineErrors {
+  /** In place of an answer. */
+  readonly kept: KeptAnswer | undefined;
+  /** In a stream that had begun: the whole event. */
+  readonly event: Buffer | undefined;
+}
+
+/** Writes how a request failed: the endpoint's own error, where one was kept, or one of the gateway's. */
+function writeError(
+  exchange: ForwardedRequest,
+  endpoint: EndpointId,
+  { kind, fault }: ErrorEffect,
+  { kept, event }: EngineErrors,
+): void {
+  if (kind === "write-error-event") {
+    exchange.writer.write(event ?? errorEvent(exchange.route.dialect, cutRefusal(fault)));
+  } else if (kind === "write-error") exchange.answerRefusal(giveUpRefusal(fault), endpoint);
+  else if (kept !== undefined) writeKept(exchange, endpoint, fault, kept);
+}
+
+/** Answers a request that no endpoint is left for with the last one's own error as it was. */
+function writeKept(exchange: ForwardedRequest, endpoint: string, fault: Fault, kept: KeptAnswer): void {
+  const headers = clientHeaders(kept.headers, exchange.ownHeaders(endpoint, reasonOf(fault)), false);
+  headers.push("content-length", String(kept.body.length));
+  if (fault === "saturated" && kept.headers["retry-after"] === undefined) headers.push("retry-after", "1");
+  exchange.writer.whole(kept.status, headers, kept.body);
 }

@@ -8,10 +8,9 @@ import { faultOfError } from "../answer/fault-words.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { ForwardedRequest } from "./forwarded-request.ts";
 import type { AnswerHeaders } from "../http/headers.ts";
-import type { Attempt, AttemptListener } from "./connection/attempt.ts";
+import { type Attempt, type AttemptListener, openAttempt } from "./connection/attempt.ts";
 import { AttemptSigns } from "./connection/attempt-signs.ts";
 import { HedgeDelivery, type HedgeVerdict } from "./hedge-delivery.ts";
-import { openAttempt } from "./connection/open-attempt.ts";
 import type { SentContent } from "../request/engine-body.ts";
 
 /**

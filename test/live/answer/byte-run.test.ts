@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ByteRun, viewOf } from "#live/answer/byte-run.ts";
+import { ByteRun, viewOf } from "#live/answer/token-form.ts";
 
 const bytes = fc.uint8Array({ maxLength: 40 });
 

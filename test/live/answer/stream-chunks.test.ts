@@ -6,8 +6,7 @@ import { StreamAnswer } from "#live/answer/stream-answer.ts";
 import { KeptStream } from "#live/continuation/kept-stream.ts";
 import type { ContinuationPlan } from "#live/continuation/continuation-plan.ts";
 import { ChunkFraming } from "#live/upstream/connection/chunk-framing.ts";
-import { READ_SLAB } from "#live/upstream/connection/read-slab.ts";
-import { UpstreamReads } from "#live/upstream/connection/upstream-reads.ts";
+import { READ_SLAB, UpstreamReads } from "#live/upstream/connection/upstream-reads.ts";
 
 const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 const SENDER = '"id":"chatcmpl-1","object":"chat.completion.chunk","created":1795219500,"model":"tiny"';

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, type Socket, connect, createServer } from "node:net";
 import { afterEach, test } from "node:test";
-import { writeCopied } from "#live/answer/write-copied.ts";
+import { writeCopied } from "#live/answer/client-writer.ts";
 
 const open: Socket[] = [];
 afterEach(() => {

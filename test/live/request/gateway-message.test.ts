@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { Agent, type IncomingMessage, type ServerResponse, createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-
-import { GatewayMessage } from "#live/http/gateway-message.ts";
+import { GatewayMessage } from "#live/http/request-body.ts";
 
 type Handler = (incoming: GatewayMessage, outgoing: ServerResponse) => void;
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Decision, Placed } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
-import { QueueTurns } from "#live/routing/queue-turns.ts";
+import { QueueTurns } from "#live/routing/request-router.ts";
 import type { RouterTap, TapListener } from "#live/base/router-tap.ts";
 
 /** A tap whose router lets requests go on by a list of answers; whoever listens is notified of each input first. */

@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-
 import fc from "fast-check";
 import type { Client, Dispatcher } from "undici";
-
 import { Attempt, type AttemptListener } from "#live/upstream/connection/attempt.ts";
-import type { Upstream } from "#live/upstream/connection/upstream-pools.ts";
-import { UpstreamConnection } from "#live/upstream/connection/upstream-connection.ts";
+import { type Upstream, UpstreamConnection } from "#live/upstream/connection/upstream-pools.ts";
 
 const stale = Object.assign(new Error("reset"), { code: "ECONNRESET" });
 const refusedError = Object.assign(new Error("refused"), { code: "ECONNREFUSED" });

@@ -2,10 +2,8 @@ import assert from "node:assert/strict";
 import { type Server, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
-
 import { DEFAULT_LIMITS } from "#live/http/limits.ts";
-import { UpstreamClients } from "#live/upstream/connection/upstream-clients.ts";
-import type { UpstreamConnection } from "#live/upstream/connection/upstream-connection.ts";
+import { UpstreamClients, type UpstreamConnection } from "#live/upstream/connection/upstream-pools.ts";
 
 let server: Server;
 let url = "";

@@ -3,15 +3,11 @@ import { once } from "node:events";
 import { type AddressInfo, type Socket, createServer } from "node:net";
 import { Duplex } from "node:stream";
 import { describe, test } from "node:test";
-
 import { type buildConnector, Client } from "undici";
-
 import { DEFAULT_LIMITS } from "#live/http/limits.ts";
 import { Attempt } from "#live/upstream/connection/attempt.ts";
-import { READ_SLAB } from "#live/upstream/connection/read-slab.ts";
-import { UpstreamClients } from "#live/upstream/connection/upstream-clients.ts";
-import { UpstreamConnection } from "#live/upstream/connection/upstream-connection.ts";
-import type { Upstream } from "#live/upstream/connection/upstream-pools.ts";
+import { READ_SLAB } from "#live/upstream/connection/upstream-reads.ts";
+import { UpstreamClients, UpstreamConnection, type Upstream } from "#live/upstream/connection/upstream-pools.ts";
 
 /** A socket by whose side a test plays an engine: what arrives is a read into the shared buffer. */
 class PlayedSocket extends Duplex {

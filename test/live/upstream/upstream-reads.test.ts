@@ -7,11 +7,8 @@ import * as fc from "fast-check";
 import { type buildConnector, Client } from "undici";
 import { Attempt } from "#live/upstream/connection/attempt.ts";
 import { DEFAULT_LIMITS } from "#live/http/limits.ts";
-import { READ_SLAB } from "#live/upstream/connection/read-slab.ts";
-import { UpstreamClients } from "#live/upstream/connection/upstream-clients.ts";
-import type { Upstream } from "#live/upstream/connection/upstream-pools.ts";
-import { UpstreamConnection } from "#live/upstream/connection/upstream-connection.ts";
-import { UpstreamReads } from "#live/upstream/connection/upstream-reads.ts";
+import { READ_SLAB, UpstreamReads } from "#live/upstream/connection/upstream-reads.ts";
+import { UpstreamClients, UpstreamConnection, type Upstream } from "#live/upstream/connection/upstream-pools.ts";
 
 /** Sends what it is given in turns over all connections at once, and ends them. */
 async function exchange(texts: readonly (readonly Buffer[])[]): Promise<Buffer[][]> {

@@ -1,8 +1,116 @@
 import type { OnReadOpts, Socket } from "node:net";
-
 import { ChunkFraming } from "./chunk-framing.ts";
-import { InterimAnswers } from "./interim-answers.ts";
-import { READ_SLAB } from "./read-slab.ts";
+
+const READ_BYTES = 65_536;
+/** Small, since one piece that is kept keeps its whole slab. */
+const SLAB_BYTES = 8_192;
+const POOLED_BYTES_MAX = 2_048;
+
+let slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
+let used = 0;
+
+/**
+ * Memory that connections to engines are read with: all into one buffer, since they are read one after another, and each
+ * read is copied out of it before the next, into a slice of a slab. Node would allocate 64 KiB for each read and then as
+ * much again as came; a stream's event is some 300 bytes.
+ */
+export const READ_SLAB = {
+  /** What was read last. */
+  read: Buffer.allocUnsafeSlow(READ_BYTES),
+
+  /** Where the memory of `room` begins. */
+  at: 0,
+
+  /** Memory with room for so many bytes. */
+  room(bytes: number): Buffer {
+    if (bytes > POOLED_BYTES_MAX) {
+      this.at = 0;
+      return Buffer.allocUnsafeSlow(bytes);
+    }
+    if (used + bytes > SLAB_BYTES) {
+      slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
+      used = 0;
+    }
+    this.at = used;
+    return slab;
+  },
+
+  /** The first bytes of the room that was asked for last are a piece; they never change. */
+  piece(memory: Buffer, bytes: number): Buffer {
+    if (memory === slab) used += bytes;
+    return memory.subarray(this.at, this.at + bytes);
+  },
+
+  /** What was read up to a place, as a piece; of its beginning, what is before `from` is left out. */
+  copied(to: number, from = 0): Buffer {
+    const memory = this.room(to - from);
+    this.read.copy(memory, this.at, from, to);
+    return this.piece(memory, to - from);
+  },
+};
+
+/** What came in place of an answer: how many bytes of the shared buffer are left, and what was kept of the reads before. */
+interface BehindInterim {
+  readonly bytes: number;
+  /** Goes before them; undefined where nothing was kept. */
+  readonly kept: Buffer | undefined;
+}
+
+const NOTHING_LEFT: BehindInterim = { bytes: 0, kept: undefined };
+/** Of HTTP/1.0 and 1.1; where a digit may be anything there is a space. */
+const STATUS_LINE = Buffer.from("HTTP/1.  1  ");
+const SPACE = 32;
+const SWITCHES = "01";
+/** Of one interim answer; a longer one is no such thing. */
+const HEAD_BYTES_MAX = 16_384;
+
+/**
+ * Passes over interim answers (RFC 9110 15.2), which may come before any answer, asked for or not: 100, 102, 103. Undici
+ * takes a 100 that it did not ask for as the end of its connection. 101 is none of them: another protocol begins.
+ */
+class InterimAnswers {
+  /** Of an interim answer, or of what may be one, while its end is to come. */
+  #kept: Buffer | undefined;
+
+  /** A request goes out. */
+  begin(): void {
+    this.#kept = undefined;
+  }
+
+  /** Takes them out of what was read into the shared buffer. Nothing is left while one is still coming. */
+  passOver(bytes: number): BehindInterim {
+    const kept = this.#kept;
+    const { read } = READ_SLAB;
+    if (kept === undefined && bytes > STATUS_LINE.length && !isInterim(read, bytes)) return { bytes, kept };
+    const before = kept?.length ?? 0;
+    const came = kept === undefined ? read.subarray(0, bytes) : Buffer.concat([kept, read.subarray(0, bytes)]);
+    let from = 0;
+    while (from < came.length) {
+      const rest = came.subarray(from);
+      if (!isInterim(rest, rest.length)) break;
+      const end = rest.indexOf(HEAD_END);
+      if (end < 0 && rest.length > HEAD_BYTES_MAX) break;
+      if (end < 0) {
+        this.#kept = Buffer.from(rest);
+        return NOTHING_LEFT;
+      }
+      from += end + HEAD_END.length;
+    }
+    this.#kept = undefined;
+    if (from < before) return { bytes, kept: came.subarray(from, before) };
+    read.copyWithin(0, from - before, bytes);
+    return { bytes: bytes - (from - before), kept: undefined };
+  }
+}
+
+/** Or its beginning, as far as that came. */
+function isInterim(bytes: Buffer, length: number): boolean {
+  for (let i = 0; i < STATUS_LINE.length && i < length; i++) {
+    if (STATUS_LINE[i] !== SPACE && STATUS_LINE[i] !== bytes[i]) return false;
+  }
+  if (length > 8 && bytes[8] !== SPACE) return false;
+  return length < STATUS_LINE.length || bytes.toString("latin1", 10, 12) !== SWITCHES;
+}
 
 /** Takes what arrives of a stream; each piece is the payload of all chunks that lay in one read. */
 export interface PieceSink {
