@@ -1,4 +1,6 @@
 import type { SecureContextOptions } from "node:tls";
+import type { OnReadOpts } from "node:net";
+
 import { buildConnector } from "undici";
 
 /** How engines are spoken to over TLS. */
@@ -24,16 +26,20 @@ export class EngineConnections {
     this.#version++;
   }
 
-  /** For undici's `connect`. `serverNameOf` names what a host's certificate is held against, where that is not the host. */
+  /**
+   * For undici's `connect`. `serverNameOf` names what a host's certificate is held against, where that is not the host;
+   * `onread` takes what is read.
+   */
   connector(
     timeoutMillis: number,
     serverNameOf: (host: string) => string | undefined = () => undefined,
+    onread?: OnReadOpts,
   ): buildConnector.connector {
     let version = -1;
     let connect: buildConnector.connector | undefined;
     return (options, callback) => {
       if (connect === undefined || version !== this.#version) {
-        connect = buildConnector({ ...this.#tls, timeout: timeoutMillis, allowH2: false });
+        connect = buildConnector({ ...this.#tls, timeout: timeoutMillis, allowH2: false, ...(onread && { onread }) });
         version = this.#version;
       }
       const servername = options.protocol === "https:" ? serverNameOf(options.host ?? options.hostname) : undefined;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { type Agent, type IncomingHttpHeaders, request as httpRequest } from "node:http";
+import type { TlsOptions } from "node:tls";
 
 import type { Decision } from "#core/input/decision.ts";
 import { BREAKER_DEFAULTS, type BreakerOptions } from "#core/endpoint/breaker.ts";
@@ -57,6 +58,8 @@ export interface RigOptions extends Partial<Omit<GatewayOptions, "journal" | "di
   readonly profile?: ProfileSpec;
   /** Of each engine, in order of id; none where they are left out. */
   readonly labels?: readonly Readonly<Record<string, string>>[];
+  /** Those that the replies make speak TLS. */
+  readonly engineTls?: TlsOptions;
   /** Further engines, after those that the replies make. */
   readonly urls?: readonly string[];
 }
@@ -72,7 +75,7 @@ export const NEVER_OPEN: BreakerOptions = {
 };
 
 export async function startRig(replies: readonly Reply[], options: RigOptions = {}): Promise<Rig> {
-  const engines = await Promise.all(replies.map((reply) => new StubEngine(reply).start()));
+  const engines = await Promise.all(replies.map((reply) => new StubEngine(reply, options.engineTls).start()));
   const router = new Router({
     seed: 1,
     profiles: { default: options.profile ?? LOWEST_ID_FIRST },

@@ -1,4 +1,5 @@
 import { type AddressInfo, type Server, type Socket, createServer } from "node:net";
+import { type TlsOptions, createServer as createSecureServer } from "node:tls";
 
 /** A request as it came over the wire. */
 export interface RawRequest {
@@ -22,16 +23,20 @@ export class StubEngine {
   readonly sockets = new Set<Socket>();
   readonly #waiting = new Set<() => void>();
   reply: Reply;
+  readonly #scheme: "http" | "https";
   url = "";
 
-  constructor(reply: Reply) {
+  /** Speaks TLS where `tls` is given. */
+  constructor(reply: Reply, tls?: TlsOptions) {
     this.reply = reply;
-    this.#server = createServer({ noDelay: true }, (socket) => this.#serve(socket));
+    this.#scheme = tls === undefined ? "http" : "https";
+    const serve = (socket: Socket): void => this.#serve(socket);
+    this.#server = tls === undefined ? createServer({ noDelay: true }, serve) : createSecureServer(tls, serve);
   }
 
   async start(): Promise<this> {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
-    this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    this.url = `${this.#scheme}://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
     return this;
   }
 
@@ -50,9 +55,9 @@ export class StubEngine {
 
   /** Refuses new connections and cuts the open ones, like a killed process. */
   kill(): Promise<void> {
-    // Node leaks a socket that is reset while it shuts down.
+    // Node leaks a socket that is reset while it shuts down, and resets none of TLS.
     for (const socket of this.sockets) {
-      if (socket.writableEnded) socket.destroy();
+      if (socket.writableEnded || this.#scheme === "https") socket.destroy();
       else socket.resetAndDestroy();
     }
     return new Promise((resolve) => this.#server.close(() => resolve()));

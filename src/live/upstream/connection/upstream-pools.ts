@@ -30,9 +30,10 @@ export class UpstreamPools implements DirectoryListener {
 
   joined(entry: EndpointEntry): void {
     this.left(entry);
-    const connector = (): buildConnector.connector =>
-      this.#connections.connector(this.#limits.connectMillisMax, () => entry.serverName);
-    const connect = entry.url.startsWith("https:") ? connector() : undefined;
+    const { connectMillisMax } = this.#limits;
+    const secured = (onread: OnReadOpts): buildConnector.connector =>
+      this.#connections.connector(connectMillisMax, () => entry.serverName, onread);
+    const connect = entry.url.startsWith("https:") ? secured : undefined;
     const clients = new UpstreamClients(entry.url, this.#limits, connect);
     this.#upstreams.set(entry.id, { entry, clients, inFlight: 0 });
   }
@@ -66,18 +67,18 @@ export class UpstreamPools implements DirectoryListener {
  * stray bytes on a kept connection, stays.
  *
  * Undici's own header and body timeouts are off: a long prefill or a slow generation is no fault, and the limits are
- * ours. `connect` makes the connections where they are to be made in another way. HTTP/2 is off: many streams would share
- * one connection's window.
+ * ours. `connect` makes the connections where they are to be made in another way than by undici. HTTP/2 is off: many
+ * streams would share one connection's window.
  */
 export class UpstreamClients {
   readonly #url: string;
   readonly #options: Client.Options;
-  readonly #connect: buildConnector.connector | undefined;
+  readonly #connect: ((onread: OnReadOpts) => buildConnector.connector) | undefined;
   readonly #all: UpstreamConnection[] = [];
   /** Those that became free first are first. */
   readonly #free: UpstreamConnection[] = [];
 
-  constructor(url: string, limits: GatewayLimits, connect?: buildConnector.connector) {
+  constructor(url: string, limits: GatewayLimits, connect?: (onread: OnReadOpts) => buildConnector.connector) {
     this.#url = url;
     this.#options = {
       pipelining: REQUESTS_ALLOWED,
@@ -110,10 +111,8 @@ export class UpstreamClients {
   }
 
   #make(): UpstreamConnection {
-    // A connection that is made in another way is not read here.
-    const isHttp = this.#url.startsWith("http:");
     const connection = new UpstreamConnection((onread) => {
-      const connect = this.#connect ?? (isHttp ? { onread } : {});
+      const connect = this.#connect?.(onread) ?? { onread };
       return new Client(this.#url, { ...this.#options, connect });
     });
     this.#all.push(connection);
