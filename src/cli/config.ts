@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { describeAsMarkdown, describeAsYaml } from "#config/describe.ts";
 import { loadConfig } from "#config/load.ts";
 import { resolveProfiles } from "#config/resolve-profiles.ts";
-import { requirePackages } from "#serve/optional-packages.ts";
+import { requirePackages } from "#serve/process/optional-packages.ts";
 import { stringify } from "yaml";
 import { AIBRIX_PARAMETERS, aibrixOverrides } from "#config/aibrix-environment.ts";
 

@@ -1,5 +1,6 @@
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "./config-error.ts";
+import { FIXED_LIMITS, isLive, type LiveSetting } from "./live-settings.ts";
 import type { NamedProfile } from "./native-profile.ts";
 import { expectedPlain, mergePatch } from "./merge-patch.ts";
 import { type Problem, checkShape, problemLine } from "./problem.ts";
@@ -16,25 +17,8 @@ export interface PolicyDocument {
   readonly limits: Partial<Config["limits"]>;
 }
 
-const LIVE_ROUTING = ["profile", "models", "profilesAllowed", "profileHeader"] as const;
-type LiveRouting = (typeof LIVE_ROUTING)[number];
-
-/** Limits that sockets and timers were made with. */
-const FIXED_LIMITS: ReadonlySet<string> = new Set([
-  "connectMillisMax",
-  "upstreamKeepAliveMillis",
-  "headersMillisMax",
-  "answersWaitingMax",
-  "sweepMillis",
-]);
-
-/** Whether a key of the configuration may change while the gateway runs. */
-function isLive([section, key]: Path): boolean {
-  if (section === "profiles" || section === "admission") return true;
-  if (section === "rollout") return key === "start";
-  if (section === "routing") return LIVE_ROUTING.some((live) => live === key);
-  return section === "limits" && key !== undefined && !FIXED_LIMITS.has(String(key));
-}
+type RoutingKey<Setting> = Setting extends `routing.${infer Key}` ? Key : never;
+type LiveRouting = RoutingKey<LiveSetting> & keyof Config["routing"];
 
 /** The policy of a configuration and its profiles. */
 export function policyDocument(

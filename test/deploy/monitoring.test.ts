@@ -4,10 +4,9 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { before, test } from "node:test";
-import { pino } from "pino";
 import { parse, stringify } from "yaml";
 import { z } from "zod";
-import { createLiveStack } from "#serve/live-stack.ts";
+import { startedGateway } from "../serve/started-gateway.ts";
 import { servePlan } from "../../src/cli/serve/serve-options.ts";
 
 const DEPLOY = resolve(import.meta.dirname, "../../deploy");
@@ -71,7 +70,7 @@ let samples: ReadonlyMap<string, ReadonlySet<string>>;
 before(async () => {
   const directory = mkdtempSync(join(tmpdir(), "gnomon-monitoring-"));
   const plan = servePlan({ set: ["shadow.enabled=true"], record: directory, endpoint: ["http://127.0.0.1:9"] }, {});
-  const stack = await createLiveStack(plan, {}, pino({ level: "silent" }));
+  const stack = await startedGateway(plan);
   try {
     const page = await (await stack.gateway.app.request("/metrics")).text();
     const reference = readFileSync(METRICS_PAGE, "utf8");

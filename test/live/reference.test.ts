@@ -3,11 +3,10 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { pino } from "pino";
 import { Routes } from "#live/http/route.ts";
 import { clients, routing } from "#config/routing-section.ts";
 import { servePlan } from "../../src/cli/serve/serve-options.ts";
-import { createLiveStack } from "#serve/live-stack.ts";
+import { startedGateway } from "../serve/started-gateway.ts";
 
 const LIVE = join(import.meta.dirname, "../../src/live");
 const REFERENCE = join(import.meta.dirname, "../../reference");
@@ -54,7 +53,7 @@ test("every route and every metric of a gateway is documented, and none that is 
     },
     {},
   );
-  const stack = await createLiveStack(plan, {}, pino({ level: "silent" }));
+  const stack = await startedGateway(plan);
   try {
     const { app, admin } = stack.gateway;
     const [forClients, forOperators] = [app, admin].map(({ routes }) =>

@@ -3,11 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { pino } from "pino";
 import { stringify } from "yaml";
 import { servePlan } from "#cli/serve/serve-options.ts";
 import { nowMicros } from "#live/base/clock.ts";
-import { createLiveStack } from "#serve/live-stack.ts";
+import { startedGateway } from "./started-gateway.ts";
 import { request } from "../core/state.ts";
 
 const BY = { by: "test", dryRun: false, ifVersion: undefined };
@@ -19,9 +18,12 @@ test("a gateway with tight limits warms up, and its admission changes while it r
   const limits = { rate: { type: "rate-limit", per: "all", requestsMax: 1, windowMillis: 86_400_000 } };
   const queue = { enabled: true, requestsMax: 1 };
   writeFileSync(file, stringify({ admission: { limits, saturation: { requestsMax: 1 }, shedAt: 0.1, queue } }));
-  const stack = await createLiveStack(servePlan({ config: file, set: [] }, {}), {}, pino({ level: "silent" }));
+  const stack = await startedGateway(
+    servePlan({ config: file, set: ["listen.port=0", "listen.adminPort=0"] }, {}),
+    {},
+    ["warmUp"],
+  );
   t.after(() => stack.close());
-  await stack.warmUp();
   const endpoint = { id: "a", models: ["m"], labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
   stack.tap.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
   const asks = (id: string): string => {

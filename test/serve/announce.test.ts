@@ -4,7 +4,7 @@ import { loadConfig } from "#config/load.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import { NOT_ASKED } from "#live/keeper/member.ts";
-import { announce, announceStart } from "#serve/announce.ts";
+import { announce, announceStart } from "#serve/ready/announce.ts";
 
 const FACTS = {
   url: "http://h:1",

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { pino } from "pino";
 import { replayCommand } from "#cli/replay.ts";
 import { servePlan } from "#cli/serve/serve-options.ts";
 import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
@@ -11,7 +10,7 @@ import type { Input } from "#core/input/input.ts";
 import { KV_TRANSFER_DEFAULTS } from "#emulator/kv-transfer/kv-transfer.ts";
 import { type Emulator, startEmulator } from "#emulator/server.ts";
 import { engineDefaults } from "#engine/config.ts";
-import { createLiveStack } from "#serve/live-stack.ts";
+import { startedGateway } from "./started-gateway.ts";
 import { inProcess } from "../cli/in-process.ts";
 import { until } from "../live/discovery/fleet-under-test.ts";
 
@@ -42,7 +41,7 @@ async function rig(t: TestContext, more: readonly string[] = []): Promise<Rig> {
     "listen.warmUpMillis=0",
     ...more,
   ];
-  const stack = await createLiveStack(servePlan({ set }, {}), {}, pino({ level: "silent" }));
+  const stack = await startedGateway(servePlan({ set }, {}));
   const inputs: Input[] = [];
   stack.tap.listen({ accepted: (input) => void inputs.push(input) });
   const { url } = await stack.gateway.listen("127.0.0.1", 0);

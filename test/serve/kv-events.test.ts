@@ -4,12 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { isDeepStrictEqual } from "node:util";
-import { pino } from "pino";
 import type { Routed } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
 import { type Emulator, startEmulator } from "#emulator/server.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
-import { type LiveStack, createLiveStack } from "#serve/live-stack.ts";
+import { type StartedGateway, startedGateway } from "./started-gateway.ts";
 import { servePlan } from "#cli/serve/serve-options.ts";
 import { replayCommand } from "#cli/replay.ts";
 import { inProcess } from "../cli/in-process.ts";
@@ -22,7 +21,7 @@ const ENGINE = engineDefaults({ blockTokens: BLOCK_TOKENS, kvBlocks: 41, modelTo
 
 interface Rig {
   readonly engine: Emulator;
-  readonly stack: LiveStack;
+  readonly stack: StartedGateway;
   /** Ends the gateway, so that its trace is complete. */
   readonly close: () => Promise<void>;
   readonly inputs: Input[];
@@ -51,7 +50,7 @@ async function rig(t: TestContext, kept = 1_000, tier?: EngineConfig["tier"]): P
     `kvEvents.replayMillis=${REPLAY_MILLIS}`,
     "listen.drainNoticeMillis=0",
   ];
-  const stack = await createLiveStack(servePlan({ set }, {}), {}, pino({ level: "silent" }));
+  const stack = await startedGateway(servePlan({ set }, {}));
   let isOpen = true;
   const close = async (): Promise<void> => {
     if (isOpen) await stack.close();

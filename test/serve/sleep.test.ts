@@ -3,13 +3,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { pino } from "pino";
 import { replayCommand } from "#cli/replay.ts";
 import { servePlan } from "#cli/serve/serve-options.ts";
 import type { Input } from "#core/input/input.ts";
 import { startEmulator } from "#emulator/server.ts";
 import { engineDefaults } from "#engine/config.ts";
-import { createLiveStack } from "#serve/live-stack.ts";
+import { startedGateway } from "./started-gateway.ts";
 import { inProcess } from "../cli/in-process.ts";
 import { until } from "../live/discovery/fleet-under-test.ts";
 
@@ -31,7 +30,7 @@ async function rig(t: TestContext) {
   };
   const engines = [await startEmulator(common), await startEmulator(common)] as const;
   const set = [`record.directory=${directory}`, "scrape.intervalMillis=10", "listen.drainNoticeMillis=0"];
-  const stack = await createLiveStack(servePlan({ set }, {}), {}, pino({ level: "silent" }));
+  const stack = await startedGateway(servePlan({ set }, {}));
   let isOpen = true;
   const close = async (): Promise<void> => {
     if (isOpen) await stack.close();

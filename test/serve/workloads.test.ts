@@ -3,13 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { pino } from "pino";
 import { stringify } from "yaml";
 import { servePlan } from "#cli/serve/serve-options.ts";
 import type { Input } from "#core/input/input.ts";
 import { ModelRewrites } from "#live/discovery/workload-rules.ts";
 import { staticTargets } from "#live/discovery/static.ts";
-import { createLiveStack, type LiveStack } from "#serve/live-stack.ts";
+import { type StartedGateway, startedGateway } from "./started-gateway.ts";
 import { until } from "../live/discovery/fleet-under-test.ts";
 import {
   type RawRequest,
@@ -38,7 +37,7 @@ const REWRITES = new ModelRewrites(
 );
 
 interface Running {
-  readonly stack: LiveStack;
+  readonly stack: StartedGateway;
   readonly inputs: Input[];
   readonly received: () => RawRequest[];
   readonly ask: (headers: Record<string, string>, more?: object) => Promise<number>;
@@ -65,7 +64,7 @@ async function running(t: TestContext): Promise<Running> {
     else socket.write(jsonReply(200, { ...(chatAnswer("x") as object), model }));
   }).start();
   t.after(() => engine.kill());
-  const stack = await createLiveStack(servePlan({ config: file, set: [] }, {}), {}, pino({ level: "silent" }));
+  const stack = await startedGateway(servePlan({ config: file, set: [] }, {}));
   t.after(() => stack.close());
   const inputs: Input[] = [];
   stack.tap.listen({ accepted: (input) => void inputs.push(input) });

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { ConfigError } from "#config/config-error.ts";
-import { requirePackages } from "#serve/optional-packages.ts";
+import { requirePackages } from "#serve/process/optional-packages.ts";
 import { givenConfig } from "../flag/given-config.ts";
 import { type Given, type KeyFlag, addKeyFlags } from "../flag/key-flags.ts";
 

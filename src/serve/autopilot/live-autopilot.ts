@@ -11,19 +11,26 @@ import { policyFromDocument } from "../policy/document-desk.ts";
 import type { LivePolicy } from "../policy/live-policy.ts";
 import type { RolloutKeeper } from "../rollout/rollout-keeper.ts";
 import { Autopilot } from "./autopilot.ts";
+import { part } from "../assembly/part.ts";
+import type { Given } from "../plan/given.ts";
 
 /** What the shadow searches, and who takes what it finds; there before the policies are. */
-export interface LiveAutopilot {
+export interface LiveTuning {
   readonly work: TuneWork;
   readonly tuned: (answer: TuneAnswer) => void;
-  attach(policies: { readonly policy: Pick<LivePolicy, "keeper">; readonly rollouts: RolloutKeeper }): Autopilot;
+  attach(policies: Attached): Autopilot;
+}
+
+interface Attached {
+  readonly policy: Pick<LivePolicy, "keeper">;
+  readonly rollouts: RolloutKeeper;
 }
 
 /** Sends everything to the busiest endpoint. */
 const NOT_MEANT = "always-busiest";
 
 /** Undefined where the configuration has none. Throws ConfigError where it has no shadow beside it. */
-export function liveAutopilot(config: Config, { report }: Pick<FaultLog, "report">): LiveAutopilot | undefined {
+function liveTuning(config: Config, { report }: Pick<FaultLog, "report">): LiveTuning | undefined {
   const { autopilot, shadow } = config;
   if (!autopilot.enabled) return undefined;
   if (!shadow.enabled)
@@ -38,7 +45,7 @@ export function liveAutopilot(config: Config, { report }: Pick<FaultLog, "report
     .map(loadProfile)
     .filter(({ spec }) => profiles.length > 0 || spec.disaggregation === undefined)
     .map(({ name, spec }) => ({ name, spec }));
-  let desk: Autopilot | undefined;
+  let attached: Autopilot | undefined;
   return {
     work: {
       intervalMillis,
@@ -49,9 +56,9 @@ export function liveAutopilot(config: Config, { report }: Pick<FaultLog, "report
       budgetMillis,
       gainMin,
     },
-    tuned: (answer) => void desk?.take(answer),
+    tuned: (answer) => void attached?.take(answer),
     attach: ({ policy: { keeper }, rollouts }) => {
-      desk = new Autopilot({
+      attached = new Autopilot({
         ...autopilot,
         policy: () => ({ version: keeper.latest.version, profile: keeper.inForce.profile.name }),
         addProfile: (name, spec, by) => {
@@ -67,7 +74,22 @@ export function liveAutopilot(config: Config, { report }: Pick<FaultLog, "report
         report,
         now: () => new Date(),
       });
-      return desk;
+      return attached;
     },
   };
 }
+
+/** What the shadow searches. */
+export const tuningPart = part({
+  name: "tuning",
+  needs: ["plan", "logs"],
+  start: ({ plan, logs }: Pick<Given, "plan"> & { readonly logs: { readonly faults: FaultLog } }) =>
+    liveTuning(plan.config, logs.faults),
+});
+
+/** Has what was found compared, and promotes what is better. */
+export const autopilotPart = part({
+  name: "autopilot",
+  needs: ["tuning", "policy", "rollouts"],
+  start: ({ tuning, ...policies }: Attached & { readonly tuning: LiveTuning | undefined }) => tuning?.attach(policies),
+});

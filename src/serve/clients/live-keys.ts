@@ -6,6 +6,8 @@ import type { FaultLog } from "#live/log/fault-log.ts";
 import { type ClientAuth, type ClientKey, ClientKeys, plainKeys } from "#live/http/client-auth.ts";
 import { secretOf } from "../process/secrets.ts";
 import { WatchedFile } from "../process/watched-file.ts";
+import { part } from "../assembly/part.ts";
+import type { Given } from "../plan/given.ts";
 
 export interface LiveKeys {
   /** Undefined where everybody is let in. */
@@ -65,4 +67,16 @@ function keyOf({ name, sha256, tenant, class: sloClass, classes, expires }: KeyE
     client: { tenant: tenant ?? name, key: "", sloClass, sloClasses: classes },
     expiresMillis: expires === undefined ? undefined : Date.parse(expires),
   };
+}
+
+export const keysPart = part({
+  name: "keys",
+  needs: ["plan", "environment", "logs"],
+  start: ({ plan, environment, logs }: Pick<Given, "plan" | "environment"> & { readonly logs: Logs }) =>
+    liveKeys(plan.config, environment, logs.faults.report),
+  stop: (keys) => keys.stop(),
+});
+
+interface Logs {
+  readonly faults: FaultLog;
 }

@@ -3,6 +3,8 @@ import type { FaultLog } from "#live/log/fault-log.ts";
 import { EngineConnections } from "#live/tls/connections.ts";
 import type { ServerTls } from "#live/gateway/secure-server.ts";
 import { TlsFiles } from "./tls-files.ts";
+import { part } from "../assembly/part.ts";
+import type { Given } from "../plan/given.ts";
 
 export interface LiveTls {
   /** Undefined where clients speak plain HTTP. */
@@ -40,3 +42,11 @@ export function liveTls({ listen, engineTls }: Config, report: FaultLog["report"
     },
   };
 }
+
+export const tlsPart = part({
+  name: "tls",
+  needs: ["plan", "logs"],
+  start: ({ plan, logs }: Pick<Given, "plan"> & { readonly logs: { readonly faults: FaultLog } }) =>
+    liveTls(plan.config, logs.faults.report),
+  stop: (tls) => tls.stop(),
+});

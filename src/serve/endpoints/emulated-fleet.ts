@@ -91,6 +91,22 @@ export async function startFleet(options: Config["emulate"]): Promise<EngineProc
   throw startFailure((starts[failed] as PromiseRejectedResult).reason, all[failed]!);
 }
 
+/** Engines that the gateway started, until it stops them. */
+export class EmulatedFleet {
+  #engines: Promise<EngineProcess[]> = Promise.resolve([]);
+
+  start(options: Config["emulate"]): Promise<EngineProcess[]> {
+    this.#engines = startFleet(options);
+    return this.#engines;
+  }
+
+  /** Those that are still starting, too. */
+  async stop(): Promise<void> {
+    const engines = await this.#engines.catch(() => []);
+    await Promise.all(engines.map((engine) => engine.stop()));
+  }
+}
+
 /** What kept an engine from starting, as one line for people. */
 export function startFailure(error: unknown, { host, port }: EmulatorOptions): Error {
   if (!(error instanceof Error) || !("code" in error)) {

@@ -7,19 +7,19 @@ import type { WorkloadGroup } from "#live/discovery/workload-source.ts";
 import { ConfigError } from "#config/config-error.ts";
 import type { Config } from "#config/schema.ts";
 import { CommandFailure } from "../process/command-failure.ts";
-import { roleLabels, startFleet } from "./emulated-fleet.ts";
+import { EmulatedFleet, roleLabels } from "./emulated-fleet.ts";
 import { FileSource, type SourceTarget } from "./file-source.ts";
 import type { LivePolicy } from "../policy/live-policy.ts";
 import { namesSources } from "./names-sources.ts";
 import { secretOf } from "../process/secrets.ts";
 import { namedStepTimes } from "#config/named-step-times.ts";
 import { podStepTimes } from "./pod-step-times.ts";
+import { part } from "../assembly/part.ts";
+import type { Environment, Given } from "../plan/given.ts";
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** The parts of a gateway that take what its sources show. */
 interface Followed extends SourceTarget {
   readonly policy: Pick<LivePolicy, "workloads">;
+  readonly fleet: EmulatedFleet;
 }
 
 /** Where a running gateway learns of its endpoints. */
@@ -29,8 +29,37 @@ export interface EndpointSources {
   stop(): Promise<void>;
 }
 
+/** The engines' processes, where the gateway starts any: they end behind all that could miss them. */
+export const fleetPart = part({
+  name: "fleet",
+  needs: [],
+  start: () => new EmulatedFleet(),
+  stop: (fleet) => fleet.stop(),
+});
+
+export const listedPart = part({
+  name: "listed",
+  needs: ["plan", "environment"],
+  start: ({ plan, environment }: Pick<Given, "plan" | "environment">) => listedTargets(plan.config, environment),
+});
+
+interface Needed extends Pick<Given, "plan" | "environment">, Followed {
+  readonly listed: readonly Target[];
+  /** Whatever has to be there before engines are asked for. */
+  readonly listening: unknown;
+  readonly picker: unknown;
+}
+
+export const endpointsPart = part({
+  name: "endpoints",
+  needs: ["plan", "environment", "listed", "keeper", "report", "sources", "policy", "fleet", "listening", "picker"],
+  start: ({ plan, environment, listed, ...followed }: Needed) =>
+    startSources(followed, plan.config, listed, environment),
+  stop: (endpoints) => endpoints.stop(),
+});
+
 /** The fixed list of a configuration. Throws ConfigError when two of its endpoints would have one id. */
-export function listedTargets(config: Config, environment: Environment): Target[] {
+function listedTargets(config: Config, environment: Environment): Target[] {
   try {
     return staticTargets(config.endpoints.map((endpoint) => serverOf(endpoint, config, environment)));
   } catch (error) {
@@ -42,7 +71,7 @@ export function listedTargets(config: Config, environment: Environment): Target[
  * Hands the gateway its list, follows the cluster, names and the file, or starts an emulated fleet where there is
  * nothing.
  */
-export async function startSources(
+async function startSources(
   stack: Followed,
   config: Config,
   listed: readonly Target[],
@@ -85,26 +114,23 @@ function followNames(
 }
 
 async function startEmulated(
-  { keeper, report }: Followed,
+  { keeper, report, fleet }: Followed,
   config: Config,
   environment: Environment,
 ): Promise<EndpointSources> {
-  const fleet = await startFleet(config.emulate).catch((error: unknown) => {
+  const engines = await fleet.start(config.emulate).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
     throw new CommandFailure(`the emulated fleet did not start: ${why}`);
   });
   const apiKey = secretOf(config.emulate.apiKeyEnv, environment);
   keeper.setTargets(
     "emulated",
-    staticTargets(fleet.map(({ url }, i) => ({ url, apiKey, labels: roleLabels(config.emulate, i) }))),
+    staticTargets(engines.map(({ url }, i) => ({ url, apiKey, labels: roleLabels(config.emulate, i) }))),
   );
-  for (const { url, lost } of fleet) {
+  for (const { url, lost } of engines) {
     void lost.then((detail) => report({ kind: "source-failed", subject: `emulated engine ${url}`, detail }));
   }
-  const stop = async (): Promise<void> => {
-    await Promise.all(fleet.map((engine) => engine.stop()));
-  };
-  return { emulated: true, stop };
+  return { emulated: true, stop: async () => {} };
 }
 
 async function watchCluster(

@@ -3,20 +3,31 @@ import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import { HangWatch } from "#live/keeper/hang-watch.ts";
-import type { Config } from "#config/schema.ts";
+import { part } from "../assembly/part.ts";
+import type { Given } from "../plan/given.ts";
+
+interface Needed extends Pick<Given, "plan"> {
+  readonly tap: RouterTap;
+  readonly directory: EndpointDirectory;
+  readonly logs: { readonly faults: FaultLog };
+}
 
 /** Judges which endpoints hang, as configured. Switched off it never finds that any does. */
-export function hangWatch(
-  { health }: Config,
-  tap: RouterTap,
-  directory: EndpointDirectory,
-  faults: FaultLog,
-): HangWatch {
-  return new HangWatch({
-    tap,
-    directory,
-    servedUntilWell: health.servedUntilWell,
-    report: faults.report,
-    judge: hangRules(health),
-  });
-}
+export const hangsPart = part({
+  name: "hangs",
+  needs: ["plan", "tap", "directory", "logs"],
+  start: ({ plan: { config }, tap, directory, logs }: Needed) => {
+    const { health } = config;
+    const { servedUntilWell } = health;
+    const hangs = new HangWatch({
+      tap,
+      directory,
+      servedUntilWell,
+      report: logs.faults.report,
+      judge: hangRules(health),
+    });
+    hangs.start();
+    return hangs;
+  },
+  stop: (hangs) => hangs.stop(),
+});

@@ -9,6 +9,10 @@ import type { LogCounts } from "#live/metrics/metric-logs.ts";
 import type { GatewayMetrics } from "#live/metrics/metrics.ts";
 import type { Config } from "#config/schema.ts";
 import { type AccessLog, openAccessLog } from "./access-log.ts";
+import { part } from "../assembly/part.ts";
+import type { Given } from "../plan/given.ts";
+import type { Readiness } from "#live/status/readiness.ts";
+import type { Breakers } from "../policy/live-router.ts";
 
 const STDERR = 2;
 
@@ -41,7 +45,7 @@ export interface LiveLogs {
   close(): void;
 }
 
-export function openLogs(options: Config["log"], log: Logger): LiveLogs {
+function openLogs(options: Config["log"], log: Logger): LiveLogs {
   const faults = new FaultLog({ write: (level, fields, message) => log[level](fields, message) });
   const access = openAccessLog(options);
   const close = (): void => {
@@ -56,6 +60,13 @@ export function openLogs(options: Config["log"], log: Logger): LiveLogs {
     close,
   };
 }
+
+export const logsPart = part({
+  name: "logs",
+  needs: ["plan", "log"],
+  start: ({ plan, log }: Pick<Given, "plan" | "log">) => openLogs(plan.config.log, log),
+  stop: (logs) => logs.close(),
+});
 
 /** What the gateway does about each event of an endpoint or its source. */
 const DONE_ABOUT: Readonly<Record<KeeperEvent["kind"], string>> = {
@@ -76,12 +87,12 @@ const DONE_ABOUT: Readonly<Record<KeeperEvent["kind"], string>> = {
   "source-recovered": "its endpoints are followed again",
 };
 
-export function faultOfKeeper({ kind, subject, detail }: KeeperEvent): FaultEvent {
+function faultOfKeeper({ kind, subject, detail }: KeeperEvent): FaultEvent {
   const isSource = kind === "source-failed" || kind === "source-missing" || kind === "source-recovered";
   return { kind: isSource ? kind : `endpoint-${kind}`, endpoint: subject, detail, done: DONE_ABOUT[kind] };
 }
 
-export function faultOfBreaker(endpoint: EndpointId, change: BreakerChange): FaultEvent {
+function faultOfBreaker(endpoint: EndpointId, change: BreakerChange): FaultEvent {
   if (change.state === "closed") {
     return { kind: "breaker-closed", endpoint, detail: "it served a request", done: "requests go there again" };
   }
@@ -92,6 +103,25 @@ export function faultOfBreaker(endpoint: EndpointId, change: BreakerChange): Fau
     done: "it gets no request while another endpoint may serve, and then one at a time to try it",
     figures: { pauseMillis: change.pauseMicros / MICROS_PER_MILLI },
   };
+}
+
+/** Takes what happens to endpoints and their sources, for the log and for /readyz; breakers are logged with them. */
+export const reportPart = part({
+  name: "report",
+  needs: ["logs", "readiness", "breakers"],
+  start: ({ logs: { faults }, readiness, breakers }: Reporting) => {
+    breakers.add((endpoint, change) => faults.report(faultOfBreaker(endpoint, change)));
+    return (event: KeeperEvent): void => {
+      readiness.note(event);
+      faults.report(faultOfKeeper(event));
+    };
+  },
+});
+
+interface Reporting {
+  readonly logs: LiveLogs;
+  readonly readiness: Readiness;
+  readonly breakers: Breakers;
 }
 
 /**

@@ -3,13 +3,16 @@ import type { FaultLog } from "#live/log/fault-log.ts";
 import type { Run } from "#live/recorder/run-lines.ts";
 import { Recorder } from "#live/recorder/recorder.ts";
 import { refusedBySystem } from "../process/system-error.ts";
+import type { RouterTap } from "#live/base/router-tap.ts";
+import { part } from "../assembly/part.ts";
+import type { Given } from "../plan/given.ts";
 
 const RETRIES =
   "records are dropped and counted; the disk is tried again after pauses of 1 s to 60 s; requests are not affected";
 const GOES_ON = "a new segment was begun; a gap line before its first record states how many are missing";
 
 /** The recorder of a running gateway; undefined where the configuration has none. */
-export async function openRecorder(
+async function openRecorder(
   { directory, ...options }: Config["record"],
   run: Run,
   { report }: FaultLog,
@@ -30,3 +33,20 @@ export async function openRecorder(
     throw refusedBySystem(`record.directory ${directory}`, error);
   }
 }
+
+interface Needed extends Pick<Given, "plan"> {
+  readonly run: Run;
+  readonly tap: RouterTap;
+  readonly logs: { readonly faults: FaultLog };
+}
+
+export const recorderPart = part({
+  name: "recorder",
+  needs: ["plan", "run", "tap", "logs"],
+  start: async ({ plan, run, tap, logs }: Needed) => {
+    const recorder = await openRecorder(plan.config.record, run, logs.faults);
+    if (recorder !== undefined) tap.listen(recorder);
+    return recorder;
+  },
+  stop: (recorder) => recorder?.close(),
+});

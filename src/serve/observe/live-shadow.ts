@@ -12,10 +12,13 @@ import type { ShadowStatus } from "#live/metrics/shadow-status.ts";
 import { TraceFeed } from "#live/recorder/trace-feed.ts";
 import { ShadowHost } from "#shadow/thread/host.ts";
 import type { ShadowWork } from "#shadow/thread/shadow-message.ts";
-import type { LiveAutopilot } from "../autopilot/live-autopilot.ts";
+import type { LiveTuning } from "../autopilot/live-autopilot.ts";
 import { calibrationOf } from "./live-calibration.ts";
 import { FittedStepTimes } from "./fitted-step-times.ts";
 import { evaluationOf } from "./live-evaluation.ts";
+import { part } from "../assembly/part.ts";
+import type { Given } from "../plan/given.ts";
+import type { Scraped } from "../policy/live-scrape.ts";
 
 /** The shadow of a running gateway. */
 export interface LiveShadow {
@@ -28,20 +31,20 @@ export interface LiveShadow {
 const PREDICTED_AT_ONCE = 256;
 
 /** Starts the shadow's thread and attaches it to the tap; undefined where the configuration has none. */
-export function startShadow(
+function startShadow(
   { shadow, scrapeMillis }: Pick<Config, "shadow"> & Pick<ShadowWork, "scrapeMillis">,
   run: Run,
   tap: RouterTap,
   { report }: FaultLog,
-  autopilot?: Pick<LiveAutopilot, "work" | "tuned">,
+  tuning?: Pick<LiveTuning, "work" | "tuned">,
 ): LiveShadow | undefined {
   if (!shadow.enabled) return undefined;
   if (shadow.stepTimes && shadow.calibrate === "off")
     throw new ConfigError(["shadow.stepTimes: expected together with shadow.calibrate: continuous, which fits them"]);
   const fitted = shadow.stepTimes ? new FittedStepTimes() : undefined;
   const host = new ShadowHost({
-    work: { ...workOf(shadow), scrapeMillis, tune: autopilot?.work },
-    ...(autopilot && { tuned: autopilot.tuned }),
+    work: { ...workOf(shadow), scrapeMillis, tune: tuning?.work },
+    ...(tuning && { tuned: tuning.tuned }),
     ...(fitted && { fitted: ({ engine }) => fitted.take(engine) }),
     heapMegabytesMax: shadow.heapMegabytesMax,
     taken: (chars) => feed.taken(chars),
@@ -104,3 +107,19 @@ function workOf(shadow: Config["shadow"]): Omit<ShadowWork, "scrapeMillis" | "tu
     requestsMin,
   };
 }
+
+interface Needed extends Pick<Given, "plan"> {
+  readonly state: Scraped;
+  readonly run: Run;
+  readonly tap: RouterTap;
+  readonly logs: { readonly faults: FaultLog };
+  readonly tuning: LiveTuning | undefined;
+}
+
+export const shadowPart = part({
+  name: "shadow",
+  needs: ["plan", "state", "run", "tap", "logs", "tuning"],
+  start: ({ plan: { config }, state: { scrapeMillis }, run, tap, logs, tuning }: Needed) =>
+    startShadow({ ...config, scrapeMillis }, run, tap, logs.faults, tuning),
+  stop: (shadow) => shadow?.close(),
+});

@@ -2,6 +2,8 @@ import type { Config } from "#config/schema.ts";
 import type { RequestSpans } from "#live/tracing/request-spans.ts";
 import { gnomonVersion } from "../process/gnomon-version.ts";
 import { secretOf } from "../process/secrets.ts";
+import { part } from "../assembly/part.ts";
+import type { Environment, Given } from "../plan/given.ts";
 
 export interface LiveTracing {
   /** Undefined where nothing is traced; no code for it is loaded then. */
@@ -11,10 +13,7 @@ export interface LiveTracing {
 }
 
 /** Spans as configured, sent in batches from this thread. */
-export async function openTracing(
-  { tracing }: Config,
-  environment: Readonly<Record<string, string | undefined>>,
-): Promise<LiveTracing> {
+export async function openTracing({ tracing }: Config, environment: Environment): Promise<LiveTracing> {
   const { url, sampleShare, serviceName, queueMax, sendMillis, timeoutMillis } = tracing;
   if (url === undefined) return { spans: undefined, stop: () => Promise.resolve() };
   const [sdk, { OTLPTraceExporter }, { resourceFromAttributes }, { OtelSpans }] = await Promise.all([
@@ -56,3 +55,10 @@ function headersOf(text: string | undefined): Record<string, string> {
   });
   return Object.fromEntries(pairs);
 }
+
+export const tracingPart = part({
+  name: "tracing",
+  needs: ["plan", "environment"],
+  start: ({ plan, environment }: Pick<Given, "plan" | "environment">) => openTracing(plan.config, environment),
+  stop: (tracing) => tracing.stop(),
+});

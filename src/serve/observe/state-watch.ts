@@ -1,4 +1,4 @@
-import type { Router } from "#core/router.ts";
+import type { RouterTap } from "#live/base/router-tap.ts";
 import { nowMicros } from "#live/base/clock.ts";
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import type { FleetKeeper } from "#live/keeper/fleet-keeper.ts";
@@ -7,19 +7,19 @@ import { type LossCount, StateWatch } from "#live/keeper/state-watch.ts";
 import type { Recorder } from "#live/recorder/recorder.ts";
 import type { TraceRouter } from "#trace/codec/record.ts";
 import type { LiveShadow } from "./live-shadow.ts";
+import { part } from "../assembly/part.ts";
 
-export interface Watched {
-  readonly router: Router;
+interface Watched {
+  readonly tap: RouterTap;
   readonly directory: EndpointDirectory;
   readonly keeper: FleetKeeper;
   readonly settings: TraceRouter;
   readonly recorder: Recorder | undefined;
   readonly shadow: LiveShadow | undefined;
-  readonly faults: FaultLog;
+  readonly logs: { readonly faults: FaultLog };
 }
 
-/** Watches over a running gateway for the log; the caller stops it. */
-export function stateWatch({ router, directory, keeper, settings, recorder, shadow, faults }: Watched): StateWatch {
+function stateWatch({ tap, directory, keeper, settings, recorder, shadow, logs }: Watched): StateWatch {
   const losses: LossCount[] = [];
   if (recorder !== undefined) {
     losses.push({
@@ -38,12 +38,20 @@ export function stateWatch({ router, directory, keeper, settings, recorder, shad
     });
   }
   return new StateWatch({
-    rows: (at) => router.endpointRows(at),
+    rows: (at) => tap.router.endpointRows(at),
     directory,
     keeper,
     staleAfterMicros: settings.staleAfterMicros,
     losses,
-    report: faults.report,
+    report: logs.faults.report,
     now: nowMicros,
   });
 }
+
+/** Watches over the endpoints, the recorder and the shadow for the log. */
+export const stateWatchPart = part({
+  name: "stateWatch",
+  needs: ["tap", "directory", "keeper", "settings", "recorder", "shadow", "logs"],
+  start: (watched: Watched) => stateWatch(watched),
+  stop: (watch) => watch.stop(),
+});

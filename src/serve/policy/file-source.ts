@@ -13,7 +13,7 @@ export interface FileSourceOptions {
   /** Reads file, environment and flags; throws ConfigError. */
   readonly reload: () => ServePlan;
   /** Notified of what was read and is accepted, for what is no part of a policy. */
-  readonly reread?: (config: Config) => void;
+  readonly reread?: (read: ServePlan) => void;
   /** The configuration that the gateway runs with. */
   readonly running: Config;
   /** Time between two looks. */
@@ -61,17 +61,15 @@ export class FileSource implements PolicySource {
     this.#seen = digest;
     if (this.#looks?.isStopped === true || !settled || digest === this.#offered) return;
     this.#offered = digest;
-    let config: Config | undefined;
+    let plan: ServePlan | undefined;
     const read = (): Policy => {
-      const plan = reload();
-      const policy = policyOf(plan, running);
-      ({ config } = plan);
-      return policy;
+      plan = reload();
+      return policyOf(plan, running);
     };
     const over: PolicyProposal["over"] = (...policies) => policyOver(...policies, running);
     const { outcome } = offer({ source: this.name, by: configFile, note: "", read, over });
     this.#refused = outcome === "refused";
-    if (outcome !== "refused" && config !== undefined) reread?.(config);
+    if (outcome !== "refused" && plan !== undefined) reread?.(plan);
   }
 }
 

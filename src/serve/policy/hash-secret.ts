@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { Config } from "#config/schema.ts";
 import type { LiveState } from "./live-state.ts";
+import { part } from "../assembly/part.ts";
+import type { Given } from "../plan/given.ts";
 
 const SECRET_BYTES = 32;
 
@@ -8,7 +10,7 @@ const SECRET_BYTES = 32;
  * Keys block hashes, sessions and tenants: of the variable that the configuration names, else what is kept, else made
  * anew.
  */
-export function hashSecret(
+function hashSecret(
   { prefix }: Config,
   environment: Readonly<Record<string, string | undefined>>,
   { folder }: LiveState,
@@ -16,3 +18,10 @@ export function hashSecret(
   const given = prefix.secretEnv === undefined ? undefined : environment[prefix.secretEnv];
   return given === undefined ? (folder?.secret() ?? randomBytes(SECRET_BYTES)) : Buffer.from(given, "utf8");
 }
+
+export const secretPart = part({
+  name: "secret",
+  needs: ["plan", "environment", "state"],
+  start: ({ plan, environment, state }: Pick<Given, "plan" | "environment"> & { readonly state: LiveState }) =>
+    hashSecret(plan.config, environment, state),
+});

@@ -2,7 +2,7 @@ import { admissionSpec } from "#config/admission-spec.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Config } from "#config/schema.ts";
 import { nowMicros } from "#live/base/clock.ts";
-import type { Gateway, GatewayOptions } from "#live/gateway/gateway.ts";
+import type { GatewayOptions } from "#live/gateway/gateway.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
 import type { FaultEvent, FaultLog } from "#live/log/fault-log.ts";
 import type { PolicyDesk, PolicyOutcome } from "#live/admin/policy-desk.ts";
@@ -13,35 +13,27 @@ import type { ServePlan } from "../plan/serve-plan.ts";
 import { documentDesk } from "./document-desk.ts";
 import { FileSource } from "./file-source.ts";
 import type { SharedStore } from "../state/shared-store.ts";
-import type { StateFolder } from "../state/state-folder.ts";
 import { ORDER_ANSWER_MILLIS, unkeptOf } from "../state/unkept.ts";
 import { type Policy, policyOf } from "./policy.ts";
-import { type PolicyChange, PolicyKeeper, type PolicyKeeperOptions, type PolicyPast } from "./policy-keeper.ts";
+import { FILE_SOURCE, type PolicyChange, PolicyKeeper, type PolicyKeeperOptions } from "./policy-keeper.ts";
 import { PolicyShare } from "./policy-share.ts";
 import { policiesText } from "./saved-policies.ts";
 import type { PolicyProposal, PolicySource } from "./policy-source.ts";
+import { type Changed, type Changes, part } from "../assembly/part.ts";
+import { LIVE_SETTINGS, type LiveSetting } from "#config/live-settings.ts";
+import type { LiveState } from "./live-state.ts";
+import type { Given } from "../plan/given.ts";
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
-export interface LivePolicyOptions extends Scraped {
-  readonly plan: ServePlan;
-  readonly environment: Environment;
+interface Needed extends Pick<Given, "plan" | "environment">, Changes {
   readonly tap: RouterTap;
-  readonly report: FaultLog["report"];
-  /** Undefined before there is one. */
-  readonly gateway: () => Gateway | undefined;
-  /** What was in force before, where something was kept. */
-  readonly past: PolicyPast | undefined;
-  readonly folder: StateFolder | undefined;
+  readonly logs: { readonly faults: Pick<FaultLog, "report"> };
+  readonly state: LiveState & Scraped;
   /** What replicas share; undefined where there is none beside this gateway. */
-  readonly store: SharedStore | undefined;
-  /** What stands in the way of a policy that is well by itself. */
-  readonly objections: NonNullable<PolicyKeeperOptions["objections"]>;
-  /** Whatever stands in the way gives way. */
-  readonly giveWay: NonNullable<PolicyKeeperOptions["giveWay"]>;
-  /** The configuration was read again: rollouts that it has are followed. */
-  readonly reread: (config: Config) => void;
+  readonly share: { readonly store: SharedStore } | undefined;
 }
+
+/** What may stand in the way of a policy that is well by itself, and gives way where that is forced. */
+type Objecting = Required<Pick<PolicyKeeperOptions, "objections" | "giveWay">>;
 
 /** The policy of a running gateway: what requests are chosen and limited by, and all that may change it. */
 export interface LivePolicy {
@@ -53,6 +45,10 @@ export interface LivePolicy {
   readonly models: Required<Pick<GatewayOptions, "profileOf" | "rewrites">>;
   /** Request header that chooses among profiles; undefined while none is allowed. */
   readonly profileHeader: () => string | undefined;
+  /** Puts what was asked for into force. */
+  decide(changed: Changed): void;
+  /** From now on this may stand in the way. */
+  heed(objecting: Objecting): void;
   /** Begins to watch. */
   start(): void;
   /** What the configuration asked for and was refused is asked for again. */
@@ -63,58 +59,47 @@ export interface LivePolicy {
 }
 
 /** The policy of a plan, put in force again where a later one was kept; watches nothing before it is started. */
-export function livePolicy(options: LivePolicyOptions): LivePolicy {
-  const { plan, environment, tap, report, gateway, past, folder, store, objections, giveWay, reread } = options;
+function livePolicy({ plan, environment, tap, logs, state, share, changed }: Needed): LivePolicy {
+  const { report } = logs.faults;
+  const { past, folder, scrapeMillis } = state;
   const running = plan.config;
-  const define = (name: string, profile: ProfileSpec): void => {
-    tap.accept({ kind: "profile-changed", at: nowMicros(), name, profile });
-  };
   const workloads = new LiveWorkloads(running.discovery.workloads !== undefined);
   const start = policyOf(plan, running);
-  let chooser = profileChooser(past?.versions.at(-1)?.policy ?? start, define);
-  const apply = ({ policy, version, source }: PolicyChange): void => {
-    const { profiles, profile, config } = policy;
-    const asked = admissionSpec(config.admission);
-    const admission = asked && { ...asked, classes: workloads.classes(asked.classes) };
-    // All of it in one run of the event loop: between two decisions.
-    tap.accept({
-      kind: "policy-changed",
-      at: nowMicros(),
-      version,
-      source,
-      profiles: Object.fromEntries(Object.values(profiles).map(({ name, spec }) => [name, spec])),
-      defaultProfile: profile.name,
-      ...(admission && { admission }),
-    });
-    for (const event of tooSlowFor(policy, options.scrapeMillis)) report(event);
-    chooser = profileChooser(policy, define);
-    gateway()?.changeLimits(gatewayLimits(policy.config));
-  };
+  const decided = decider(past?.versions.at(-1)?.policy ?? start, { tap, report, scrapeMillis, workloads });
+  let objecting: Objecting = { objections: () => [], giveWay: () => {} };
+  const apply = (settings: readonly LiveSetting[], { policy, version, source }: PolicyChange): void =>
+    changed(settings, { ...policy, version, source });
   const keeper: PolicyKeeper = new PolicyKeeper({
     start,
     past,
-    objections,
-    giveWay,
+    objections: (asked, inForce) => objecting.objections(asked, inForce),
+    giveWay: (asked, inForce, by) => objecting.giveWay(asked, inForce, by),
     changed: () => keep(),
     historyMax: running.policy.historyMax,
-    apply,
+    apply: (change) => apply(POLICY_SETTINGS, change),
     report: (proposal, outcome) => report(eventOf(proposal, outcome)),
   });
   const keep = () => folder?.orders.write(folder.policy, policiesText(keeper.past));
   keep();
   workloads.changed = () => {
     const { policy, version } = keeper.latest;
-    apply({ policy, version, source: "inference-objectives" });
+    apply(["admission"], { policy, version, source: "inference-objectives" });
   };
+  const reread = (read: ServePlan): void =>
+    changed(["rollout.start"], { ...read, version: keeper.version, source: FILE_SOURCE });
   const sources = sourcesOf(plan, reread);
-  const shared = store && new PolicyShare({ store, keeper, running, report });
+  const shared = share && new PolicyShare({ store: share.store, keeper, running, report });
   const unkept = () => unkeptOf(folder, shared === undefined ? [] : [shared.soon()]);
   return {
     desk: documentDesk(keeper, running, environment, unkept),
     keeper,
     workloads,
-    models: { profileOf: (model, asked) => chooser(model, asked), rewrites: workloads.rewrites },
+    models: { profileOf: decided.profileOf, rewrites: workloads.rewrites },
     profileHeader: () => headerOf(keeper.inForce),
+    decide: decided.decide,
+    heed: (by) => {
+      objecting = by;
+    },
     start: () => {
       shared?.start();
       for (const source of sources) source.start(keeper.offer);
@@ -132,12 +117,57 @@ export function livePolicy(options: LivePolicyOptions): LivePolicy {
   };
 }
 
+interface Deciding extends Scraped {
+  readonly tap: RouterTap;
+  readonly report: FaultLog["report"];
+  readonly workloads: LiveWorkloads;
+}
+
+/** What requests are chosen by: at first this policy, then what is decided. */
+function decider(inForce: Policy, { tap, report, scrapeMillis, workloads }: Deciding) {
+  const define = (name: string, profile: ProfileSpec): void => {
+    tap.accept({ kind: "profile-changed", at: nowMicros(), name, profile });
+  };
+  let chooser = profileChooser(inForce, define);
+  const decide = (to: Changed): void => {
+    const { profiles, profile, config, version, source } = to;
+    const asked = admissionSpec(config.admission);
+    const admission = asked && { ...asked, classes: workloads.classes(asked.classes) };
+    // All of it in one run of the event loop: between two decisions.
+    tap.accept({
+      kind: "policy-changed",
+      at: nowMicros(),
+      version,
+      source,
+      profiles: Object.fromEntries(Object.values(profiles).map(({ name, spec }) => [name, spec])),
+      defaultProfile: profile.name,
+      ...(admission && { admission }),
+    });
+    for (const event of tooSlowFor(to, scrapeMillis)) report(event);
+    chooser = profileChooser(to, define);
+  };
+  return { decide, profileOf: (model: string, asked: string) => chooser(model, asked) };
+}
+
 function headerOf({ config: { routing } }: Policy): string | undefined {
   return routing.profilesAllowed.length === 0 ? undefined : routing.profileHeader;
 }
 
+/** What a policy may change. */
+const POLICY_SETTINGS: readonly LiveSetting[] = LIVE_SETTINGS.filter((setting) => setting !== "rollout.start");
+
+/** What the router decides by, which it takes over in one input. */
+export const policyPart = part({
+  name: "policy",
+  needs: ["plan", "environment", "changed", "tap", "logs", "state", "share"],
+  start: (needed: Needed) => livePolicy(needed),
+  settings: POLICY_SETTINGS.filter((setting) => setting !== "limits"),
+  change: (policy, changed) => policy.decide(changed),
+  stop: (policy) => policy.stop(),
+});
+
 /** Everything that is watched. The admin API is not: its calls come by themselves. */
-function sourcesOf({ config, configFile, reload }: ServePlan, reread: (config: Config) => void): PolicySource[] {
+function sourcesOf({ config, configFile, reload }: ServePlan, reread: (read: ServePlan) => void): PolicySource[] {
   const { watchMillis } = config.policy;
   if (configFile === undefined || reload === undefined || watchMillis === 0) return [];
   return [new FileSource({ configFile, reload, reread, running: config, watchMillis })];

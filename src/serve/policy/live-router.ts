@@ -11,6 +11,11 @@ import { nameHash } from "#core/base/random.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { TraceRouter } from "#trace/codec/record.ts";
 import type { ServePlan } from "../plan/serve-plan.ts";
+import { part } from "../assembly/part.ts";
+import type { BreakerChange } from "#core/endpoint/breaker.ts";
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import { RouterTap } from "#live/base/router-tap.ts";
+import { type LiveState, rememberSessions } from "./live-state.ts";
 
 /** What a plan states of the router; a trace's header holds the same. */
 export function routerSettings(
@@ -49,4 +54,39 @@ export function newRouter(
 ): Router {
   const options: RouterOptions = { ...settings, index: new DualIndex(), breakerChanged, ...also };
   return new Router(breaker === undefined ? options : { ...options, breaker });
+}
+
+/** Notified of breakers that open and close. */
+export type Breakers = Set<(endpoint: EndpointId, change: BreakerChange) => void>;
+
+export const breakersPart = part({ name: "breakers", needs: [], start: (): Breakers => new Set() });
+
+export const settingsPart = part({
+  name: "settings",
+  needs: ["state", "replica"],
+  start: ({ state, replica }: { readonly state: LiveState; readonly replica: string | undefined }) =>
+    routerSettings({ ...state.inForce, replica }, state.policyVersion),
+});
+
+/** The only way to the router, which has nothing in it yet. */
+export const tapPart = part({
+  name: "tap",
+  needs: ["settings", "state", "breakers"],
+  start: ({ settings, state, breakers }: Routed) => {
+    const changed = (endpoint: EndpointId, change: BreakerChange): void => {
+      for (const listener of breakers) listener(endpoint, change);
+    };
+    const router: Router = newRouter(
+      settings,
+      changed,
+      rememberSessions(state, () => router),
+    );
+    return new RouterTap(router);
+  },
+});
+
+interface Routed {
+  readonly settings: TraceRouter;
+  readonly state: LiveState;
+  readonly breakers: Breakers;
 }

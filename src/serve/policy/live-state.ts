@@ -6,6 +6,9 @@ import type { PolicyPast } from "./policy-keeper.ts";
 import { pastPolicies } from "./saved-policies.ts";
 import type { ServePlan } from "../plan/serve-plan.ts";
 import { StateFolder } from "../state/state-folder.ts";
+import { part } from "../assembly/part.ts";
+import type { Given } from "../plan/given.ts";
+import { withScrape } from "./live-scrape.ts";
 
 /** What a gateway begins with: its plan, or what was in force when it ended. */
 export interface LiveState {
@@ -18,7 +21,7 @@ export interface LiveState {
 }
 
 /** Throws CommandFailure where the folder cannot be had. What is in it and cannot be read is reported and left alone. */
-export function liveState(plan: ServePlan, { report }: Pick<FaultLog, "report">): LiveState {
+function liveState(plan: ServePlan, { report }: Pick<FaultLog, "report">): LiveState {
   const { directory } = plan.config.policy;
   if (directory === undefined)
     return { folder: undefined, past: undefined, inForce: plan, policyVersion: FIRST_POLICY_VERSION };
@@ -53,4 +56,17 @@ function pastOf(folder: StateFolder, plan: ServePlan, report: FaultLog["report"]
     report({ kind: "state-failed", detail: `${folder.path}: ${error.message}`, done });
     return undefined;
   }
+}
+
+/** What outlives a restart. */
+export const statePart = part({
+  name: "state",
+  needs: ["plan", "log", "logs"],
+  start: ({ plan, log, logs: { faults } }: Pick<Given, "plan" | "log"> & { readonly logs: Logs }) =>
+    withScrape(liveState(plan, faults), log, faults),
+  stop: ({ folder }) => folder?.conversations.close(),
+});
+
+interface Logs {
+  readonly faults: Pick<FaultLog, "report">;
 }

@@ -4,36 +4,29 @@ import { nowMicros, WALL_START_MICROS } from "#live/base/clock.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
 import { policyFromDocument } from "../policy/document-desk.ts";
+import type { LivePolicy } from "../policy/live-policy.ts";
 import type { PolicyKeeper } from "../policy/policy-keeper.ts";
-import type { SharedStore } from "../state/shared-store.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import { RolloutKeeper } from "./rollout-keeper.ts";
 import { RolloutMemory } from "./rollout-memory.ts";
+import { part } from "../assembly/part.ts";
+import type { Given } from "../plan/given.ts";
+import type { LiveShare } from "../share/live-share.ts";
 
-export interface LiveRolloutsOptions {
-  readonly config: Config;
+interface Needed extends Pick<Given, "plan"> {
   readonly tap: RouterTap;
-  readonly policies: PolicyKeeper;
-  readonly folder: StateFolder | undefined;
-  readonly store: SharedStore | undefined;
-  /** This gateway among those that share it. */
-  readonly replica: string | undefined;
-  /** A rollout was rolled back. */
-  readonly takenBack: () => void;
-  readonly report: FaultLog["report"];
+  readonly policy: LivePolicy;
+  readonly state: { readonly folder: StateFolder | undefined };
+  readonly logs: { readonly faults: Pick<FaultLog, "report"> };
+  /** What replicas share; undefined where there is none beside this gateway. */
+  readonly share: Pick<LiveShare, "store" | "replica" | "retryPolicy"> | undefined;
 }
 
 /** The rollouts of a running gateway; `restore` makes them what they were when it ended. */
-export function liveRollouts({
-  config,
-  tap,
-  policies,
-  folder,
-  store,
-  replica,
-  takenBack,
-  report,
-}: LiveRolloutsOptions): RolloutKeeper {
+function liveRollouts({ plan, tap, policy, state: { folder }, logs, share }: Needed): RolloutKeeper {
+  const { config } = plan;
+  const { report } = logs.faults;
+  const policies = policy.keeper;
   const keeper = new RolloutKeeper({
     tap,
     now: nowMicros,
@@ -49,11 +42,16 @@ export function liveRollouts({
       return policies.history().versions.some((one) => one.source === SOURCE && one.note === note);
     },
     report,
-    store,
-    replica,
-    takenBack,
+    store: share?.store,
+    replica: share?.replica,
+    // What was refused because a rollout compared it need not wait for another change of the file.
+    takenBack: () => {
+      policy.retry();
+      share?.retryPolicy();
+    },
   });
   keeper.follow(config.rollout.start);
+  policy.heed(keeper);
   return keeper;
 }
 
@@ -88,3 +86,27 @@ function promoted(
   });
   return outcome.outcome === "refused" ? outcome.problems : [];
 }
+
+export const rolloutsPart = part({
+  name: "rollouts",
+  needs: ["plan", "tap", "policy", "state", "logs", "share"],
+  start: (needed: Needed) => liveRollouts(needed),
+  settings: ["rollout.start"],
+  change: (rollouts, { config }) => rollouts.follow(config.rollout.start),
+  stop: (rollouts) => rollouts.end(),
+});
+
+interface Observed {
+  readonly rollouts: RolloutKeeper;
+  /** Those that must see what the router is given. */
+  readonly recorder: unknown;
+  readonly metrics: unknown;
+  readonly lately: unknown;
+}
+
+/** What was under way before a restart goes on, before anything else reaches the router. */
+export const restoredPart = part({
+  name: "restored",
+  needs: ["rollouts", "recorder", "metrics", "lately"],
+  start: ({ rollouts }: Observed) => rollouts.restore(),
+});

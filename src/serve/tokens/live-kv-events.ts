@@ -9,6 +9,8 @@ import type { StatusOptions } from "#live/status/status.ts";
 import { hasherOf, namesBlocks, rootsOf } from "#live/tokenizer/chain-hash.ts";
 import type { Config } from "#config/schema.ts";
 import { engineChainsOf, type Tokenizers } from "./tokenizers.ts";
+import { part } from "../assembly/part.ts";
+import type { Given } from "../plan/given.ts";
 
 interface Surroundings {
   readonly config: Config;
@@ -31,7 +33,7 @@ export interface LiveKvEvents {
 }
 
 /** Follows engines' KV events as configured, and compares what is expected of caches with what engines report. */
-export function liveKvEvents(surroundings: Surroundings): LiveKvEvents {
+function liveKvEvents(surroundings: Surroundings): LiveKvEvents {
   const events = kvEvents(surroundings);
   const hitAccuracy = new HitAccuracy(surroundings.config.metrics.endpointsMax);
   const { tap, directory, faults } = surroundings;
@@ -64,3 +66,14 @@ function kvEvents(surroundings: Surroundings): KvEvents | undefined {
     times: { replayMillis },
   });
 }
+
+interface Needed extends Pick<Given, "plan">, Omit<Surroundings, "config" | "faults"> {
+  readonly logs: Pick<Surroundings, "faults">;
+}
+
+export const kvEventsPart = part({
+  name: "kvEvents",
+  needs: ["plan", "secret", "tap", "directory", "tokenizers", "blockSizes", "logs"],
+  start: ({ plan, logs: { faults }, ...parts }: Needed) => liveKvEvents({ ...parts, config: plan.config, faults }),
+  stop: (events) => events.stop(),
+});

@@ -12,6 +12,8 @@ import type { TableSource } from "#live/tokenizer/table/table-source.ts";
 import { ConfigError } from "#config/config-error.ts";
 import type { Config, TokenizerConfig } from "#config/schema.ts";
 import { tableFolder } from "./table-folder.ts";
+import { part } from "../assembly/part.ts";
+import type { Given } from "../plan/given.ts";
 
 /** The tokenizers of a gateway, one per model that the configuration names and one for all others. */
 export interface Tokenizers {
@@ -24,7 +26,7 @@ export interface Tokenizers {
 }
 
 /** What every tokenizer of a gateway shares. */
-export interface TokenizerSurroundings {
+interface TokenizerSurroundings {
   readonly config: Config;
   /** Keys the block hashes. */
   readonly secret: Uint8Array;
@@ -44,7 +46,7 @@ interface Sized {
 }
 
 /** Loads every tokenizer that the configuration names; throws ConfigError with all that cannot be loaded. */
-export async function openTokenizers(surroundings: TokenizerSurroundings): Promise<Tokenizers> {
+async function openTokenizers(surroundings: TokenizerSurroundings): Promise<Tokenizers> {
   const { models, ...fallback } = surroundings.config.tokenizer;
   const questions = new TokenizeQuestions(surroundings.directory, surroundings.connections);
   const problems: string[] = [];
@@ -106,3 +108,18 @@ function optionsOf(
     ...(one.chatTemplate === undefined ? {} : { chatTemplateFile: one.chatTemplate }),
   };
 }
+
+interface Needed extends Given {
+  readonly secret: Uint8Array;
+  readonly directory: EndpointDirectory;
+  readonly tls: { readonly connections: EngineConnections };
+  readonly settings: { readonly blockTokens: number };
+}
+
+export const tokenizersPart = part({
+  name: "tokenizers",
+  needs: ["plan", "environment", "log", "secret", "directory", "tls", "settings"],
+  start: ({ plan, tls: { connections }, settings: { blockTokens }, ...rest }: Omit<Needed, "leaving">) =>
+    openTokenizers({ ...rest, config: plan.config, tables: plan.tables, connections, blockTokens }),
+  stop: (tokenizers) => tokenizers.close(),
+});

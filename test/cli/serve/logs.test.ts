@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import { loadProfile } from "#config/profile-file.ts";
-import { readyText } from "#serve/ready-text.ts";
+import { readyText } from "#serve/ready/ready-text.ts";
 import { gnomon } from "../command-line.ts";
 
 type Line = Readonly<Record<string, unknown>>;

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { type TestContext, describe, test } from "node:test";
-import { pino } from "pino";
-import { createLiveStack } from "#serve/live-stack.ts";
+import { startedGateway } from "../../serve/started-gateway.ts";
 import { Routes } from "#live/http/route.ts";
 import { servePlan } from "../../../src/cli/serve/serve-options.ts";
 
@@ -13,7 +12,7 @@ const ON_BOTH = ["/metrics", "/healthz", "/readyz", "/health", "/ping", "/versio
 async function started(t: TestContext, environment: Record<string, string> = {}) {
   const set = ['routes.administration=["/sleep","/v1/load_lora_adapter"]', "listen.warmUpMillis=0"];
   const plan = servePlan({ set, endpoint: ["http://127.0.0.1:9"] }, environment);
-  const stack = await createLiveStack(plan, environment, pino({ level: "silent" }));
+  const stack = await startedGateway(plan, environment);
   t.after(() => stack.close());
   const { gateway } = stack;
   const [{ url }, { url: adminUrl }] = [

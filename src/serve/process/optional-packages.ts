@@ -47,7 +47,7 @@ function needs({ tokenizer, kvEvents, tracing, emulate }: Config): Need[] {
 }
 
 function installLine(names: readonly string[]): string {
-  const { peerDependencies } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+  const { peerDependencies } = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as {
     readonly peerDependencies: Readonly<Record<string, string>>;
   };
   const wanted = names.map((name) => `${name}@${peerDependencies[name] ?? "latest"}`).join(" ");

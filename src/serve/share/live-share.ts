@@ -1,29 +1,22 @@
 import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import type { BreakerChange } from "#core/endpoint/breaker.ts";
-import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { ConfigError } from "#config/config-error.ts";
 import type { Config } from "#config/schema.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import type { RouterTap } from "#live/base/router-tap.ts";
 import { FleetShare, type ShareEvent } from "#live/share/fleet-share.ts";
 import type { LimitsStore } from "#live/share/kept-limits.ts";
 import { RedisLink } from "#live/share/redis-link.ts";
 import type { ShareStatus } from "#live/share/share-status.ts";
-import type { Router } from "#core/router.ts";
-import type { TraceRouter } from "#trace/codec/record.ts";
-import { faultOfBreaker } from "./observe/live-log.ts";
-import { newRouter } from "./policy/live-router.ts";
-import type { OfferPolicy } from "./policy/policy-source.ts";
-import { policyOver } from "./policy/policy.ts";
-import { policyFromText } from "./policy/document-desk.ts";
-import { RedisSource } from "./policy/redis-source.ts";
-import { secretOf } from "./process/secrets.ts";
-import type { ServePlan } from "./plan/serve-plan.ts";
-import { type LiveState, rememberSessions } from "./policy/live-state.ts";
-import { LOG_START, type SharedStore } from "./state/shared-store.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { OfferPolicy } from "../policy/policy-source.ts";
+import { policyOver } from "../policy/policy.ts";
+import { policyFromText } from "../policy/document-desk.ts";
+import { RedisSource } from "../policy/redis-source.ts";
+import { secretOf } from "../process/secrets.ts";
+import { LOG_START, type SharedStore } from "../state/shared-store.ts";
+import { part } from "../assembly/part.ts";
+import type { Environment, Given } from "../plan/given.ts";
+import type { Breakers } from "../policy/live-router.ts";
 
 /** This gateway's part among several that share what they do. */
 export interface LiveShare {
@@ -39,7 +32,6 @@ export interface LiveShare {
   start(offer: OfferPolicy): Promise<void>;
   /** A policy that Redis holds and that was refused is offered again. */
   retryPolicy(): void;
-  breakerChanged(endpoint: EndpointId, change: BreakerChange): void;
   status(): ShareStatus;
   stop(): Promise<void>;
 }
@@ -52,7 +44,7 @@ const REPLICA_BYTES = 3;
 const FINGERPRINT_BYTES = 4;
 
 /** The name of this gateway among the others; undefined where nothing is shared. Throws ConfigError. */
-export function replicaName({ share, prefix }: Config): string | undefined {
+function replicaName({ share, prefix }: Config): string | undefined {
   if (share.url === undefined && share.cluster.length === 0 && share.sentinels.length === 0) return undefined;
   if (prefix.secretEnv === undefined) {
     const why = "gateways that share have the same key of block hashes";
@@ -61,29 +53,11 @@ export function replicaName({ share, prefix }: Config): string | undefined {
   return share.replica ?? `${hostname()}-${process.pid}-${randomBytes(REPLICA_BYTES).toString("hex")}`;
 }
 
-/** A router with nothing in it yet, and where the plan names a replica what shares it. */
-export function sharedRouter(
-  { config, replica }: ServePlan,
-  settings: TraceRouter,
-  { faults, secret, state }: { readonly faults: FaultLog; readonly secret: Uint8Array; readonly state: LiveState },
-  environment: Environment,
-): { readonly router: Router; readonly tap: RouterTap; readonly share: LiveShare | undefined } {
-  const breakerChanged = (endpoint: EndpointId, change: BreakerChange): void => {
-    faults.report(faultOfBreaker(endpoint, change));
-    share?.breakerChanged(endpoint, change);
-  };
-  const remembered = rememberSessions(state, () => router);
-  const router: Router = newRouter(settings, breakerChanged, remembered);
-  const tap = new RouterTap(router);
-  const share = replica === undefined ? undefined : liveShare(config, replica, { tap, faults, secret }, environment);
-  return { router, tap, share };
-}
-
 /** Shares nothing before it is started. */
 function liveShare(
   config: Config,
   replica: string,
-  parts: { readonly tap: RouterTap; readonly faults: FaultLog; readonly secret: Uint8Array },
+  parts: Pick<Sharing, "tap" | "secret" | "breakers"> & { readonly faults: FaultLog },
   environment: Environment,
 ): LiveShare {
   const { share } = config;
@@ -114,6 +88,7 @@ function liveShare(
     aliveMillis: leaseMillis / ALIVE_PER_LEASE,
     report: (event) => parts.faults.report(faultOf(event)),
   });
+  parts.breakers.add((endpoint, change) => fleet.breakerChanged(endpoint, change));
   const policy = policySource(config, link, environment);
   return {
     link,
@@ -130,7 +105,6 @@ function liveShare(
       await fleet.start();
     },
     retryPolicy: () => policy?.retry(),
-    breakerChanged: (endpoint, change) => fleet.breakerChanged(endpoint, change),
     status: () => fleet.status(),
     stop: async () => {
       await policy?.stop();
@@ -168,3 +142,26 @@ const DONE_ABOUT: Readonly<Record<ShareEvent["kind"], string>> = {
 function faultOf({ kind, detail }: ShareEvent) {
   return { kind, detail, done: DONE_ABOUT[kind] };
 }
+
+/** Its name among gateways that share; undefined where nothing is shared. */
+export const replicaPart = part({
+  name: "replica",
+  needs: ["plan"],
+  start: ({ plan }: Pick<Given, "plan">) => replicaName(plan.config),
+});
+
+interface Sharing extends Pick<Given, "plan" | "environment"> {
+  readonly replica: string | undefined;
+  readonly tap: RouterTap;
+  readonly breakers: Breakers;
+  readonly logs: { readonly faults: FaultLog };
+  readonly secret: Uint8Array;
+}
+
+export const sharePart = part({
+  name: "share",
+  needs: ["plan", "environment", "replica", "tap", "breakers", "logs", "secret"],
+  start: ({ plan, environment, replica, logs, ...parts }: Sharing) =>
+    replica === undefined ? undefined : liveShare(plan.config, replica, { ...parts, faults: logs.faults }, environment),
+  stop: (share) => share?.stop(),
+});

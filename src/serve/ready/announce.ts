@@ -3,8 +3,12 @@ import type { Config } from "#config/schema.ts";
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import { NOT_ASKED } from "#live/keeper/member.ts";
 import type { Readiness } from "#live/status/readiness.ts";
-import { namesSources } from "./endpoints/names-sources.ts";
+import { namesSources } from "../endpoints/names-sources.ts";
 import { type ReadyFacts, readyLine, readyText, waitingLine, waitingText } from "./ready-text.ts";
+import { part } from "../assembly/part.ts";
+import type { Given } from "../plan/given.ts";
+import { flushCompileCache } from "node:module";
+import type { Listening } from "../clients/listening.ts";
 
 const READY_POLL_MILLIS = 25;
 /** Without an endpoint by then, what is missing is reported. */
@@ -60,3 +64,33 @@ export async function announce(
 function allAsked(directory: EndpointDirectory): boolean {
   return directory.all().every(({ state, detail }) => state !== "waiting" || detail !== NOT_ASKED);
 }
+
+interface Begun extends Pick<Given, "plan"> {
+  readonly listening: Listening;
+}
+
+/** Reports that the gateway listens, before what takes longer. */
+export const startAnnouncementPart = part({
+  name: "startAnnouncement",
+  needs: ["plan", "listening"],
+  start: ({ plan, listening }: Begun) => announceStart(listening.url, plan.config),
+});
+
+interface Ready extends Begun, Announced {
+  readonly endpoints: { readonly emulated: boolean };
+  readonly watching: unknown;
+}
+
+/** Reports once it is ready, which may be much later. */
+export const announcementPart = part({
+  name: "announcement",
+  needs: ["plan", "listening", "directory", "readiness", "endpoints", "watching"],
+  start: ({ plan, listening, endpoints, ...announced }: Ready) => {
+    const over = announce(announced, { ...listening, plan, emulated: endpoints.emulated }).then(() => {
+      // What was compiled helps the next start, also after an end by force.
+      flushCompileCache();
+    });
+    return { over };
+  },
+  stop: ({ over }) => over,
+});

@@ -4,15 +4,17 @@ import { pageFiles } from "#live/status/page-files.ts";
 import { warmUp } from "#live/warm-up/warm-up.ts";
 import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
 import type { TraceRouter } from "#trace/codec/record.ts";
-import { newRouter } from "./policy/live-router.ts";
-import type { ServePlan } from "./plan/serve-plan.ts";
+import { newRouter } from "../policy/live-router.ts";
+import type { ServePlan } from "../plan/serve-plan.ts";
 import { settle } from "./settle.ts";
+import { part } from "../assembly/part.ts";
+import type { Given } from "../plan/given.ts";
 
 /**
  * Runs made-up requests: first the decision alone, then the whole path from socket to socket, each on a router that is
  * thrown away and lets all in; then the heap is settled. Returns what was done, for the log.
  */
-export async function warmUpAll(
+async function warmUpAll(
   { config }: ServePlan,
   recorded: TraceRouter,
   path: Pick<GatewayOptions, "identity" | "tokenizer">,
@@ -38,3 +40,21 @@ export async function warmUpAll(
   const options = { ...path, continuesStreams, tap, budgetMillis, whileUnderWay: settle };
   return { ...decisions, requests: await warmUpPath(options) };
 }
+
+interface Needed extends Pick<Given, "plan" | "log"> {
+  readonly settings: TraceRouter;
+  readonly identity: GatewayOptions["identity"];
+  readonly tokenizers: { readonly of: GatewayOptions["tokenizer"] };
+  /** Whatever has to be there before others wait for the warm-up. */
+  readonly listening: unknown;
+  readonly picker: unknown;
+}
+
+/** Runs made-up requests, so that the first real ones meet compiled code. */
+export const warmUpPart = part({
+  name: "warmUp",
+  needs: ["plan", "log", "settings", "identity", "tokenizers", "listening", "picker"],
+  start: async ({ plan, log, settings, identity, tokenizers }: Needed) => {
+    log.debug(await warmUpAll(plan, settings, { identity, tokenizer: tokenizers.of }), "warmed up");
+  },
+});

@@ -1,5 +1,5 @@
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
-import type { ServePlan } from "./plan/serve-plan.ts";
+import type { ServePlan } from "../plan/serve-plan.ts";
 
 export interface ReadyFacts {
   readonly url: string;

@@ -1,0 +1,66 @@
+import type { RouterTap } from "#live/base/router-tap.ts";
+import { openPages } from "#live/status/open-pages.ts";
+import { type StatusOptions, statusRoutes } from "#live/status/status.ts";
+import { part } from "../assembly/part.ts";
+import type { LiveShadow } from "../observe/live-shadow.ts";
+import type { Given } from "../plan/given.ts";
+import type { LivePolicy } from "../policy/live-policy.ts";
+import { gnomonVersion } from "../process/gnomon-version.ts";
+import { type Tokens, tokensOf } from "../process/secrets.ts";
+import type { LiveShare } from "../share/live-share.ts";
+
+/** What opens the pages below /gnomon/. */
+export const tokensPart = part({
+  name: "tokens",
+  needs: ["plan", "environment"],
+  start: ({ plan, environment }: Pick<Given, "plan" | "environment">) => tokensOf(plan.config, environment),
+});
+
+interface Needed
+  extends
+    Pick<StatusOptions, "directory" | "keeper" | "sources" | "metrics" | "readiness" | "blockSizes">,
+    Pick<StatusOptions, "rollouts" | "autopilot"> {
+  readonly tap: RouterTap;
+  readonly share: LiveShare | undefined;
+  readonly lately: Pick<StatusOptions, "decisions" | "shownDecisions" | "traffic">;
+  readonly kvEvents: { readonly status: Pick<StatusOptions, "kvEvents"> };
+  readonly shadow: LiveShadow | undefined;
+  readonly policy: LivePolicy;
+  readonly tokens: Tokens;
+}
+
+/** Probes and metrics, status pages and administration. */
+export const pagesPart = part({
+  name: "pages",
+  needs: [
+    "directory",
+    "keeper",
+    "sources",
+    "metrics",
+    "readiness",
+    "blockSizes",
+    "rollouts",
+    "autopilot",
+    "tap",
+    "share",
+    "lately",
+    "kvEvents",
+    "shadow",
+    "policy",
+    "tokens",
+  ],
+  start: ({ tap, share, lately, kvEvents, shadow, policy, tokens, ...parts }: Needed) => {
+    const status: StatusOptions = {
+      ...parts,
+      ...lately,
+      ...tokens,
+      ...kvEvents.status,
+      router: tap.router,
+      ...(share && { share: () => share.status() }),
+      ...(shadow && { shadow: shadow.status }),
+      policy: policy.desk,
+      version: gnomonVersion(),
+    };
+    return { openRoutes: openPages(status), adminRoutes: statusRoutes(status) };
+  },
+});

@@ -1,0 +1,74 @@
+import type { Config } from "#config/schema.ts";
+import type { PickerTls } from "#picker/picker-credentials.ts";
+import { TlsFiles } from "./tls-files.ts";
+import { refusedBySystem } from "../process/system-error.ts";
+import type { Gateway } from "#live/gateway/gateway.ts";
+import type { FaultLog } from "#live/log/fault-log.ts";
+import type { Readiness } from "#live/status/readiness.ts";
+import { part } from "../assembly/part.ts";
+import type { Given } from "../plan/given.ts";
+import { noticeMillis } from "./live-gateway.ts";
+
+interface Needed extends Pick<Given, "plan" | "environment"> {
+  readonly gateway: Gateway;
+  readonly readiness: Readiness;
+  readonly logs: { readonly faults: FaultLog };
+}
+
+/** Answers a proxy's questions beside the gateway, with the same router; undefined where that is not configured. */
+export const pickerPart = part({
+  name: "picker",
+  needs: ["plan", "environment", "gateway", "readiness", "logs"],
+  start: (needed: Needed) => startLivePicker(needed),
+  drain: async (live, { plan, environment }) => {
+    await live?.picker.stop(plan.config.listen.drainMillis, noticeMillis(plan.config, environment));
+  },
+  stop: (live) => live?.held.stop(),
+});
+
+async function startLivePicker({ plan, gateway, readiness, logs }: Needed) {
+  const { listen, picker, routes } = plan.config;
+  const { port } = picker;
+  if (port === undefined) return undefined;
+  // Its libraries are loaded where they are used.
+  const held = await tlsOf(picker, logs.faults.report);
+  const { startPicker } = await import("#picker/picker-server.ts");
+  const options = {
+    gateway: gateway.parts,
+    routes: gateway.routes,
+    administration: routes.administration,
+    host: listen.host,
+    port,
+    healthPort: picker.healthPort,
+    tls: held.tls,
+    fallbacksMax: picker.fallbacks,
+    ready: () => readiness.waitsFor().length === 0,
+  };
+  const started = await startPicker(options).catch(async (error: unknown) => {
+    await held.stop();
+    throw refusedBySystem(`cannot listen on ${listen.host}:${port}`, error, "choose another with --picker-port");
+  });
+  return { held, picker: started };
+}
+
+interface HeldTls {
+  readonly tls: PickerTls | undefined;
+  stop(): Promise<void>;
+}
+
+/** Own files, which are watched; without any a certificate of the picker's own. */
+async function tlsOf({ plaintext, certFile, keyFile }: Config["picker"], report: FaultLog["report"]): Promise<HeldTls> {
+  const stop = async (): Promise<void> => {};
+  if (plaintext) return { tls: undefined, stop };
+  if (certFile === undefined || keyFile === undefined) {
+    const { selfSigned } = await import("#picker/self-signed.ts");
+    const { cert, key } = selfSigned("gnomon", new Date());
+    return { tls: { context: { cert, key }, listen: () => {} }, stop };
+  }
+  const cert = { certKey: "certFile", certFile, keyKey: "keyFile", keyFile };
+  const files = new TlsFiles({ section: "picker", cert, minVersion: "TLSv1.2", watchMillis: WATCH_MILLIS, report });
+  return { tls: files, stop: () => files.stop() };
+}
+
+/** Between two looks at the files. */
+const WATCH_MILLIS = 1_000;

@@ -1,0 +1,92 @@
+import type { RouterTap } from "#live/base/router-tap.ts";
+import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
+import type { SourceBoard } from "#live/endpoints/source-board.ts";
+import type { Gateway } from "#live/gateway/gateway.ts";
+import type { FleetKeeper } from "#live/keeper/fleet-keeper.ts";
+import type { HangWatch } from "#live/keeper/hang-watch.ts";
+import { ForecastAccuracy } from "#live/metrics/forecast-accuracy.ts";
+import { GatewayMetrics, type MetricsOptions } from "#live/metrics/metrics.ts";
+import type { Recorder } from "#live/recorder/recorder.ts";
+import type { ShareStatus } from "#live/share/share-status.ts";
+import { part } from "../assembly/part.ts";
+import type { Given } from "../plan/given.ts";
+import type { LivePolicy } from "../policy/live-policy.ts";
+import type { StateFolder } from "../state/state-folder.ts";
+import type { LiveLogs } from "./live-log.ts";
+import type { LiveShadow } from "./live-shadow.ts";
+
+/** What the gateway counts, for whoever is there before it. */
+export class GatewayCounts {
+  gateway: Pick<Gateway, "counters" | "parts"> | undefined;
+
+  readonly counters = () => this.gateway?.counters;
+  readonly cascades = () => this.gateway?.parts.cascades;
+}
+
+export const countsPart = part({ name: "counts", needs: [], start: () => new GatewayCounts() });
+
+interface Needed extends Pick<Given, "plan">, Pick<MetricsOptions, "rollouts" | "autopilot"> {
+  readonly tap: RouterTap;
+  readonly directory: EndpointDirectory;
+  readonly keeper: FleetKeeper;
+  readonly hangs: HangWatch;
+  readonly sources: SourceBoard;
+  readonly share: { status(): ShareStatus } | undefined;
+  readonly counts: GatewayCounts;
+  readonly logs: LiveLogs;
+  readonly tokenizers: { readonly counts: NonNullable<MetricsOptions["tokenizers"]> };
+  readonly recorder: Recorder | undefined;
+  readonly state: { readonly folder: StateFolder | undefined };
+  readonly shadow: LiveShadow | undefined;
+  readonly kvEvents: { readonly metrics: Pick<MetricsOptions, "kvEvents" | "hitAccuracy"> };
+  readonly policy: LivePolicy;
+}
+
+/** The gateway's numbers for Prometheus. */
+export const metricsPart = part({
+  name: "metrics",
+  needs: [
+    "plan",
+    "tap",
+    "directory",
+    "keeper",
+    "hangs",
+    "sources",
+    "share",
+    "counts",
+    "logs",
+    "tokenizers",
+    "recorder",
+    "state",
+    "shadow",
+    "kvEvents",
+    "policy",
+    "rollouts",
+    "autopilot",
+  ],
+  start: ({ plan, share, counts, logs, tokenizers, recorder, state, shadow, kvEvents, policy, ...parts }: Needed) => {
+    const { config } = plan;
+    const { tap, directory } = parts;
+    const { folder } = state;
+    const forecasts = new ForecastAccuracy(config.metrics.endpointsMax);
+    const metrics = new GatewayMetrics({
+      ...parts,
+      router: tap.router,
+      ...(share && { share: () => share.status() }),
+      counters: counts.counters,
+      cascades: counts.cascades,
+      logs: logs.counts,
+      tokenizers: tokenizers.counts,
+      recorder: () => recorder?.status(),
+      policy: policy.desk,
+      forecasts,
+      orders: folder && (() => folder.orders.status),
+      ...(shadow && { shadow: shadow.status }),
+      ...kvEvents.metrics,
+      ...config.metrics,
+    });
+    for (const listener of [forecasts, metrics]) tap.listen(listener);
+    directory.listen(metrics);
+    return metrics;
+  },
+});

@@ -1,0 +1,32 @@
+import { randomBytes } from "node:crypto";
+import { WALL_START_MICROS } from "#live/base/clock.ts";
+import type { Run } from "#live/recorder/run-lines.ts";
+import type { TraceRouter } from "#trace/codec/record.ts";
+import { part } from "../assembly/part.ts";
+import { emulatedEngines } from "../endpoints/emulated-engines.ts";
+import type { Given } from "../plan/given.ts";
+import type { ServePlan } from "../plan/serve-plan.ts";
+import { machineDigest } from "../process/machine-digest.ts";
+
+/** This life of the gateway, as its trace names it. */
+export const runPart = part({
+  name: "run",
+  needs: ["plan", "settings"],
+  start: ({ plan, settings }: Pick<Given, "plan"> & { readonly settings: TraceRouter }) => runOf(plan, settings),
+});
+
+function runOf(plan: ServePlan, router: TraceRouter): Run {
+  const { prefix, tokenizer } = plan.config;
+  const emulated = emulatedEngines(plan.config);
+  return {
+    id: randomBytes(RUN_ID_BYTES).toString("hex"),
+    startWallMicros: WALL_START_MICROS,
+    router,
+    hash: { algorithm: prefix.blockHash, blockTokens: router.blockTokens, tokenizer: tokenizer.kind },
+    endpoints: [],
+    ...(emulated && { emulated }),
+    machine: { digest: machineDigest() },
+  };
+}
+
+const RUN_ID_BYTES = 4;

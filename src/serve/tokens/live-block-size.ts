@@ -1,0 +1,26 @@
+import type { Micros } from "#core/base/units.ts";
+import type { RouterTap } from "#live/base/router-tap.ts";
+import { BlockSize } from "#live/endpoints/block-size.ts";
+import type { FaultLog } from "#live/log/fault-log.ts";
+import { part } from "../assembly/part.ts";
+import type { Given } from "../plan/given.ts";
+import type { Tokenizers } from "./tokenizers.ts";
+
+interface Needed extends Pick<Given, "plan"> {
+  readonly tokenizers: Tokenizers;
+  readonly tap: RouterTap;
+  readonly logs: { readonly faults: FaultLog };
+}
+
+/** Tokens per block, as configured or as the engines report. */
+export const blockSizesPart = part({
+  name: "blockSizes",
+  needs: ["plan", "tokenizers", "tap", "logs"],
+  start: ({ plan, tokenizers, tap, logs }: Needed) => {
+    const change = (blockTokens: number, at: Micros): void => {
+      tokenizers.resizeBlocks(blockTokens);
+      tap.accept({ kind: "block-size-changed", at, blockTokens });
+    };
+    return new BlockSize({ configured: plan.config.prefix.blockTokens, change, report: logs.faults.report });
+  },
+});
