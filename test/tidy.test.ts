@@ -124,7 +124,7 @@ test("nothing that is banned is written", () => {
 });
 
 test("the field's terms and plain English: no private word in the source, the benches, the configuration or documents", () => {
-  const texts = globSync(["*.md", "{src,bench,reference}/**/*.md", "bench/**/*.ts", "config/**/*.yaml"], { cwd: ROOT });
+  const texts = globSync(["*.md", "{src,bench,docs}/**/*.md", "bench/**/*.ts", "config/**/*.yaml"], { cwd: ROOT });
   const files = [...SOURCES, ...texts];
   const wrong = files.flatMap((file) => {
     const lines = textOf(file).split("\n");

@@ -13,7 +13,7 @@ const DEPLOY = resolve(import.meta.dirname, "../../deploy");
 const DASHBOARDS = join(DEPLOY, "grafana/dashboards");
 const RULES = join(DEPLOY, "prometheus/gnomon-alerts.yaml");
 const RULE_TESTS = join(DEPLOY, "prometheus/gnomon-alerts.test.yaml");
-const METRICS_PAGE = resolve(DEPLOY, "../reference/metrics.md");
+const METRICS_PAGE = resolve(DEPLOY, "../docs/reference/metrics.md");
 
 const target = z.looseObject({ expr: z.string() });
 const panel = z.looseObject({

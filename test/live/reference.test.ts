@@ -9,7 +9,7 @@ import { servePlan } from "../../src/cli/serve/serve-options.ts";
 import { startedGateway } from "../serve/started-gateway.ts";
 
 const LIVE = join(import.meta.dirname, "../../src/live");
-const REFERENCE = join(import.meta.dirname, "../../reference");
+const REFERENCE = join(import.meta.dirname, "../../docs/reference");
 const DOCUMENT = ["routes.md", "headers.md", "metrics.md"]
   .map((name) => readFileSync(join(REFERENCE, name), "utf8"))
   .join("");

@@ -44,7 +44,7 @@ const COPIED = [
   "config",
   "deploy",
   "k8s",
-  "reference",
+  "docs",
   "package.json",
   "README.md",
   "ARCHITECTURE.md",
