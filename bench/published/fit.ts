@@ -1,6 +1,6 @@
 import { kneeOf } from "#shadow/calibrate/least-squares.ts";
 import { invert } from "#shadow/calibrate/matrix.ts";
-import { engineFor, FITTED, priorSpread } from "./constants.ts";
+import type { Form } from "./form.ts";
 import { type Predicted, replayed } from "./replay.ts";
 import type { PublishedRun } from "./runs.ts";
 
@@ -9,8 +9,16 @@ export function groupOf(run: PublishedRun): string {
   return `${run.board} x${run.tp} ${run.model}${run.eager ? " eager" : ""}`;
 }
 
-export function predict(run: PublishedRun, factors: readonly number[]): Predicted {
-  return replayed(run, engineFor(run, factors));
+/** What the formula makes of a run; undefined where it has no such model. */
+export function predict(form: Form, run: PublishedRun, factors: readonly number[]): Predicted | undefined {
+  const engine = form.engineFor(run, factors);
+  return engine && replayed(run, engine);
+}
+
+/** Those runs whose models the formula knows. */
+export function knownTo(form: Form, runs: readonly PublishedRun[]): PublishedRun[] {
+  const ones = form.fitted.map(() => 1);
+  return runs.filter((run) => form.engineFor(run, ones) !== undefined);
 }
 
 const TTFT_WEIGHT = 0.6;
@@ -22,12 +30,12 @@ interface Row {
 }
 
 /** Logarithms of predicted over published, each group counting as one run. */
-function rowsOf(runs: readonly PublishedRun[], factors: readonly number[]): Row[] {
+function rowsOf(form: Form, runs: readonly PublishedRun[], factors: readonly number[]): Row[] {
   const sizes = Map.groupBy(runs, groupOf);
   return runs.flatMap((run) => {
     const group = groupOf(run);
     const weight = 1 / Math.sqrt(sizes.get(group)!.length);
-    const { ttftMillis, tpotMillis } = predict(run, factors);
+    const { ttftMillis, tpotMillis } = predict(form, run, factors)!;
     const rows = [{ group, residual: weight * Math.log(tpotMillis / run.tpotMillis) }];
     if (run.ttftMillis !== undefined && !run.saturated)
       rows.push({ group, residual: TTFT_WEIGHT * weight * Math.log(ttftMillis / run.ttftMillis) });
@@ -35,33 +43,28 @@ function rowsOf(runs: readonly PublishedRun[], factors: readonly number[]): Row[
   });
 }
 
-function linearised(runs: readonly PublishedRun[], x: readonly number[], progress: () => void) {
-  const here = residuals(runs, x);
-  const jacobian = x.map((value, j) => {
-    progress();
-    const moved = residuals(
-      runs,
-      x.map((other, k) => (k === j ? value * (1 + STEP) + 1e-6 : other)),
-    );
-    const by = value * STEP + 1e-6;
-    return here.map((residual, i) => (moved[i]! - residual) / by);
-  });
-  return { residuals: here, jacobian };
-}
-
 /** Slopes of the rows about some factors: what steps of Gauss and Newton go by. */
 export class Slopes {
+  readonly #form: Form;
+  readonly #runs: readonly PublishedRun[];
   readonly #from: readonly number[];
   readonly #groups: readonly string[];
   readonly #residuals: Float64Array;
   readonly #jacobian: readonly Float64Array[];
 
-  constructor(runs: readonly PublishedRun[], from: readonly number[], progress: () => void) {
+  /** All runs are of models that the form knows. */
+  constructor(form: Form, runs: readonly PublishedRun[], from: readonly number[], progress: () => void) {
+    this.#form = form;
+    this.#runs = runs;
     this.#from = from;
-    this.#groups = rowsOf(runs, from).map(({ group }) => group);
-    const { residuals, jacobian } = linearised(runs, from, progress);
-    this.#residuals = residuals;
-    this.#jacobian = jacobian;
+    this.#groups = rowsOf(form, runs, from).map(({ group }) => group);
+    this.#residuals = this.#residualsAt(from);
+    this.#jacobian = from.map((value, j) => {
+      progress();
+      const by = value * STEP + 1e-6;
+      const moved = this.#residualsAt(from.map((other, k) => (k === j ? value + by : other)));
+      return this.#residuals.map((residual, i) => (moved[i]! - residual) / by);
+    });
   }
 
   /** The factors that fit all rows best but those of a group. Rows far out count less (Huber). */
@@ -82,19 +85,23 @@ export class Slopes {
     const moves = inverse.map(
       (row, i) => -row.reduce((sum, value, j) => sum + (value * gradient[j]!) / scales[j]!, 0) / scales[i]!,
     );
-    return this.#from.map((factor, i) => Math.max(FACTOR_MIN, Math.min(FACTOR_MAX * factor, factor + moves[i]!)));
+    return this.#from.map((factor, i) =>
+      Math.max(FACTOR_MIN * factor, Math.min(FACTOR_MAX * factor, factor + moves[i]!)),
+    );
+  }
+
+  /** Each constant's own distance from what it was believed to be is a residual beside those of the runs. */
+  #residualsAt(factors: readonly number[]): Float64Array {
+    const priors = this.#form.fitted.map(
+      ({ believed, spread }, j) => (PRIOR_WEIGHT * Math.log(Math.max(1e-3, factors[j]! / believed))) / spread,
+    );
+    return Float64Array.from([...rowsOf(this.#form, this.#runs, factors).map(({ residual }) => residual), ...priors]);
   }
 }
 
 /** No step goes further: slopes do not reach so far. */
 const FACTOR_MAX = 3;
-const FACTOR_MIN = 0.1;
-
-/** Each constant's own distance from what it was believed to be is a residual beside those of the runs. */
-function residuals(runs: readonly PublishedRun[], x: readonly number[]): Float64Array {
-  const priors = x.map((factor, j) => (PRIOR_WEIGHT * Math.log(Math.max(1e-3, factor))) / priorSpread(FITTED[j]!));
-  return Float64Array.from([...rowsOf(runs, x).map(({ residual }) => residual), ...priors]);
-}
+const FACTOR_MIN = 1 / 3;
 
 /** A constant one spread away costs as much as a run this far off. */
 const PRIOR_WEIGHT = 0.05;

@@ -24,6 +24,22 @@ function sizes(
   };
 }
 
+const fp8 = { quantization_config: { quant_method: "fp8" } };
+
+const deepseek = {
+  ...sizes("deepseek_v3", 61, 7168, 128, 128, 18_432, 129_280),
+  q_lora_rank: 1536,
+  kv_lora_rank: 512,
+  qk_nope_head_dim: 128,
+  qk_rope_head_dim: 64,
+  v_head_dim: 128,
+  first_k_dense_replace: 3,
+  n_routed_experts: 256,
+  n_shared_experts: 1,
+  num_experts_per_tok: 8,
+  moe_intermediate_size: 2048,
+};
+
 /** The keys of the models' config.json that matter, by their cards. */
 const CONFIGS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "llama-2-7b": sizes("llama", 32, 4096, 32, 32, 11_008, 32_000),
@@ -34,6 +50,14 @@ const CONFIGS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "yi-34b": sizes("llama", 60, 7168, 56, 8, 20_480, 64_000),
   "mistral-nemo-12b": { ...sizes("mistral", 40, 5120, 32, 8, 14_336, 131_072), head_dim: 128 },
   "ministral-3-8b": { ...sizes("ministral3", 34, 4096, 32, 8, 14_336, 131_072), head_dim: 128 },
+  "ministral-3-3b-fp8": {
+    ...sizes("ministral3", 26, 3072, 32, 8, 9216, 131_072),
+    head_dim: 128,
+    tie_word_embeddings: true,
+    ...fp8,
+  },
+  "ministral-3-8b-fp8": { ...sizes("ministral3", 34, 4096, 32, 8, 14_336, 131_072), head_dim: 128, ...fp8 },
+  "ministral-3-14b-fp8": { ...sizes("ministral3", 40, 5120, 32, 8, 16_384, 131_072), head_dim: 128, ...fp8 },
   "qwen2.5-7b": sizes("qwen2", 28, 3584, 28, 4, 18_944, 152_064),
   "qwen2.5-72b": sizes("qwen2", 80, 8192, 64, 8, 29_568, 152_064),
   "qwen3-1.7b": {
@@ -77,20 +101,8 @@ const CONFIGS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
       ignore: ["language_model.model.layers.0.self_attn.q_proj", "language_model.lm_head"],
     },
   },
-  "deepseek-r1-awq": {
-    ...sizes("deepseek_v3", 61, 7168, 128, 128, 18_432, 129_280),
-    q_lora_rank: 1536,
-    kv_lora_rank: 512,
-    qk_nope_head_dim: 128,
-    qk_rope_head_dim: 64,
-    v_head_dim: 128,
-    first_k_dense_replace: 3,
-    n_routed_experts: 256,
-    n_shared_experts: 1,
-    num_experts_per_tok: 8,
-    moe_intermediate_size: 2048,
-    quantization_config: { quant_method: "awq", bits: 4, group_size: 64 },
-  },
+  "deepseek-r1-awq": { ...deepseek, quantization_config: { quant_method: "awq", bits: 4, group_size: 64 } },
+  "deepseek-r1-fp8": { ...deepseek, ...fp8 },
 };
 
 /** What gnomon reads from it. */

@@ -46,6 +46,11 @@ export const SOURCES: Readonly<Record<string, string>> = {
   "tt-394": "github.com/tenstorrent/tt-inference-server/issues/394 (2025-11-12, vLLM on RTX 4090)",
   "recipes-431":
     "github.com/vllm-project/recipes/pull/431 (2026-04-30, vLLM ROCm on MI300X, Qwen3Guard-Gen-8B, 100 requests)",
+  "recipes-ministral":
+    "github.com/vllm-project/recipes 8959cf6, models/mistralai/Ministral-3-14B-Instruct-2512.yaml (vLLM ROCm on MI300X, 100 requests)",
+  "recipes-deepseek":
+    "github.com/vllm-project/recipes 8959cf6, DeepSeek/DeepSeek-V3.md (DeepSeek-R1-0528 FP8 on 8 H200, experts apart; its one " +
+    "request was the first one, so that its TTFT counts compiling)",
   "recipes-443": "github.com/vllm-project/recipes/pull/443 (2026-05-06, vLLM ROCm on MI300X, 100 requests)",
 };
 

@@ -100,6 +100,7 @@ const reached = () => z.number().gt(0).max(1);
 const achieved = z.strictObject({
   bandwidth: reached(),
   compute: reached(),
+  narrowCompute: reached().optional(),
   linkBandwidth: reached(),
   expertBandwidth: reached(),
   kvBandwidth: reached(),
@@ -107,6 +108,7 @@ const achieved = z.strictObject({
   sequenceMicros: micros(),
   layerMicros: micros(),
   expertLayerMicros: micros(),
+  latentLayerMicros: micros().default(0),
   eagerLayerMicros: micros(),
   eagerExpertLayerMicros: micros(),
   reduceMicros: micros(),

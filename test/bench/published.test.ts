@@ -2,20 +2,31 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadEngine } from "#config/engine-file.ts";
 import { LEFT_OUT_ERROR } from "#engine/achieved.ts";
-import { FITTED } from "../../bench/published/constants.ts";
-import { groupOf, predict } from "../../bench/published/fit.ts";
+import { groupOf, knownTo, predict } from "../../bench/published/fit.ts";
+import type { Form } from "../../bench/published/form.ts";
+import { KERNEL_ROOFLINE } from "../../bench/published/kernel-roofline-form.ts";
 import { replayed } from "../../bench/published/replay.ts";
-import { publishedRuns, SOURCES } from "../../bench/published/runs.ts";
+import { type PublishedRun, publishedRuns, SOURCES } from "../../bench/published/runs.ts";
+import { TRAINED_PHYSICS, TRAINED_PHYSICS_BLIS } from "../../bench/published/trained-physics-form.ts";
+
+const asItIs = (form: Form, run: PublishedRun) =>
+  predict(
+    form,
+    run,
+    form.fitted.map(() => 1),
+  )!;
+const sorted = (ratios: readonly number[]) => ratios.map((ratio) => Math.abs(ratio - 1)).sort((a, b) => a - b);
+const tpotErrors = (form: Form, runs: readonly PublishedRun[]) =>
+  sorted(runs.map((run) => asItIs(form, run).tpotMillis / run.tpotMillis));
 
 test("predictions from a model's config are as near published runs as simulate states", () => {
   const runs = publishedRuns();
   assert.equal(runs.length, LEFT_OUT_ERROR.runs);
   assert.equal(new Set(runs.map(groupOf)).size, LEFT_OUT_ERROR.models);
   assert.ok(runs.every(({ source }) => SOURCES[source] !== undefined));
-  const ones = FITTED.map(() => 1);
-  const predicted = runs.map((run) => ({ run, ...predict(run, ones) }));
-  const sorted = (ratios: readonly number[]) => ratios.map((ratio) => Math.abs(ratio - 1)).sort((a, b) => a - b);
-  const tpot = sorted(predicted.map(({ run, tpotMillis }) => tpotMillis / run.tpotMillis));
+  const predicted = runs.map((run) => ({ run, ...asItIs(KERNEL_ROOFLINE, run) }));
+  const tpot = tpotErrors(KERNEL_ROOFLINE, runs);
+  assert.ok(tpot.at(-1)! <= 0.25, `one run is ${tpot.at(-1)} off`);
   const ttft = sorted(
     predicted
       .filter(({ run }) => run.ttftMillis !== undefined && !run.saturated)
@@ -30,6 +41,17 @@ test("predictions from a model's config are as near published runs as simulate s
     assert.ok(median <= stated.median, `${name} median ${median}`);
     assert.ok(ninety <= stated.ninety + 0.005, `${name} 90 % ${ninety}`);
   }
+});
+
+test("the formula that simulate uses is nearer to published runs than the others", () => {
+  const all = publishedRuns();
+  const runs = knownTo(TRAINED_PHYSICS, all);
+  assert.deepEqual(
+    all.filter((run) => !runs.includes(run)).map(({ model }) => model),
+    ["deepseek-r1-awq", "deepseek-r1-awq", "deepseek-r1-fp8"],
+  );
+  const at = (form: Form, share: number) => tpotErrors(form, runs)[Math.floor(share * runs.length)]!;
+  for (const share of [0.5, 0.9]) assert.ok(at(KERNEL_ROOFLINE, share) < at(TRAINED_PHYSICS_BLIS, share));
 });
 
 test("the engines that come with gnomon are as near the published runs of them as their files state", () => {

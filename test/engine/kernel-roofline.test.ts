@@ -102,6 +102,24 @@ test("narrow weights are read sooner; they are multiplied sooner only where acti
   assert.ok(cache.micros(long) < 0.65 * wide.micros(long));
 });
 
+test("latent attention takes its time in each layer, whatever the batch; narrow arithmetic has its own share", () => {
+  const achieved = achievedBy("hopper");
+  for (const batch of [decodes(1, 100), decodes(64, 900)]) {
+    const micros = (latentLayerMicros: number) =>
+      stepOf({ model: LATENT, achieved: { ...achieved, latentLayerMicros } }).micros(batch);
+    assert.ok(Math.abs(micros(100) - micros(0) - 32 * 100) < 1e-6);
+    assert.equal(stepOf({ achieved: { ...achieved, latentLayerMicros: 9 } }).micros(batch), stepOf().micros(batch));
+  }
+  const prefill = emptyShape();
+  addPrefill(prefill, 0, 8000);
+  const narrow = { ...LLAMA_8B, weightBytes: 1, narrowMultiply: true };
+  const micros = (model: ModelShape, narrowCompute: number) =>
+    stepOf({ model, achieved: { ...achieved, narrowCompute } }).micros(prefill);
+  assert.equal(micros(LLAMA_8B, 0.1), stepOf().micros(prefill));
+  assert.equal(micros(narrow, achieved.compute), stepOf({ model: narrow }).micros(prefill));
+  assert.ok(micros(narrow, achieved.compute / 4) > 2 * micros(narrow, achieved.compute));
+});
+
 test("boards share the work but not what each step takes anyhow; without graphs a step takes longer", () => {
   const batch = decodes(32, 500);
   const [one, two, eight] = [1, 2, 8].map((tensorParallel) => stepOf({ tensorParallel }).micros(batch)) as [

@@ -16,8 +16,5 @@ export function predictionWords({ stepTime }: EngineConfig, hardware: string | u
   ];
   if (hardware !== undefined && UNMEASURED.has(boardNamed(hardware).generation))
     lines.push(`note: nothing of these was measured on ${hardware} or a board like it`);
-  const { experts, weightBytes = 2 } = stepTime.model;
-  if (experts !== undefined && weightBytes < 1)
-    lines.push("note: of a mixture with 4-bit weights one run was published, which took 2.5 times as long a token");
   return lines;
 }

@@ -28,6 +28,8 @@ export interface Achieved {
   /** Shares of the data sheet, in (0, 1]. */
   readonly bandwidth: number;
   readonly compute: number;
+  /** Of the peak for 8-bit numbers; `compute` when left out. */
+  readonly narrowCompute?: number;
   readonly linkBandwidth: number;
   /** Of the achieved bandwidth, what reading experts and reading keys and values reach. */
   readonly expertBandwidth: number;
@@ -35,9 +37,13 @@ export interface Achieved {
   /** Of every step: composing it, launching its graph, sampling, and handing tokens out. */
   readonly stepMicros: number;
   readonly sequenceMicros: number;
-  /** Of every layer: small kernels and the gaps between kernels; what experts and steps without graphs add to it. */
+  /** Of every layer: small kernels and the gaps between kernels. */
   readonly layerMicros: number;
+  /** What experts add to a layer. */
   readonly expertLayerMicros: number;
+  /** What latent attention adds to a layer: its projections down and up again are small kernels too. */
+  readonly latentLayerMicros: number;
+  /** What a step without graphs adds to a layer, and to one with experts. */
   readonly eagerLayerMicros: number;
   readonly eagerExpertLayerMicros: number;
   /** Of one sum over all boards, whatever its size. */
@@ -49,7 +55,8 @@ export interface Achieved {
  * arithmetic nor memory. For a step of T tokens (padded to a CUDA graph's), S sequences, n boards:
  *
  *   step = stepMicros + sequenceMicros * S
- *        + layers * layerMicros + layers with experts * expertLayerMicros (the same of eager ones, beyond graphs)
+ *        + layers * (layerMicros, with latent attention + latentLayerMicros) + layers with experts * expertLayerMicros
+ *          (the same of eager ones, beyond graphs)
  *        + dense(T) + experts(T) + head(S) + attention + sums
  *
  *   dense, experts, head = root of memory^2 + compute^2
@@ -103,7 +110,8 @@ export class KernelRooflineStepTime implements StepTime {
     const bytesPerMicro = board.bandwidthTbs * 1e6 * achieved.bandwidth;
     const narrow = weightBytes <= 1 && model.narrowMultiply === true;
     const wideFlops = board.tflopsPeak * 1e6 * achieved.compute;
-    const flops = narrow ? (board.tflopsPeakNarrow ?? board.tflopsPeak) * 1e6 * achieved.compute : wideFlops;
+    const narrowPeak = (board.tflopsPeakNarrow ?? board.tflopsPeak) * 1e6;
+    const flops = narrow ? narrowPeak * (achieved.narrowCompute ?? achieved.compute) : wideFlops;
     const mixed = expertLayers(model);
     const dense =
       (layers - mixed) * feedForwardParameters(model, model.denseLayers?.intermediate ?? model.intermediate) +
@@ -111,7 +119,8 @@ export class KernelRooflineStepTime implements StepTime {
     const attention = layers * attentionParameters(model);
     const narrowAttention = narrow && (model.attentionWeightBytes ?? weightBytes) <= 1;
 
-    this.#base = achieved.stepMicros + layers * achieved.layerMicros + mixed * achieved.expertLayerMicros;
+    const layerMicros = achieved.layerMicros + (model.latent === undefined ? 0 : achieved.latentLayerMicros);
+    this.#base = achieved.stepMicros + layers * layerMicros + mixed * achieved.expertLayerMicros;
     this.#perSequence = achieved.sequenceMicros;
     this.#eager = layers * achieved.eagerLayerMicros + mixed * achieved.eagerExpertLayerMicros;
     this.#graphTokensMax = spec.graphTokensMax;
