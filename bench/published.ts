@@ -17,7 +17,7 @@ import { TRAINED_PHYSICS, TRAINED_PHYSICS_BLIS } from "./published/trained-physi
 
 const ROUNDS = 2;
 /** From coefficients that were fitted to other runs it takes some more. */
-const ROUNDS_TRAINED = 6;
+const ROUNDS_TRAINED = 4;
 
 const progress = () => process.stderr.write(".");
 const onesOf = ({ fitted }: Form) => fitted.map(() => 1);
