@@ -14,7 +14,7 @@ import { Router } from "#core/router.ts";
 import { isAborted } from "#live/answer/aborted-answer.ts";
 import type { Delivery } from "#live/answer/answer.ts";
 import { StreamAnswer } from "#live/answer/stream-answer.ts";
-import { findUsage } from "#live/answer/usage.ts";
+import { findUsage } from "#live/answer/answer-json.ts";
 import { nowMicros } from "#live/base/clock.ts";
 import type { ContinuationPlan } from "#live/continuation/continuation-plan.ts";
 import { KeptStream } from "#live/continuation/kept-stream.ts";

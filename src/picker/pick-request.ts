@@ -32,7 +32,7 @@ import type { BodyRoom } from "#live/http/body-room.ts";
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import type { InFlight, Swept } from "#live/http/in-flight.ts";
 import type { GatewayLimits } from "#live/http/limits.ts";
-import type { RequestHeaders } from "#live/http/request-headers.ts";
+import type { RequestHeaders } from "#live/http/headers.ts";
 import type { Route } from "#live/http/route.ts";
 import type { CountedPrompt } from "#live/base/decisive.ts";
 import type { TokenizedPrompt, Tokenizer } from "#live/tokenizer/text/tokenizer.ts";

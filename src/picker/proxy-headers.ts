@@ -1,4 +1,4 @@
-import { RequestHeaders } from "#live/http/request-headers.ts";
+import { RequestHeaders } from "#live/http/headers.ts";
 import type { HttpHeaders } from "./wire.ts";
 
 /** The headers that a proxy sends, pseudo-headers such as :path among them. Envoy puts values into raw_value. */

@@ -1,7 +1,5 @@
 import type { Dialect } from "../http/route.ts";
-import { CANCELLED, COMPLETED, type FinishReasons, scanFinishReasons } from "./finish-reason.ts";
-import { outerText } from "./outer-text.ts";
-import type { Usage } from "./usage.ts";
+import { CANCELLED, COMPLETED, type FinishReasons, scanFinishReasons, type Usage, outerText } from "./answer-json.ts";
 
 /**
  * Whether an answer that came in one piece, with status 200, is one that its engine aborted, as vLLM does when it shuts

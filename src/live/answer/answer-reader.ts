@@ -1,5 +1,5 @@
 import type { RequestFinished } from "#core/input/input.ts";
-import type { Usage } from "./usage.ts";
+import type { Usage } from "./answer-json.ts";
 
 /** Reads an answer as it passes, for the blocks that its tokens fill behind the prompt's. */
 export interface AnswerReader {

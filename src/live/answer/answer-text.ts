@@ -2,8 +2,7 @@ import { countUp, type GatewayCounters } from "../base/gateway-counters.ts";
 import type { ChainEnd } from "../tokenizer/text/chain-state.ts";
 import type { AnswerQueue } from "./answer-queue.ts";
 import type { AnswerReader, AnswerReport } from "./answer-reader.ts";
-import { valueAt } from "./json-value.ts";
-import type { Usage } from "./usage.ts";
+import { valueAt, type Usage } from "./answer-json.ts";
 import type { Words } from "../tokenizer/text/word-source.ts";
 
 /** Why the tokens of an answer were not found out. */

@@ -1,8 +1,7 @@
 import { countUp, type GatewayCounters } from "../base/gateway-counters.ts";
 import type { ChainEnd } from "../tokenizer/text/chain-state.ts";
 import type { AnswerReader, AnswerReport } from "./answer-reader.ts";
-import { valueAt } from "./json-value.ts";
-import type { Usage } from "./usage.ts";
+import { valueAt, type Usage } from "./answer-json.ts";
 
 /** Tokens that there is room for at first. */
 const TOKENS_MIN = 256;

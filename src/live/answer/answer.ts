@@ -8,7 +8,7 @@ import type { GatewayLimits } from "../http/limits.ts";
 import type { WholeOutcome } from "#core/path/path-event.ts";
 import type { Carriage } from "#core/path/path-state.ts";
 import type { Dialect } from "../http/route.ts";
-import type { Usage } from "./usage.ts";
+import type { Usage } from "./answer-json.ts";
 
 /** Reads one endpoint's answer piece by piece, decides what becomes of it, and writes what it holds when it is asked to. */
 export interface Answer {

@@ -1,6 +1,6 @@
 import { type Fields, isFields } from "../base/fields.ts";
 import { isBeyond } from "../base/json-scan.ts";
-import { CANCELLED, COMPLETED, isStopReason, matchesAt, scanFinishReasons } from "./finish-reason.ts";
+import { CANCELLED, COMPLETED, isStopReason, matchesAt, scanFinishReasons } from "./answer-json.ts";
 import type { Dialect } from "../http/route.ts";
 
 /**

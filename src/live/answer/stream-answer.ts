@@ -1,13 +1,13 @@
 import { type Fields, isFields } from "../base/fields.ts";
 import type { Answer, AnswerCounts, AnswerHead, Delivery, KeptAnswer } from "./answer.ts";
-import { faultOfEvent } from "./fault-of-status.ts";
+import { faultOfEvent } from "./faults.ts";
 import { ownCachedTokens } from "./own-cached-tokens.ts";
 import type { Dialect } from "../http/route.ts";
 import { endsBlock, eventData, isUnprovenEnd, mayEndBroken, responseIdOf } from "./sse-event.ts";
 import { SseScanner } from "./sse-scanner.ts";
 import { TokenForm } from "./token-form.ts";
-import { findUsage } from "./usage.ts";
-import { WholeChunk } from "./whole-chunk.ts";
+import { findUsage } from "./answer-json.ts";
+import { WholeChunk } from "../http/chunk-framing.ts";
 
 /**
  * Carries a stream of server-sent events to the client, reading each.

@@ -1,4 +1,4 @@
-import { matchesAt, scanFinishReasons } from "./finish-reason.ts";
+import { matchesAt, scanFinishReasons } from "./answer-json.ts";
 
 /**
  * Bytes that are compared with those of each streamed event, four at a time: a third of what it takes one by one. Native

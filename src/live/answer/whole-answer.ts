@@ -1,9 +1,8 @@
 import { isAborted, isUnproven } from "./aborted-answer.ts";
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "./answer.ts";
-import { faultOfStatus } from "./fault-of-status.ts";
+import { faultOfStatus } from "./faults.ts";
 import { ownCachedTokens } from "./own-cached-tokens.ts";
-import { outerText } from "./outer-text.ts";
-import { type Usage, findUsage } from "./usage.ts";
+import { outerText, type Usage, findUsage } from "./answer-json.ts";
 
 /**
  * Holds an answer that comes in one piece until it is whole, so that one that is no good can still be had from another

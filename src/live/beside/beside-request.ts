@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-
 import type { Refusal } from "../http/errors.ts";
 import { STAYS } from "../base/loop-turn.ts";
 import { clientNetwork } from "../http/client-network.ts";
@@ -9,7 +8,7 @@ import { givenRequestId } from "../http/identity.ts";
 import type { BodyRoom } from "../http/body-room.ts";
 import type { InFlight, Swept } from "../http/in-flight.ts";
 import { readBody } from "../http/request-body.ts";
-import { RequestHeaders } from "../http/request-headers.ts";
+import { RequestHeaders } from "../http/headers.ts";
 
 /** What requests beside inference share with all others. */
 export interface BesideParts {

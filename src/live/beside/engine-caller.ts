@@ -1,9 +1,7 @@
 import { Agent, type Dispatcher, request } from "undici";
-
 import type { EngineConnections } from "../tls/connections.ts";
 import type { EndpointDirectory, EndpointEntry } from "../endpoints/endpoint-directory.ts";
-import { type UpstreamHeaderOptions, upstreamHeaders } from "../http/headers.ts";
-import type { RequestHeaders } from "../http/request-headers.ts";
+import { type UpstreamHeaderOptions, upstreamHeaders, type RequestHeaders } from "../http/headers.ts";
 import type { GatewayLimits } from "../http/limits.ts";
 
 export interface EngineCall extends UpstreamHeaderOptions {

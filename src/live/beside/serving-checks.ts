@@ -1,6 +1,6 @@
 import type { EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import { countUp, type GatewayCounters } from "../base/gateway-counters.ts";
-import { RequestHeaders } from "../http/request-headers.ts";
+import { RequestHeaders } from "../http/headers.ts";
 import type { EngineCaller } from "./engine-caller.ts";
 
 /** Longest that an engine may take to cut one letter into tokens. */

@@ -1,5 +1,5 @@
 import type { ContinuationPlan } from "./continuation-plan.ts";
-import type { StreamName } from "./kept-stream-options.ts";
+import type { StreamName } from "./kept-stream.ts";
 
 /** Tokens as the client is to count them: the prompt of the first endpoint, and the output of all. */
 export interface TokenCounts {

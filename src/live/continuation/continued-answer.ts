@@ -2,7 +2,7 @@ import type { Answer, AnswerCounts, AnswerHead, Delivery } from "../answer/answe
 import { isMediaType, headerOf } from "../http/headers.ts";
 import { eventData } from "../answer/sse-event.ts";
 import { SseScanner } from "../answer/sse-scanner.ts";
-import { findUsage } from "../answer/usage.ts";
+import { findUsage } from "../answer/answer-json.ts";
 import { assert } from "#core/base/assert.ts";
 import type { StreamKeeping } from "./keep-stream.ts";
 import { RepeatedAnswer } from "./repeated-answer.ts";
@@ -12,7 +12,7 @@ import { eventFacts } from "./event-facts.ts";
 import type { KeptStream } from "./kept-stream.ts";
 import { ResumedAnswer } from "./resumed-answer.ts";
 import { type OwedPiece, OwedText } from "./owed-text.ts";
-import { stopAcross } from "./stop-across.ts";
+import { stopAcross } from "./seam.ts";
 
 /**
  * Carries the rest of a stream that broke: a completion of another endpoint, written as the first endpoint's stream goes

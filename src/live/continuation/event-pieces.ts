@@ -1,5 +1,5 @@
 import { type Fields, isFields } from "../base/fields.ts";
-import type { RepeatedDialect } from "./repeatable.ts";
+import type { RepeatedDialect } from "./repeatable-stream.ts";
 
 /** A part of an answer: what it is a part of, and its text. Parts of one name in a row are one part, however they were cut. */
 export interface EventPiece {

@@ -1,12 +1,19 @@
 import type { AnswerReport } from "../answer/answer-reader.ts";
-import type { ContinuationPlan } from "./continuation-plan.ts";
-import { type EventFacts, eventFacts } from "./event-facts.ts";
-import { BEFORE_IDS, type EventTokens, blankIds, hideIds, idsAtEnd, idsOf, readIds } from "./event-ids.ts";
+import type { ContinuationPlan, UnfitRequest } from "./continuation-plan.ts";
+import {
+  type EventFacts,
+  eventFacts,
+  BEFORE_IDS,
+  type EventTokens,
+  blankIds,
+  hideIds,
+  idsAtEnd,
+  idsOf,
+  readIds,
+} from "./event-facts.ts";
 import { KeptText } from "./kept-text.ts";
-import type { KeptStreamOptions, StreamName, UnfitStream } from "./kept-stream-options.ts";
-import { type Seam, SeamFinder } from "./seam.ts";
-import { beginningOfStop, heldBackOf } from "./stop-across.ts";
-import { TokenList } from "./token-list.ts";
+import { type Seam, SeamFinder, beginningOfStop, heldBackOf } from "./seam.ts";
+import type { ChainEnd } from "../tokenizer/text/chain-state.ts";
 
 /**
  * What is kept of a stream while it passes, so that it can go on where it breaks: the ids of its prompt and of its answer,
@@ -298,3 +305,72 @@ export class KeptStream {
 /** No event has more tokens that could matter: a character has at most four bytes. */
 const TOKENS_ASKED_MAX = 16;
 const [QUOTE, COLON] = [0x22, 0x3a];
+
+/** Token ids that grow at their end. */
+class TokenList {
+  #ids: Int32Array;
+  length = 0;
+
+  constructor(room: number = TOKENS_MIN) {
+    this.#ids = new Int32Array(Math.max(1, room));
+  }
+
+  /** What it takes of memory. */
+  get bytes(): number {
+    return this.#ids.byteLength;
+  }
+
+  push(id: number): void {
+    if (this.length === this.#ids.length) {
+      const wide = new Int32Array(2 * this.length);
+      wide.set(this.#ids);
+      this.#ids = wide;
+    }
+    this.#ids[this.length++] = id;
+  }
+
+  /** Those up to `count` alone. */
+  truncate(count: number): void {
+    this.length = Math.min(this.length, count);
+  }
+
+  /** The first ones; a view that later ids do not change. */
+  first(count: number): Int32Array {
+    return this.#ids.subarray(0, Math.max(0, Math.min(count, this.length)));
+  }
+}
+
+const TOKENS_MIN = 64;
+
+/**
+ * Why a stream cannot go on.
+ * - sampled: its route has no form for ids, and another draw would not repeat it
+ * - no-ids: its engine does not send token ids, and its text does not do in their place
+ * - long, room: it has more tokens than are kept of one stream, or of all
+ * - reasoning: it broke inside what a parser of the engine makes of the model's text
+ * - seam: it broke between tokens that went out together, of an answer that another draw would not repeat
+ */
+export type UnfitStream = UnfitRequest | "sampled" | "no-ids" | "long" | "room" | "reasoning" | "seam";
+
+interface KeptStreamOptions {
+  readonly plan: ContinuationPlan;
+  /**
+   * It may go on behind its text where its engine sends no ids; its prompt's tokens, 0 where they are not known for
+   * sure.
+   */
+  readonly byText: { readonly promptTokens: number } | undefined;
+  /** Where the chain of the prompt's blocks ends, where it is known. */
+  readonly end: ChainEnd | undefined;
+  /** Prompt and answer together. */
+  readonly tokensMax: number;
+  /** Asked before so many bytes more are kept, or fewer where negative; false where there is no room for them. */
+  readonly hold: (bytes: number) => boolean;
+}
+
+/** What names a stream for its client, as the first event has it. */
+export interface StreamName {
+  readonly id: unknown;
+  readonly object: unknown;
+  readonly created: unknown;
+  readonly model: unknown;
+}

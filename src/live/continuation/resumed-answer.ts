@@ -1,5 +1,5 @@
 import type { Answer, AnswerCounts, Delivery } from "../answer/answer.ts";
-import { faultOfEvent } from "../answer/fault-of-status.ts";
+import { faultOfEvent } from "../answer/faults.ts";
 import { eventData } from "../answer/sse-event.ts";
 import type { SseScanner } from "../answer/sse-scanner.ts";
 import { isFields } from "../base/fields.ts";

@@ -2,7 +2,7 @@ import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Trouble } from "#core/path/wait-verdict.ts";
 import type { Micros } from "#core/base/units.ts";
-import { faultOfError } from "../answer/fault-words.ts";
+import { faultOfError } from "../answer/faults.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { GatewayCounters } from "../base/gateway-counters.ts";
 import type { ClientRequest, RequestLife } from "../request/client-request.ts";

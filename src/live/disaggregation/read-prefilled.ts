@@ -1,7 +1,6 @@
 import type { Fault } from "#core/endpoint/fault.ts";
-import { faultOfStatus } from "../answer/fault-of-status.ts";
-import { scanFinishReasons } from "../answer/finish-reason.ts";
-import { findUsage } from "../answer/usage.ts";
+import { faultOfStatus } from "../answer/faults.ts";
+import { scanFinishReasons, findUsage } from "../answer/answer-json.ts";
 import { type Fields, isFields } from "../base/fields.ts";
 
 /** What an endpoint returned that computed a prompt. */

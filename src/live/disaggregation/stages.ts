@@ -7,7 +7,7 @@ import { type PrefillHost, PrefillElsewhere } from "#core/path/prefill/prefill-e
 import type { Trouble } from "#core/path/wait-verdict.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { Answer, AnswerHead, Delivery, KeptAnswer } from "../answer/answer.ts";
-import type { Usage } from "../answer/usage.ts";
+import type { Usage } from "../answer/answer-json.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { ClientRequest, RequestLife } from "../request/client-request.ts";
 import { BesideAttempt, type BesideAttemptRequest } from "./beside-attempt.ts";

@@ -35,7 +35,7 @@ import { OpenFiles, type OpenFilesOptions } from "./open-files.ts";
 import { listen } from "./listen.ts";
 import type { WaitLimits } from "#core/path/wait-verdict.ts";
 import type { EngineName } from "#core/engine-names.ts";
-import { EngineFields } from "../request/engine-fields.ts";
+import { EngineFields } from "../request/engine-body.ts";
 import { EngineCaller } from "../beside/engine-caller.ts";
 import { ServingChecks } from "../beside/serving-checks.ts";
 import { StoredResponses } from "../beside/stored-responses.ts";

@@ -1,10 +1,8 @@
 import { createHmac } from "node:crypto";
-
 import { LRUCache } from "lru-cache";
-
 import type { Fields } from "../base/fields.ts";
 import { givenKeys } from "./client-auth.ts";
-import type { RequestHeaders } from "./request-headers.ts";
+import type { RequestHeaders } from "./headers.ts";
 
 /** Where the gateway looks for who asks. Header names in lower case, first match wins. */
 export interface IdentityOptions {

@@ -2,21 +2,18 @@ import { collectDefaultMetrics, Registry } from "prom-client";
 import type { Decision } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Input } from "#core/input/input.ts";
-import { MICROS_PER_SECOND } from "#core/base/units.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import type { RequestObserver } from "../log/request-observer.ts";
 import type { DirectoryListener, EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import type { TapListener } from "../base/router-tap.ts";
-import { type CounterLabel, CounterTable } from "./metric-counter.ts";
+import { type CounterLabel, CounterTable, LabelSlots, HistogramTable } from "./labelled-series.ts";
 import { NO_LABELS, registerFamily } from "./metric-family.ts";
-import { HistogramTable } from "./metric-histogram.ts";
-import { LabelSlots } from "./metric-labels.ts";
-import { ModelLabels } from "./metric-models.ts";
 import { ENDPOINTS_MAX_DEFAULT, registerState, type StateSources } from "./metric-state.ts";
 import { renderPage } from "./render-page.ts";
 import { SloMetrics } from "./slo-metrics.ts";
-import { StageMetrics } from "./stage-metrics.ts";
-import { TenantMetrics } from "./tenant-metrics.ts";
 import type { RequestSummary } from "../log/request-summary.ts";
+import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
+import { RecentRequests } from "#core/base/recent-requests.ts";
 
 export interface MetricsOptions extends StateSources {
   /** Models with series of their own; the others share "other". */
@@ -265,4 +262,189 @@ function statusText(status: number): string {
     if (STATUS_TEXTS.size < STATUSES_MAX) STATUS_TEXTS.set(status, text);
   }
   return text;
+}
+
+/**
+ * Slots for models. Clients can name anything, so a name has series of its own only when some endpoint lists it, or,
+ * where an endpoint lists nothing and serves any, once a request for it went well.
+ */
+class ModelLabels {
+  readonly slots: LabelSlots;
+  readonly #models = new Map<EndpointId, readonly string[]>();
+
+  constructor(max: number) {
+    this.slots = new LabelSlots(max);
+  }
+
+  observe(input: Input): void {
+    if (input.kind === "endpoint-joined" || input.kind === "endpoint-changed") this.#learn(input.endpoint);
+    else if (input.kind === "endpoint-left") this.#models.delete(input.endpoint);
+  }
+
+  slot(model: string, wentWell: boolean): number {
+    return this.slots.known(model) ?? (this.#isServed(model, wentWell) ? this.slots.slot(model) : this.slots.other());
+  }
+
+  #learn({ id, models }: Endpoint): void {
+    this.#models.set(id, models);
+  }
+
+  #isServed(model: string, wentWell: boolean): boolean {
+    for (const models of this.#models.values()) {
+      if (models.length === 0 ? wentWell : models.includes(model)) return true;
+    }
+    return false;
+  }
+}
+
+const TENANTS_MAX_DEFAULT = 64;
+/** Outcomes and reasons are closed sets; this bounds a mistake. */
+
+/**
+ * What each tenant asked for and got. Tenants are names that keys are bound to, or keyed digests; those beyond the bound
+ * share one series, first come, first served. A request that was refused before anybody knew whose it is has none.
+ */
+class TenantMetrics {
+  readonly slots: LabelSlots;
+  readonly #outcomes = new LabelSlots(CLOSED_SET_MAX);
+  readonly #reasons = new LabelSlots(CLOSED_SET_MAX);
+  readonly #requests: CounterTable;
+  readonly #refusals: CounterTable;
+  readonly #promptTokens: CounterTable;
+  readonly #cachedTokens: CounterTable;
+  readonly #outputTokens: CounterTable;
+
+  constructor(registry: Registry, tenantsMax: number = TENANTS_MAX_DEFAULT) {
+    this.slots = new LabelSlots(tenantsMax);
+    const tenant = { name: "tenant", slots: this.slots };
+    const counter = (name: string, help: string, ...labels: readonly CounterLabel[]) =>
+      new CounterTable(registry, `gnomon_tenant_${name}`, help, [tenant, ...labels]);
+    const outcome = { name: "outcome", slots: this.#outcomes };
+    const reason = { name: "reason", slots: this.#reasons };
+    this.#requests = counter("requests_total", "Finished requests of a tenant.", outcome);
+    this.#refusals = counter(
+      "refusals_total",
+      "Requests of a tenant that were sent to no endpoint, by reason.",
+      reason,
+    );
+    this.#promptTokens = counter("prompt_tokens_total", "Prompt tokens of a tenant, as counted by the engines.");
+    this.#cachedTokens = counter(
+      "cached_tokens_total",
+      "Prompt tokens of a tenant found in caches, as counted by the engines.",
+    );
+    this.#outputTokens = counter("output_tokens_total", "Tokens generated for a tenant.");
+  }
+
+  finished(summary: RequestSummary): void {
+    const { tenant, outcome, attempts, reason, promptTokens, cachedTokens, outputTokens } = summary;
+    if (tenant === "") return;
+    const slot = this.slots.slot(tenant);
+    this.#requests.add(1, slot, this.#outcomes.slot(outcome));
+    if (outcome === "refused" && attempts === 0) this.#refusals.add(1, slot, this.#reasons.slot(reason));
+    if (promptTokens !== undefined) this.#promptTokens.add(promptTokens, slot);
+    if (cachedTokens !== undefined) this.#cachedTokens.add(cachedTokens, slot);
+    if (outputTokens !== undefined) this.#outputTokens.add(outputTokens, slot);
+  }
+}
+
+/** Requests whose stages are remembered; with more at once the oldest are left out of the times. */
+const REQUESTS_MAX = 65_536;
+/** Reasons and faults are closed sets. */
+const LABELS_MAX = 64;
+const STAGES = ["prefill", "handoff"] as const;
+
+/** Where a request is on its two stages. */
+interface Begun {
+  decidedAt: Micros;
+  prefilledAt: Micros | undefined;
+}
+
+/**
+ * How requests fare whose prompt one endpoint computes and another one answers: the two parts of their time to first token,
+ * and what failed on the way.
+ */
+class StageMetrics {
+  readonly #handoffs = new LabelSlots(LABELS_MAX);
+  readonly #reasons = new LabelSlots(LABELS_MAX);
+  readonly #faults = new LabelSlots(LABELS_MAX);
+  readonly #shared: CounterTable;
+  readonly #colocated: CounterTable;
+  readonly #failed: CounterTable;
+  readonly #seconds: HistogramTable;
+  readonly #begun = new RecentRequests<Begun>(REQUESTS_MAX);
+
+  constructor(registry: Registry, bounds: readonly number[]) {
+    const counter = (name: string, help: string, label: string, slots: LabelSlots) =>
+      new CounterTable(registry, `gnomon_${name}`, help, [{ name: label, slots }]);
+    this.#shared = counter(
+      "disaggregated_total",
+      "Decisions in which one endpoint computes the prompt for another.",
+      "handoff",
+      this.#handoffs,
+    );
+    this.#colocated = counter(
+      "colocated_total",
+      "Decisions of such profiles in which one endpoint does both, by reason.",
+      "reason",
+      this.#reasons,
+    );
+    this.#failed = counter(
+      "prefill_faults_total",
+      "Prompts that did not reach the endpoint that answers, because the prefill endpoint failed or the transfer was lost.",
+      "fault",
+      this.#faults,
+    );
+    this.#seconds = new HistogramTable(
+      registry,
+      {
+        name: "gnomon_disaggregation_stage_seconds",
+        help: "Parts of the time to first token: prefill, from the decision until the prompt is computed; handoff, from then until the first token.",
+        bounds,
+      },
+      (slot) => ({ stage: STAGES[slot]! }),
+    );
+  }
+
+  accepted(input: Input, decision: Decision | undefined): void {
+    if (decision?.kind === "routed") this.#decided(decision);
+    switch (input.kind) {
+      case "prefill-finished":
+        this.#prefilled(input);
+        break;
+      case "first-token":
+        this.#answered(input);
+        break;
+      case "prefill-failed":
+        this.#failed.add(1, this.#faults.slot(input.fault));
+        break;
+      case "transfer-failed":
+        this.#failed.add(1, this.#faults.slot("transfer"));
+        break;
+      case "request-finished":
+        this.#begun.delete(input.requestId);
+        break;
+      default:
+    }
+  }
+
+  #decided({ at, requestId, prefill, colocated }: Decision & { readonly kind: "routed" }): void {
+    if (colocated !== undefined) this.#colocated.add(1, this.#reasons.slot(colocated));
+    if (prefill === undefined) return this.#begun.delete(requestId);
+    this.#shared.add(1, this.#handoffs.slot(prefill.handoff));
+    this.#begun.set(requestId, { decidedAt: at, prefilledAt: undefined });
+  }
+
+  #prefilled({ at, requestId }: { readonly at: Micros; readonly requestId: string }): void {
+    const begun = this.#begun.get(requestId);
+    if (begun === undefined || begun.prefilledAt !== undefined) return;
+    begun.prefilledAt = at;
+    this.#seconds.observe(0, (at - begun.decidedAt) / MICROS_PER_SECOND);
+  }
+
+  #answered({ at, requestId }: { readonly at: Micros; readonly requestId: string }): void {
+    const begun = this.#begun.get(requestId);
+    if (begun?.prefilledAt === undefined) return;
+    this.#seconds.observe(1, (at - begun.prefilledAt) / MICROS_PER_SECOND);
+    this.#begun.delete(requestId);
+  }
 }

@@ -4,8 +4,7 @@ import type { Input } from "#core/input/input.ts";
 import { RecentRequests } from "#core/base/recent-requests.ts";
 import { type Slo, type SloResult, sloResults } from "#core/request/slo.ts";
 import type { Micros } from "#core/base/units.ts";
-import { CounterTable } from "./metric-counter.ts";
-import { LabelSlots } from "./metric-labels.ts";
+import { CounterTable, LabelSlots } from "./labelled-series.ts";
 
 /** Requests in flight whose targets are remembered; with more at once the oldest count for nothing. */
 const REQUESTS_MAX = 65_536;

@@ -4,7 +4,7 @@ import type { Micros } from "#core/base/units.ts";
 import type { CountedPrompt } from "../base/decisive.ts";
 import type { Refusal } from "../http/errors.ts";
 import type { GatewayLimits } from "../http/limits.ts";
-import type { RequestHeaders } from "../http/request-headers.ts";
+import type { RequestHeaders } from "../http/headers.ts";
 import type { Route } from "../http/route.ts";
 
 /** What a client asks for, as those know it who carry its request out. */

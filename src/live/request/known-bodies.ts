@@ -1,9 +1,8 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { mix32 } from "#core/base/random.ts";
 import { type Fields, isFields } from "../base/fields.ts";
-import { type JsonLimits, JsonScan } from "../base/json-scan.ts";
+import { type JsonLimits, JsonScan, readText } from "../base/json-scan.ts";
 import { countUp } from "../base/gateway-counters.ts";
-import { readText } from "./read-text.ts";
 
 /** Beginnings of fewer bytes cost as much to find as to read; of more, remembering one takes too long in one piece. */
 const BYTES_MIN = 4_096;

@@ -2,10 +2,9 @@ import { type Refusal, refusal } from "../http/errors.ts";
 import { type Fields, isFields, laxBoolean } from "../base/fields.ts";
 import { NO_TEXT, type ParsedPrompt, parsePrompt, beyondLimits } from "./parse-prompt.ts";
 import { type Asker, loopTurn, STAYS } from "../base/loop-turn.ts";
-import { type JsonLimits, JsonScan } from "../base/json-scan.ts";
+import { type JsonLimits, JsonScan, readText } from "../base/json-scan.ts";
 import type { KnownBodies } from "./known-bodies.ts";
 import type { GatewayLimits } from "../http/limits.ts";
-import { readText } from "./read-text.ts";
 import type { Route } from "../http/route.ts";
 
 /** What routing needs of a request body; everything else in it is the engine's to judge. */

@@ -1,6 +1,6 @@
 import { type Slo, sloWith } from "#core/request/slo.ts";
 import type { Identity } from "../http/identity.ts";
-import type { RequestHeaders } from "../http/request-headers.ts";
+import type { RequestHeaders } from "../http/headers.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 
 export interface SloRulesOptions {

@@ -24,15 +24,15 @@ import {
   countEngineHeaders,
   priorityOf,
   stripEngineFields,
-} from "../request/engine-fields.ts";
+  engineBody,
+} from "../request/engine-body.ts";
 import type { KnownBodies } from "../request/known-bodies.ts";
 import { countUp } from "../base/gateway-counters.ts";
 import type { CountedPrompt } from "../base/decisive.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";
-import { engineBody } from "../request/engine-body.ts";
 import type { GatewayLimits } from "../http/limits.ts";
 import { type ParsedRequest, isRefusal, parseRequest } from "../request/parse-request.ts";
-import type { RequestHeaders } from "../http/request-headers.ts";
+import type { RequestHeaders } from "../http/headers.ts";
 import type { Route } from "../http/route.ts";
 import { tokensOfAll, truncated } from "../request/truncation.ts";
 import type { Identifier, Identity } from "../http/identity.ts";

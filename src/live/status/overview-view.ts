@@ -15,14 +15,13 @@ import type { FleetKeeper, ScrapeRow } from "../keeper/fleet-keeper.ts";
 import type { PolicyDesk } from "../admin/policy-desk.ts";
 import type { AutopilotDesk } from "../admin/autopilot-desk.ts";
 import type { RolloutDesk } from "../admin/rollout-desk.ts";
-import type { KeptDecision } from "./decision-ring.ts";
+import type { KeptDecision, ShownDecisions } from "./shown-decisions.ts";
 import type { Readiness } from "./readiness.ts";
 import type { RecentTraffic } from "./recent-traffic.ts";
 import { autopilotCard } from "./autopilot-card.ts";
 import { rolloutCard } from "./rollout-card.ts";
 import { shadowCard } from "./shadow-card.ts";
 import type { ShadowStatus } from "../metrics/shadow-status.ts";
-import type { ShownDecisions } from "./shown-decisions.ts";
 import { whyText } from "./status-view.ts";
 
 export interface OverviewParts {

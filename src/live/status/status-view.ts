@@ -3,7 +3,7 @@ import type { EndpointRow } from "#core/fleet/endpoint-row.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import { WALL_START_MICROS } from "../base/clock.ts";
 import { decisiveText } from "../base/decisive.ts";
-import type { KeptDecision } from "./decision-ring.ts";
+import type { KeptDecision } from "./shown-decisions.ts";
 import type { ScrapeRow } from "../keeper/fleet-keeper.ts";
 import type { FollowerRow } from "../kv-events/follower.ts";
 import type { EndpointEntry } from "../endpoints/endpoint-directory.ts";

@@ -4,7 +4,7 @@ import type { Router } from "#core/router.ts";
 import { adminAccess, tokenAccess } from "../admin/admin-access.ts";
 import { admissionView } from "./admission-view.ts";
 import { nowMicros } from "../base/clock.ts";
-import type { DecisionRing, KeptDecision } from "./decision-ring.ts";
+import type { DecisionRing, KeptDecision, ShownDecisions } from "./shown-decisions.ts";
 import type { BlockSizeView } from "../endpoints/block-size.ts";
 import type { FleetKeeper } from "../keeper/fleet-keeper.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
@@ -24,7 +24,6 @@ import type { ShareStatus } from "../share/share-status.ts";
 import type { ShadowStatus } from "../metrics/shadow-status.ts";
 import { decisionView, endpointView } from "./status-view.ts";
 import type { RecentTraffic } from "./recent-traffic.ts";
-import type { ShownDecisions } from "./shown-decisions.ts";
 import { type OverviewQuery, overviewOf } from "./overview-view.ts";
 import { pageRoutes } from "./page-routes.ts";
 

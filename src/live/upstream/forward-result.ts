@@ -1,7 +1,7 @@
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { Micros } from "#core/base/units.ts";
 
-import type { Usage } from "../answer/usage.ts";
+import type { Usage } from "../answer/answer-json.ts";
 
 /** How a forwarded request went. */
 export interface ForwardResult {

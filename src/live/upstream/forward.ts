@@ -18,7 +18,7 @@ import { continuedAnswer, isContinuation } from "../continuation/continued-answe
 import { refusal } from "../http/errors.ts";
 import { Stages } from "../disaggregation/stages.ts";
 import type { ForwardedRequest } from "./forwarded-request.ts";
-import { faultOfError, cutRefusal, errorEvent, giveUpRefusal, reasonOf } from "../answer/fault-words.ts";
+import { faultOfError, cutRefusal, errorEvent, giveUpRefusal, reasonOf } from "../answer/faults.ts";
 import { type AnswerHeaders, clientHeaders } from "../http/headers.ts";
 import { retriedEvent, cutEvent, givenUpEvent } from "../log/attempt-events.ts";
 import type { ForwardResult } from "./forward-result.ts";

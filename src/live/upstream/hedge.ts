@@ -4,7 +4,7 @@ import type { Micros } from "#core/base/units.ts";
 import { FAULT_OF_TROUBLE } from "#core/path/wait-verdict.ts";
 import type { Answer } from "../answer/answer.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
-import { faultOfError } from "../answer/fault-words.ts";
+import { faultOfError } from "../answer/faults.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { ForwardedRequest } from "./forwarded-request.ts";
 import type { AnswerHeaders } from "../http/headers.ts";

@@ -1,6 +1,5 @@
-import { DecisionRing } from "#live/status/decision-ring.ts";
+import { DecisionRing, ShownDecisions } from "#live/status/shown-decisions.ts";
 import { RecentTraffic } from "#live/status/recent-traffic.ts";
-import { ShownDecisions } from "#live/status/shown-decisions.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
 import { part } from "../assembly/part.ts";
 import type { Given } from "../plan/given.ts";

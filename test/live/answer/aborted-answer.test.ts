@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import { isAborted } from "#live/answer/aborted-answer.ts";
-import { findUsage } from "#live/answer/usage.ts";
+import { findUsage } from "#live/answer/answer-json.ts";
 import { type Dialect, Routes } from "#live/http/route.ts";
 
 import { capture, captureNames } from "../gateway/captures.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { faultOfEvent, faultOfStatus } from "#live/answer/fault-of-status.ts";
+import { faultOfEvent, faultOfStatus } from "#live/answer/faults.ts";
 
 const DRAINING = Buffer.from('{"error":{"message":"cannot schedule new futures after shutdown"}}');
 const BUSY = Buffer.from('{"error":{"message":"The server is currently busy and cannot accept more requests"}}');

@@ -5,7 +5,7 @@ import type { AnswerStage, Delivery } from "#live/answer/answer.ts";
 import { StreamAnswer } from "#live/answer/stream-answer.ts";
 import { KeptStream } from "#live/continuation/kept-stream.ts";
 import type { ContinuationPlan } from "#live/continuation/continuation-plan.ts";
-import { ChunkFraming } from "#live/upstream/connection/chunk-framing.ts";
+import { ChunkFraming } from "#live/http/chunk-framing.ts";
 import { READ_SLAB, UpstreamReads } from "#live/upstream/connection/upstream-reads.ts";
 
 const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";

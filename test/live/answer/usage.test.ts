@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import { randomFor } from "#core/base/random.ts";
-import { type Usage, findUsage } from "#live/answer/usage.ts";
+import { type Usage, findUsage } from "#live/answer/answer-json.ts";
 
 import { capture, captureNames } from "../gateway/captures.ts";
 

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-
 import { ADMIT_ALL } from "#core/admission/admission-spec.ts";
 import { nowMicros } from "#live/base/clock.ts";
-import { clientTimeout } from "#live/request/client-timeout.ts";
-import { RequestHeaders } from "#live/http/request-headers.ts";
+import { clientTimeout } from "#live/inference/inference-door.ts";
+import { RequestHeaders } from "#live/http/headers.ts";
 import { holdClock } from "./held-clock.ts";
 import { CHAT, LOWEST_ID_FIRST, ask, errorOf, startRig } from "./rig.ts";
 import { type Reply, STREAM_HEAD, chatAnswer, jsonReply, roleChunk, tokenChunk } from "./stub-engine.ts";

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { type JsonLimits, JsonScan } from "#live/base/json-scan.ts";
+import { type JsonLimits, JsonScan, readText } from "#live/base/json-scan.ts";
 import { KnownBodies } from "#live/request/known-bodies.ts";
 import { DEFAULT_LIMITS } from "#live/http/limits.ts";
 import { type ParsedRequest, parseRequest } from "#live/request/parse-request.ts";
-import { readText } from "#live/request/read-text.ts";
 import { Routes } from "#live/http/route.ts";
 
 const CHAT = new Routes().of("/v1/chat/completions")!;

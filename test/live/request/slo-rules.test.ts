@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RequestHeaders } from "#live/http/request-headers.ts";
+import { RequestHeaders } from "#live/http/headers.ts";
 import { SloRules } from "#live/request/slo-rules.ts";
 
 const RULES = new SloRules({

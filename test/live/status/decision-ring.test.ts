@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import type { Decision } from "#core/input/decision.ts";
-import { DecisionRing } from "#live/status/decision-ring.ts";
+import { DecisionRing } from "#live/status/shown-decisions.ts";
 
 function decision(sequence: number): Decision {
   return {

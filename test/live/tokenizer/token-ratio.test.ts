@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { TokenRatio } from "#live/tokenizer/token-ratio.ts";
+import { TokenRatio } from "#live/tokenizer/text-tokenizer.ts";
 
 /** An engine with 4 bytes a token and a template of 11 tokens. */
 const counted = (bytes: number): number => 11 + Math.round(bytes / 4);

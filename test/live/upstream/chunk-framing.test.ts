@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { ChunkFraming } from "#live/upstream/connection/chunk-framing.ts";
+import { ChunkFraming } from "#live/http/chunk-framing.ts";
 
 /** A chunk's payload and how its size is written. */
 const chunk = fc

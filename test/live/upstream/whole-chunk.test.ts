@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { ChunkFraming } from "#live/upstream/connection/chunk-framing.ts";
-import { WholeChunk } from "#live/answer/whole-chunk.ts";
+import { ChunkFraming, WholeChunk } from "#live/http/chunk-framing.ts";
 
 const piece = fc.oneof(
   fc

@@ -1,5 +1,5 @@
 import type { OnReadOpts, Socket } from "node:net";
-import { ChunkFraming } from "./chunk-framing.ts";
+import { ChunkFraming } from "../../http/chunk-framing.ts";
 
 const READ_BYTES = 65_536;
 /** Small, since one piece that is kept keeps its whole slab. */
