@@ -66,7 +66,7 @@ export function outcomeRollout(run: OutcomeRollout): { readonly watch: RolloutWa
     plan,
     level: LEVEL,
     plannedCount: run.plannedCount,
-    settleMicros: 60 * MICROS_PER_SECOND,
+    settleMicros: 300 * MICROS_PER_SECOND,
     windowSamplesMin: 10,
     guardrails: run.guardrails,
     predictions: [],

@@ -19,7 +19,9 @@ const STEPS: readonly number[] = [5, 25, 50, 100];
 
 const TRUST_DESIGNS: Readonly<Record<string, Design>> = {
   switchback: { kind: "switchback", windowMicros: WINDOW_MICROS, washoutMicros: WINDOW_MICROS / 5 },
+  "switchback 20 s": { kind: "switchback", windowMicros: WINDOW_MICROS / 3, washoutMicros: WINDOW_MICROS / 15 },
   pools: { kind: "pools", windowMicros: WINDOW_MICROS, by: "session", label: "pool" },
+  "engines by label": { kind: "pools", windowMicros: WINDOW_MICROS, by: "session", label: "pool", redrawn: true },
   "split by session": { kind: "split", windowMicros: WINDOW_MICROS, by: "session" },
   "split by tenant": { kind: "split", windowMicros: WINDOW_MICROS, by: "tenant" },
   "split by request": { kind: "split", windowMicros: WINDOW_MICROS, by: "request" },

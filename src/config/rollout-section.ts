@@ -131,8 +131,10 @@ export const ROLLOUT_SCHEMA = z.strictObject({
       "Blocks of windows, or sessions, at which intervals are to be narrowest; `gnomon rollout plan` has the number.",
     ),
   settleMillis: millis(0, MILLIS_PER_DAY)
-    .default(60_000)
-    .describe("Longest wait for the answers of a window that ended, and for what is predicted of them."),
+    .default(300_000)
+    .describe(
+      "Longest wait for the answers of a window that ended, and for what is predicted of them; what is left out then are the longest ones.",
+    ),
   adjusted: z
     .boolean()
     .optional()

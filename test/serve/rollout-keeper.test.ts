@@ -813,7 +813,7 @@ test("a damaged folder is reported and left alone; measures that are gone begin 
   const older = host(new StateFolder(path));
   older.keeper.restore();
   assert.deepEqual([phaseOf(older), older.keeper.view().rollouts[0]?.arms[0]?.total.requests], ["running", 0]);
-  assert.match(older.faults.at(-1)?.detail ?? "", /what was measured of try: version: expected 3, got 1/);
+  assert.match(older.faults.at(-1)?.detail ?? "", /what was measured of try: version: expected 4, got 1/);
   for (const text of ['{"version":1,"rollouts":[{}],"ended":[]}', '{"version":9}', "{"]) {
     writeFileSync(join(path, "rollouts.json"), text);
     const damaged = host(new StateFolder(path));

@@ -14,7 +14,7 @@ import { rolloutState, rules } from "#trace/codec/rollout-table.ts";
 const VERSION = 1;
 
 /** Of what judges have seen; of another one the comparison begins anew. */
-export const MEASURE_VERSION = 3;
+export const MEASURE_VERSION = 4;
 
 /**
  * A rollout as it is kept: in a folder across restarts, and where replicas share it. Times are wall times in

@@ -8,7 +8,7 @@ import {
 } from "./guardrail.ts";
 import type { MemberTallies } from "./member-tallies.ts";
 import type { RolloutOutcome } from "./outcome.ts";
-import { type ComparedArms, RelativeLimits, type SavedRelative } from "./relative-limits.ts";
+import { type ComparedArms, type GuardSetting, RelativeLimits, type SavedRelative } from "./relative-limits.ts";
 import { evenSlices } from "./slice-counts.ts";
 
 /** Stretches of an arm that are kept: the latest, and the one before it. */
@@ -49,18 +49,13 @@ export class Guard {
   readonly #arms: readonly Stretch[][];
   readonly #stretches: number[];
 
-  constructor(
-    arms: number,
-    guardrails: readonly Guardrail[],
-    { level, byPool }: { readonly level: number; readonly byPool: boolean },
-    saved?: SavedGuard,
-  ) {
+  constructor(arms: number, guardrails: readonly Guardrail[], { level, pools }: GuardSetting, saved?: SavedGuard) {
     this.#absolute = guardrails.filter(({ absoluteMax }) => absoluteMax !== undefined);
     const relative = guardrails.filter(({ relativeMax }) => relativeMax !== undefined).length;
     // Each kind has of the level as its part of the limits is.
     const all = Math.max(1, this.#absolute.length + relative);
     this.#level = (level * this.#absolute.length) / all;
-    this.#relative = new RelativeLimits(arms, guardrails, { level: (level * relative) / all, byPool }, saved?.relative);
+    this.#relative = new RelativeLimits(arms, guardrails, { level: (level * relative) / all, pools }, saved?.relative);
     this.#arms = Array.from({ length: arms }, (_, arm) =>
       (saved?.arms[arm] ?? []).map(({ number, tally, slices }) => {
         return { number, tally: new ArmTally(tally), slices: new Map(slices) };

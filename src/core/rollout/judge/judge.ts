@@ -4,7 +4,14 @@ import type { RolloutPlan } from "../plan/rollout-plan.ts";
 import { armFigures, type WindowFigures } from "./arm-figures.ts";
 import { ArmTally, type SavedTally } from "./arm-tally.ts";
 import { AwaitedOutcomes, type SavedAwaited } from "./awaited-outcomes.ts";
-import { addBlock, adjustedEstimate, type BlockSums, noBlocks, plainEstimate } from "./block-differences.ts";
+import {
+  addBlock,
+  adjustedEstimate,
+  type BlockKind,
+  type BlockSums,
+  noBlocks,
+  plainEstimate,
+} from "./block-differences.ts";
 import {
   type CanaryFigure,
   canaryReading,
@@ -71,8 +78,9 @@ const HISTORY_MAX = 256;
 
 /**
  * Compares the arms of one rollout while it runs. What counts as one is what was drawn as one: a block of windows in a
- * switchback, a session, tenant or request in a split; never the request merely because there are many. Pools are two
- * values, which show nothing: their windows have figures, and no interval. Means are over requests: a window or a session counts as much as it has of them. It decides
+ * switchback, a window of pools whose keys are drawn anew in each, a session, tenant or request in a split; never the
+ * request merely because there are many. Pools that keep their keys are two values, which show nothing: their windows have
+ * figures, and no interval. Means are over requests: a window or a session counts as much as it has of them. It decides
  * nothing by itself: `proposedStep` makes steps of its verdicts.
  */
 export class Judge {
@@ -88,7 +96,9 @@ export class Judge {
   readonly #blocks = new Map<number, (ArmTally | undefined)[]>();
   readonly #blockMembers = new Map<number, MemberTallies>();
   readonly #sums: Map<string, BlockSums>;
-  /** Of a switchback's blocks, by arm (and time): requests less the control's, and the later half of windows less the earlier. */
+  /** How they were made. */
+  readonly #kindOfBlocks: BlockKind;
+  /** Of blocks, by arm (and time): requests less the control's, and the later half of windows less the earlier. */
   readonly #arrivals: BlockSums[];
   readonly #trends: BlockSums[];
   readonly #history: WindowFigures[];
@@ -106,9 +116,11 @@ export class Judge {
     this.#options = options;
     const { arms } = options.plan;
     this.#arms = arms.length;
-    const byPool = options.plan.design.kind === "pools";
+    const { design } = options.plan;
+    const pools = design.kind !== "pools" ? undefined : design.redrawn === true ? "redrawn" : "kept";
+    this.#kindOfBlocks = { carriesOver: pools === "redrawn" };
     const level = options.level * GUARDRAILS_SHARE;
-    this.#guard = new Guard(arms.length, options.guardrails, { level, byPool }, saved?.guard);
+    this.#guard = new Guard(arms.length, options.guardrails, { level, pools }, saved?.guard);
     this.#memberships = RelativeLimits.membershipsOf(options.guardrails);
     this.#members = this.#noMembers(saved?.members);
     this.#totals = arms.map((_, arm) => new ArmTally(saved?.totals[arm]));
@@ -259,9 +271,11 @@ export class Judge {
     const recent = this.#history.slice(-windows).filter(({ window }) => window >= this.#stageFrom);
     const isCanary = design.kind === "canary";
     if (recent.length === windows && !isCanary) found.push(deadArm(recent.map(({ arms }) => arms)));
+    const isRedrawn = design.kind === "pools" && design.redrawn === true;
+    for (const arm of design.kind === "switchback" || isRedrawn ? this.#treatments : [])
+      found.push(arrivalsAilment(arm, plainEstimate(this.#arrivals[arm] ?? noBlocks(), this.#kindOfBlocks)));
     if (design.kind === "switchback") {
       for (const arm of this.#treatments) {
-        found.push(arrivalsAilment(arm, plainEstimate(this.#arrivals[arm] ?? noBlocks())));
         const windowSeconds = design.windowMicros / MICROS_PER_SECOND;
         const trends = TIME_METRICS.map((metric) => {
           return carryOver(arm, metric, plainEstimate(this.#trendOf(arm, metric)), windowSeconds);
@@ -387,7 +401,7 @@ export class Judge {
       return [means.estimate(arm, false), means.estimate(arm, true)];
     }
     const sums = this.blockSums(arm, metric, figure);
-    return [plainEstimate(sums), adjustedEstimate(sums)];
+    return [plainEstimate(sums, this.#kindOfBlocks), adjustedEstimate(sums, this.#kindOfBlocks)];
   }
 
   #quantile(about: Quantile, level: number): QuantileDifference {
@@ -432,7 +446,7 @@ export class Judge {
     this.#blockMembers.delete(block);
     this.#compare(whole as ArmTally[]);
     if (!this.#bySession) this.#guard.compareBlock(whole as ArmTally[], ofMembers);
-    if (kind === "switchback") this.#addHealth(whole as ArmTally[]);
+    this.#addHealth(whole as ArmTally[]);
   }
 
   #trendOf(arm: number, metric: TimeMetric): BlockSums {

@@ -1,4 +1,5 @@
 import type { ArmTally } from "./arm-tally.ts";
+import type { BlockKind } from "./block-differences.ts";
 import type { ClusteredShare, ClusterGroups } from "./cluster-groups.ts";
 import {
   type Guardrail,
@@ -22,12 +23,19 @@ export interface ComparedArms {
   readonly members: MemberTallies;
 }
 
+/** What limits share, and how pools, where arms have any, get their keys. */
+export interface GuardSetting {
+  readonly level: number;
+  readonly pools?: "kept" | "redrawn" | undefined;
+}
+
 export type SavedRelative = readonly (readonly [string, SavedExcess])[];
 
 /** Fewer groups of one size do not show how alike the requests of a cluster are. */
 const GROUPS_MIN = 8;
-/** A pool has what it happened to get: only times that are as many times the other's are surely harm. */
+/** A pool that keeps its keys has what it happened to get: only times that are as many times the other's are surely harm. */
 const POOLS_MAX = 5;
+const TAIL = /p9\d$/;
 /** Of the level of all relative limits: what those have that are judged for each member. */
 const MEMBERS_SHARE = 0.5;
 
@@ -40,19 +48,21 @@ export class RelativeLimits {
   readonly #guardrails: readonly Guardrail[];
   readonly #arms: number;
   readonly #level: number;
-  readonly #byPool: boolean;
+  readonly #keepsKeys: boolean;
+  readonly #blocks: BlockKind;
   readonly #excess: Map<string, WindowExcess>;
 
   constructor(
     arms: number,
     guardrails: readonly Guardrail[],
-    { level, byPool }: { readonly level: number; readonly byPool: boolean },
+    { level, pools }: GuardSetting,
     saved: SavedRelative = [],
   ) {
     this.#guardrails = guardrails.filter(({ relativeMax }) => relativeMax !== undefined);
     this.#arms = arms;
     this.#level = level;
-    this.#byPool = byPool;
+    this.#keepsKeys = pools === "kept";
+    this.#blocks = { carriesOver: pools !== undefined };
     this.#excess = new Map(saved.map(([key, one]) => [key, new WindowExcess(one)]));
   }
 
@@ -77,15 +87,24 @@ export class RelativeLimits {
   }
 
   #addBlock(key: string, guardrail: Guardrail, own: ArmTally, control: ArmTally): void {
-    const ratio = blockRatio(guardrail, own, control) / this.#relativeMaxOf(guardrail);
-    if (Number.isNaN(ratio)) return;
+    const [mine, other] = [figureOf(guardrail, own, []), figureOf(guardrail, control, [])];
+    const isRate = guardrail.figure.endsWith("-rate");
+    const samples = Math.min(mine.samples, other.samples);
+    if (samples < (isRate ? 1 : Math.min(guardrail.samplesMin, BLOCK_SAMPLES_MIN))) return;
+    const limit = this.#relativeMaxOf(guardrail) * other.value;
     const excess = this.#excess.get(key) ?? new WindowExcess();
     this.#excess.set(key, excess);
-    excess.add(ratio);
+    if (!isRate) {
+      if (Math.min(mine.value, limit) > 0) excess.addTime(mine.value, limit, TAIL.test(guardrail.figure));
+      return;
+    }
+    // As sure as the difference of two shares of so many is.
+    const weight = (mine.weight * other.weight) / (mine.weight + other.weight);
+    if (weight > 0) excess.addShare(mine.value - limit, weight);
   }
 
   #relativeMaxOf({ figure, relativeMax = Infinity }: Guardrail): number {
-    return this.#byPool && !figure.endsWith("-rate") ? Math.max(POOLS_MAX, relativeMax) : relativeMax;
+    return this.#keepsKeys && !figure.endsWith("-rate") ? Math.max(POOLS_MAX, relativeMax) : relativeMax;
   }
 
   readings(compared: ComparedArms, open: readonly OpenRequest[]): GuardrailReading[] {
@@ -137,8 +156,12 @@ export class RelativeLimits {
     if (!enough) return { ...reading, low: NaN, control: NaN, limit: NaN, crossed: false };
     if (groups === undefined) {
       const limit = most * ofControl.value;
-      const times = this.#excess.get(key)?.atLeast(Math.exp(-evidence)) ?? NaN;
-      return { ...reading, low: times * limit, control: ofControl.value, limit, crossed: times > 1 };
+      const [excess, level] = [this.#excess.get(key), Math.exp(-evidence)];
+      const isShare = guardrail.figure.endsWith("-rate");
+      const low = isShare
+        ? limit + (excess?.shareAtLeast(level, this.#blocks) ?? NaN)
+        : limit * (excess?.timesAtLeast(level, this.#blocks) ?? NaN);
+      return { ...reading, low, control: ofControl.value, limit, crossed: low > limit };
     }
     const [a, ended] = [0, arm].map((one) => clusteredOf(guardrail, groups, one));
     // Of an arm that answers nothing requests are taken to be as alike as the control's.
@@ -233,15 +256,5 @@ function independentOf({ requests, independent }: ClusteredShare, weight: number
   return (weight * independent) / requests;
 }
 
-/** An arm's figure over the control's, in one block. */
-function blockRatio(guardrail: Guardrail, own: ArmTally, control: ArmTally): number {
-  const [mine, other] = [figureOf(guardrail, own, []), figureOf(guardrail, control, [])];
-  if (Math.min(mine.samples, other.samples) < Math.min(guardrail.samplesMin, BLOCK_SAMPLES_MIN)) return NaN;
-  if (!guardrail.figure.endsWith("-rate")) return other.value > 0 ? mine.value / other.value : NaN;
-  // Neither is taken for 0 or for all where there are few.
-  const smooth = ({ value, weight }: Figure) => (value * weight + 0.5) / (weight + 1);
-  return smooth(mine) / smooth(other);
-}
-
-/** A block in which a tenant has fewer requests shows nothing of it. */
+/** A block in which a tenant has fewer requests shows nothing of its times. */
 const BLOCK_SAMPLES_MIN = 5;

@@ -22,7 +22,7 @@ function outcome(slice: number): RolloutOutcome {
 }
 
 test("a stretch keeps how many requests of each slice ended, through being saved and loaded", () => {
-  const setting = { level: 0.05, byPool: false };
+  const setting = { level: 0.05 };
   const guard = new Guard(2, LIMITS, setting);
   for (const slice of [4, 4, 5, 4]) guard.observe(outcome(slice));
   const slices = (of: Guard) => of.saved().arms[1]!.map((stretch) => stretch.slices);

@@ -81,6 +81,36 @@ test("two pools are two values: windows in any number have figures and no interv
   assert.ok(judge.difference(1, "ttft", "mean").mean > 100 * MILLI);
 });
 
+const REDRAWN = { ...POOLS, redrawn: true } as Design;
+
+test("engines by label: a queue that outlasts windows is no difference, whatever the number of looks; one engine's time is", () => {
+  const found = (effectMicros: number) => {
+    let runs = 0;
+    for (let seed = 0; seed < 40; seed++) {
+      const judge = new Judge(options(REDRAWN, { plannedCount: 60 }));
+      const random = randomFor(seed, 29);
+      let queue = 0;
+      let isFound = false;
+      for (let window = 0; window < 60; window++) {
+        // Of one arm more than of the other, which passes from window to window.
+        queue = 0.6 * queue + 30 * MILLI * (random.next() + random.next() - 1);
+        const outcomes = windowOf(REDRAWN, window, { effectMicros }).map((one) => {
+          const ttft = Math.round(one.times.ttft! + (one.arm === 1 ? queue : 0));
+          return { ...one, times: { ...one.times, ttft, e2e: ttft + 500 * MILLI } };
+        });
+        ended(judge, outcomes);
+        judge.advance((window + 1) * WINDOW_MICROS);
+        const { low, high } = judge.difference(1, "e2e", "mean");
+        isFound ||= low > 0 || high < 0;
+      }
+      if (isFound) runs++;
+    }
+    return runs;
+  };
+  assert.ok(found(0) <= 2, `${found(0)} of 40`);
+  assert.ok(found(50 * MILLI) >= 36, `${found(50 * MILLI)} of 40`);
+});
+
 for (const design of [SWITCHBACK, SPLIT, CANARY]) {
   test(`a difference is found where there is one and not where there is none: ${design.kind}`, () => {
     for (const [effectMicros, expected] of [
@@ -395,7 +425,7 @@ test("health: arms that answer nothing, wrong shares, arrivals that follow the a
     show(judge, design, 40, { effectMicros: 50 * MILLI });
     return judge.ailments();
   };
-  for (const design of [SWITCHBACK, SPLIT, POOLS, CANARY]) assert.deepEqual(healthy(design), [], design.kind);
+  for (const design of [SWITCHBACK, SPLIT, POOLS, REDRAWN, CANARY]) assert.deepEqual(healthy(design), [], design.kind);
   const kindsOf = (design: Design, windows: number, change: (one: RolloutOutcome, i: number) => RolloutOutcome[]) => {
     const judge = new Judge(options(design));
     for (let window = 0; window < windows; window++) {
@@ -411,6 +441,10 @@ test("health: arms that answer nothing, wrong shares, arrivals that follow the a
   assert.deepEqual(
     kindsOf(POOLS, 3, (one) => (isOther(one) ? [] : [one, one])),
     ["dead-arm 1"],
+  );
+  assert.deepEqual(
+    kindsOf(REDRAWN, 60, (one, i) => (isOther(one) && i % 3 === 0 ? [] : [one])),
+    ["arrivals 1"],
   );
   const ratios = kindsOf(SPLIT, 60, (one, i) =>
     isOther(one) && i % 4 === 1 ? [] : [{ ...one, cluster: `${one.window} ${i}` }],

@@ -71,7 +71,7 @@ function alarmsOf(guardrail: Guardrail, level: number): number {
   let alarms = 0;
   for (let run = 0; run < GUARDED_RUNS; run++) {
     const random = randomFor(47, run);
-    const guard = new Guard(2, [guardrail], { level, byPool: false });
+    const guard = new Guard(2, [guardrail], { level });
     let crossed = false;
     for (let second = 0; second < 80 && !crossed; second++) {
       for (const arm of [0, 1]) {
@@ -126,7 +126,7 @@ function poolsTakenBack(worse: number, windows: number): { readonly runs: number
     const random = randomFor(53, run);
     const limits = new RelativeLimits(2, [{ figure: "ttft.p90", relativeMax: 2, samplesMin: 10 }], {
       level: 0.05,
-      byPool: true,
+      pools: "kept",
     });
     const totals = [new ArmTally(), new ArmTally()];
     for (let window = 0; window < windows; window++) {

@@ -10,6 +10,7 @@ const SPLIT: Design = { kind: "split", windowMicros: WINDOW_MICROS, by: "session
 const DESIGNS: readonly Design[] = [
   { kind: "switchback", windowMicros: WINDOW_MICROS, washoutMicros: WINDOW_MICROS / 5 },
   { kind: "pools", windowMicros: WINDOW_MICROS, by: "session", label: "pool" },
+  { kind: "pools", windowMicros: WINDOW_MICROS, by: "session", label: "pool", redrawn: true },
   SPLIT,
   { ...SPLIT, by: "tenant" },
   { kind: "canary", windowMicros: WINDOW_MICROS, by: "session", stepPercents: [25, 50, 100] },
@@ -45,7 +46,9 @@ function rolled(
 }
 
 for (const design of DESIGNS) {
-  const by = "by" in design ? ` by ${design.by}` : "";
+  const redrawn =
+    design.kind === "pools" && design.redrawn === true ? ` drawn anew each ${design.windowMicros} us` : "";
+  const by = "by" in design ? ` by ${design.by}${redrawn}` : "";
   test(`equal arms on hostile traffic: nothing is found or taken back at any look: ${design.kind}${by}`, () => {
     const { alarms, steps } = rolled(design, 8);
     assert.ok(alarms <= 1, `${alarms} of 8`);

@@ -1,41 +1,129 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomFor } from "#core/base/random.ts";
+import { type Random, randomFor } from "#core/base/random.ts";
 import { WindowExcess } from "#core/rollout/judge/window-excess.ts";
 
 /** Of four limits, together at 5 %. */
 const LEVEL = 0.0125;
+const DRAWN = { carriesOver: false };
+const IN_ROW = { carriesOver: true };
+const LIMIT = 100_000;
 
-/** Windows after which it is surely above its limit; Infinity where it never is. */
-function foundAfter(ratios: Iterable<number>): number {
+/** Blocks after which a time is surely above its limit; Infinity where it never is. */
+function foundAfter(
+  blocks: Iterable<readonly [time: number, limit: number]>,
+  { kind = DRAWN, isTail = true } = {},
+): number {
   const excess = new WindowExcess();
   let count = 0;
-  for (const ratio of ratios) {
-    excess.add(ratio);
+  for (const [time, limit] of blocks) {
+    excess.addTime(time, limit, isTail);
     count++;
-    if (excess.atLeast(LEVEL) > 1) return count;
+    if (excess.timesAtLeast(LEVEL, kind) > 1) return count;
   }
   return Infinity;
 }
 
-test("a pool whose queue grows from window to window is found in the sixth window, one that is steadily worse in the fifth", () => {
-  assert.equal(foundAfter([1.5, 5, 11, 19, 30, 44]), 6);
-  assert.equal(foundAfter([1.9, 2.3, 1.7, 2.2, 2, 1.9]), 5);
+function atLimit(ratios: readonly number[]): (readonly [number, number])[] {
+  return ratios.map((ratio) => [ratio * LIMIT, LIMIT]);
+}
+
+function normal(random: Random): number {
+  return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
+}
+
+const RUNS = 2000;
+
+/** At most so many runs as the level has, but for what chance makes of their number. */
+function assertRare(alarms: number, what: string, level = LEVEL): void {
+  const error = Math.sqrt((level * (1 - level)) / RUNS);
+  assert.ok(alarms / RUNS < level + 3 * error, `${alarms} of ${RUNS}: ${what}`);
+}
+
+test("a pool whose queue grows from window to window is found in the sixth window, one that is steadily worse too", () => {
+  assert.equal(foundAfter(atLimit([1.5, 5, 11, 19, 30, 44]), { isTail: false }), 6);
+  assert.equal(foundAfter(atLimit([1.9, 2.3, 1.7, 2.2, 2, 1.9]), { isTail: false }), 5);
 });
 
-test("a pool that is at its limit is taken for above it at any look in at most so many runs as the level has, and one within it never", () => {
-  const runs = 4000;
-  const normal = (random: { next(): number }) =>
-    Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
+test("a time that is at its limit is taken for above it at any look in at most so many runs as the level has", () => {
   for (const deviation of [0.15, 0.4, 1]) {
     let alarms = 0;
-    for (let run = 0; run < runs; run++) {
+    for (let run = 0; run < RUNS; run++) {
       const random = randomFor(7, run);
-      const ratios = Array.from({ length: 60 }, () => Math.exp(deviation * normal(random)));
-      if (foundAfter(ratios) < Infinity) alarms++;
+      const time = () => LIMIT * Math.exp(deviation * normal(random));
+      if (foundAfter(Array.from({ length: 60 }, () => [time(), time()] as const)) < Infinity) alarms++;
     }
-    const error = Math.sqrt((LEVEL * (1 - LEVEL)) / runs);
-    assert.ok(alarms / runs < LEVEL + 3 * error, `${alarms} of ${runs} at a deviation of ${deviation}`);
+    assertRare(alarms, `deviation ${deviation}`);
   }
-  assert.equal(foundAfter(Array.from({ length: 200 }, (_, i) => (i % 3 === 0 ? 1.2 : 0.6))), Infinity);
+  const within = atLimit(Array.from({ length: 200 }, (_, i) => (i % 3 === 0 ? 1.2 : 0.6)));
+  assert.equal(foundAfter(within, { isTail: false }), Infinity);
+});
+
+/** Blocks of a switchback: most are quiet; in bursts, which last for some, both times are as many times as long. */
+function burstBlocks(seed: number, blocks: number, worseInBursts: number): (readonly [number, number])[] {
+  const random = randomFor(seed, 3);
+  let left = 0;
+  return Array.from({ length: blocks }, () => {
+    if (left === 0 && random.next() < 0.1) left = 1 + random.below(5);
+    const burst = left > 0 ? 8 : 1;
+    if (left > 0) left--;
+    const [own, control] = [0, 1].map(() => LIMIT * burst * Math.exp(0.4 * normal(random)));
+    return [own! * (burst > 1 ? worseInBursts : 1 / 1.25), control!];
+  });
+}
+
+test("a tail that bursts alone hold is found where it is twice as long, and not where it is as long", () => {
+  let found = 0;
+  for (let seed = 0; seed < 50; seed++) if (foundAfter(burstBlocks(seed, 400, 2)) < Infinity) found++;
+  assert.ok(found >= 48, `${found} of 50`);
+  let alarms = 0;
+  for (let seed = 0; seed < RUNS; seed++) if (foundAfter(burstBlocks(seed, 100, 1)) < Infinity) alarms++;
+  assertRare(alarms, "bursts as long");
+});
+
+test("blocks that are like the one before are no reason to take a time that is at its limit for above it", () => {
+  const alarmsOf = (kind: typeof DRAWN) => {
+    let alarms = 0;
+    for (let run = 0; run < RUNS; run++) {
+      const random = randomFor(11, run);
+      const queues = [0, 0];
+      const blocks = Array.from({ length: 60 }, () => {
+        queues.forEach((own, pool) => (queues[pool] = 0.5 * own + 0.3 * normal(random)));
+        return queues.map((own) => LIMIT * Math.exp(own)) as [number, number];
+      });
+      if (foundAfter(blocks, { kind }) < Infinity) alarms++;
+    }
+    return alarms;
+  };
+  assertRare(alarmsOf(IN_ROW), "in a row");
+  assert.ok(alarmsOf(DRAWN) > 3 * LEVEL * RUNS, "they are as alike as that");
+});
+
+test("a share that is ten times the other is found in few windows; one that is at its limit, as rarely as the level has it", () => {
+  const shares = (seed: number, blocks: number, own: number, requests: number) => {
+    const random = randomFor(13, seed);
+    const failed = (share: number) =>
+      Array.from({ length: requests }, () => random.next() < share).filter(Boolean).length;
+    const excess = new WindowExcess();
+    for (let block = 1; block <= blocks; block++) {
+      excess.addShare((failed(own) - 2 * failed(0.003)) / requests, requests / 2);
+      if (excess.shareAtLeast(LEVEL, DRAWN) > 0) return block;
+    }
+    return Infinity;
+  };
+  const found = Array.from({ length: 100 }, (_, seed) => shares(seed, 60, 0.03, 96)).toSorted((a, b) => a - b);
+  assert.ok(found[50]! <= 16 && found[98]! <= 40, `${found[50]} ${found[98]}`);
+  const alarms = Array.from({ length: RUNS }, (_, seed) => shares(seed, 60, 0.006, 96)).filter(Number.isFinite).length;
+  assertRare(alarms, "twice as many");
+});
+
+test("what was saved as text goes on as it was", () => {
+  const blocks = burstBlocks(5, 40, 2);
+  const [whole, first] = [new WindowExcess(), new WindowExcess()];
+  for (const [time, limit] of blocks) whole.addTime(time, limit, true);
+  for (const [time, limit] of blocks.slice(0, 17)) first.addTime(time, limit, true);
+  const again = new WindowExcess(JSON.parse(JSON.stringify(first.saved())) as ReturnType<WindowExcess["saved"]>);
+  for (const [time, limit] of blocks.slice(17)) again.addTime(time, limit, true);
+  for (const kind of [DRAWN, IN_ROW]) assert.equal(again.timesAtLeast(LEVEL, kind), whole.timesAtLeast(LEVEL, kind));
+  assert.deepEqual(again.saved(), whole.saved());
 });
