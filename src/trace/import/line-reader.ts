@@ -33,6 +33,8 @@ export async function* readLines(path: string, lineBytesMax: number = LINE_BYTES
         const line = finish();
         if (line) yield line;
         start = end + 1;
+        // A file may be hundreds of millions of them.
+        for (; bytes[start] === NEWLINE; start++) number++;
       }
       hold(bytes.subarray(start));
     }
