@@ -29,7 +29,7 @@ export interface Pending {
   /** The blocks of an attempt before did not reach `state`. */
   transferFailed: boolean;
   /** A second endpoint that has it too, while nothing of an answer came. */
-  hedge: PendingHedge | undefined;
+  standby: PendingStandby | undefined;
   sentAt: Micros;
   firstTokenAt: Micros | undefined;
   /** What it holds since it was let in; undefined before. */
@@ -47,7 +47,7 @@ export interface PendingPrefill {
 }
 
 /** A request at a second endpoint. */
-export interface PendingHedge {
+export interface PendingStandby {
   readonly state: EndpointState;
   readonly insertion: Insertion | undefined;
   readonly sentAt: Micros;
@@ -56,8 +56,8 @@ export interface PendingHedge {
 }
 
 /** It may go to a second endpoint: one endpoint alone has it, and nothing of an answer came. */
-export function mayHedge({ state, prefill, hedge, firstTokenAt, continuedTokens }: Pending): boolean {
-  const isSent = state !== undefined && prefill === undefined && hedge === undefined;
+export function mayHaveStandby({ state, prefill, standby, firstTokenAt, continuedTokens }: Pending): boolean {
+  const isSent = state !== undefined && prefill === undefined && standby === undefined;
   return isSent && firstTokenAt === undefined && continuedTokens === 0;
 }
 
@@ -79,7 +79,7 @@ export function newPending(request: RouteRequest, membership: RolloutMembership 
     insertion: undefined,
     prefill: undefined,
     transferFailed: false,
-    hedge: undefined,
+    standby: undefined,
     sentAt: at,
     firstTokenAt: undefined,
     permit: undefined,

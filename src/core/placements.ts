@@ -1,13 +1,13 @@
 import type { AdmissionDesk } from "./admission-desk.ts";
 import { AwaitedAnswers } from "./awaited-answers.ts";
-import type { RequestEscalated } from "./request/cascade-input.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import { Ledger } from "./endpoint/ledger.ts";
 import type { Fleet } from "./fleet/fleet.ts";
 import { assert } from "./base/assert.ts";
-import { HedgeCharges } from "./hedge-charges.ts";
-import type { HedgeSettled, RequestHedged } from "./request/hedge-input.ts";
+import { StandbyCharges } from "./standby-charges.ts";
+import type { AskedAnew, Settled } from "./request/stage-step.ts";
+import { type StageAsking, type StageInput, stepOf } from "./request/stage-inputs.ts";
 import { continuedRequest } from "./input/continued-request.ts";
 import type { ColocateReason } from "./disaggregation/colocate.ts";
 import type { PrefillFailed, TransferFailed } from "./request/prefill-input.ts";
@@ -19,7 +19,7 @@ import type {
   RequestMoved,
   RequestRetried,
 } from "./input/input.ts";
-import { isAhead, mayHedge, type Pending } from "./pending.ts";
+import { isAhead, mayHaveStandby, type Pending } from "./pending.ts";
 import { PrefillCharges } from "./prefill-charges.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import { RequestTable } from "./base/request-table.ts";
@@ -27,29 +27,30 @@ import { type PrefillChoice, triedIfItFails } from "./stage-choice.ts";
 import type { Micros } from "./base/units.ts";
 
 /** What becomes of requests after they were decided. */
-export type PlacementInput = Extract<
-  Input,
-  {
-    readonly kind:
-      | "first-token"
-      | "prefill-finished"
-      | "prefill-failed"
-      | "transfer-failed"
-      | "progress"
-      | "attempt-failed"
-      | "request-moved"
-      | "hedge-settled"
-      | "request-finished"
-      | "answer-known";
-  }
->;
+export type PlacementInput =
+  | Extract<
+      Input,
+      {
+        readonly kind:
+          | "first-token"
+          | "prefill-finished"
+          | "prefill-failed"
+          | "transfer-failed"
+          | "progress"
+          | "attempt-failed"
+          | "request-moved"
+          | "request-finished"
+          | "answer-known";
+      }
+    >
+  | Exclude<StageInput, StageAsking>;
 
 /** Requests in flight, what each is charged where, and which blocks are expected there because of it. */
 export class Placements {
   readonly pending = new RequestTable<Pending>();
   readonly #ledger = new Ledger();
   readonly #prefills: PrefillCharges;
-  readonly #hedges: HedgeCharges;
+  readonly #standbys: StandbyCharges;
   readonly #fleet: Fleet;
   readonly #index: PrefixIndex;
   readonly #answers: AwaitedAnswers;
@@ -61,14 +62,14 @@ export class Placements {
     this.#fleet = fleet;
     this.#index = index;
     this.#prefills = new PrefillCharges(index);
-    this.#hedges = new HedgeCharges(index, this.#ledger);
+    this.#standbys = new StandbyCharges(index, this.#ledger);
     this.#answers = new AwaitedAnswers(fleet, index);
     this.#admission = admission;
   }
 
   /** Charges at endpoints: one of each request that is sent, and one more where a second endpoint has a part in it. */
   get openCharges(): number {
-    return this.#ledger.open + this.#prefills.open + this.#hedges.open;
+    return this.#ledger.open + this.#prefills.open + this.#standbys.open;
   }
 
   /** Blocks have another size from now on. */
@@ -99,14 +100,14 @@ export class Placements {
       case "request-moved":
         this.#moved(input);
         break;
-      case "hedge-settled":
-        this.#hedgeSettled(input);
-        break;
       case "request-finished":
         this.#finished(input);
         break;
       case "answer-known":
         if (!this.#answers.known(input)) this.strayInputs++;
+        break;
+      default:
+        this.#ofStage(input);
     }
   }
 
@@ -116,7 +117,7 @@ export class Placements {
    * that an endpoint has already is charged at both.
    */
   place(at: Micros, pending: Pending, state: EndpointState, chosen?: PrefillChoice | ColocateReason): void {
-    if (pending.state !== undefined) return this.#hedges.place(at, pending, state);
+    if (pending.state !== undefined) return this.#standbys.place(at, pending, state);
     const { request } = pending;
     const prefill = typeof chosen === "string" ? undefined : chosen;
     this.#ledger.charge(request.id, state, {
@@ -227,21 +228,9 @@ export class Placements {
   returned(endpoint: EndpointId): void {
     const state = this.#fleet.get(endpoint);
     for (const pending of this.pending.values()) {
-      const isThere = pending.state === state || pending.prefill?.state === state || pending.hedge?.state === state;
+      const isThere = pending.state === state || pending.prefill?.state === state || pending.standby?.state === state;
       if (!isThere && pending.tried.includes(endpoint)) pending.tried = pending.tried.filter((id) => id !== endpoint);
     }
-  }
-
-  /** The answer is given up, and another model is asked; the engine did its work. */
-  escalate({ at, requestId, request, tokens }: RequestEscalated): Pending {
-    const before = this.pending.get(requestId);
-    assert(before?.state !== undefined, "a request that is escalated was under way");
-    const { sentAt, firstTokenAt } = before;
-    before.state.requestEnded(at, "ok", { sentAt, firstTokenAt, outputTokens: tokens });
-    this.#release(before, at, false);
-    const pending = { ...before, request, asked: request, tried: [], continuedTokens: 0, transferFailed: false };
-    this.pending.set(requestId, pending);
-    return pending;
   }
 
   /** One that is to be sent again. */
@@ -252,16 +241,38 @@ export class Placements {
     return pending;
   }
 
-  /** One that is to go to a second endpoint. */
-  hedged({ requestId }: RequestHedged): Pending {
-    const pending = this.pending.get(requestId);
-    assert(pending !== undefined && mayHedge(pending), "a request that is hedged waits at one endpoint");
+  /** One about which a stage asks: another endpoint is to have it too, or to make another answer. */
+  ofStage(input: StageAsking): Pending {
+    const pending = this.pending.get(input.requestId);
+    const step = stepOf(input);
+    if (step.kind === "asked-anew") return this.#anew(input.at, input.requestId, step);
+    assert(
+      pending !== undefined && mayHaveStandby(pending),
+      "a request for which another endpoint stands by waits at one endpoint",
+    );
     return pending;
   }
 
-  #hedgeSettled(input: HedgeSettled): void {
-    const pending = this.pending.get(input.requestId);
-    if (pending === undefined || !this.#hedges.settled(pending, input)) this.strayInputs++;
+  /** The answer is given up; the engine did its work. */
+  #anew(at: Micros, requestId: string, { request, tokens }: AskedAnew): Pending {
+    const before = this.pending.get(requestId);
+    assert(before?.state !== undefined, "a request that is asked anew was under way");
+    const { sentAt, firstTokenAt } = before;
+    before.state.requestEnded(at, "ok", { sentAt, firstTokenAt, outputTokens: tokens });
+    this.#release(before, at, false);
+    const pending = { ...before, request, asked: request, tried: [], continuedTokens: 0, transferFailed: false };
+    this.pending.set(requestId, pending);
+    return pending;
+  }
+
+  #ofStage(input: Exclude<StageInput, StageAsking>): void {
+    const step = stepOf(input);
+    if (step.kind === "settled") this.#settled(input.at, input.requestId, step);
+  }
+
+  #settled(at: Micros, requestId: string, step: Settled): void {
+    const pending = this.pending.get(requestId);
+    if (pending === undefined || !this.#standbys.settled(at, pending, step)) this.strayInputs++;
   }
 
   #moved({ at, requestId, endpoint }: RequestMoved): void {
@@ -298,7 +309,7 @@ export class Placements {
   #release(pending: Pending, at: Micros, withdraw: boolean): void {
     this.#ledger.release(pending.request.id);
     this.#prefills.release(at, pending, withdraw);
-    this.#hedges.drop(at, pending);
+    this.#standbys.drop(at, pending);
     if (pending.insertion !== undefined) {
       if (withdraw) this.#index.withdraw(pending.insertion);
       else this.#index.computed?.(pending.insertion, at);

@@ -8,7 +8,7 @@ import { BREAKER_DEFAULTS, type BreakerOptions } from "./endpoint/breaker.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import { applyEndpointInput } from "./endpoint-input.ts";
 import { Fleet, type FleetOptions } from "./fleet/fleet.ts";
-import type { RequestHedged } from "./request/hedge-input.ts";
+import { asksForStandby, isStageAsking, isStageInput, type StandbyAsking } from "./request/stage-inputs.ts";
 import type { AskingInput, Input, RequestAgain, RequestArrived, RequestReleased } from "./input/input.ts";
 import { PeerBook } from "./peer/peer-book.ts";
 import { newPending, type Pending } from "./pending.ts";
@@ -99,13 +99,13 @@ export class Router {
   accept(input: Input): Decision | undefined;
   accept(input: Input, forced?: EndpointId): Decision | undefined {
     // Which of two endpoints a request is at is open: whoever learns from decisions has the first.
-    if (input.kind === "request-hedged") return this.#again(input.at, this.#placements.hedged(input), forced);
+    if (asksForStandby(input)) return this.#again(input.at, this.#placements.ofStage(input), forced);
     const decision = this.#accepted(input, forced);
     this.rollouts.observe(input, decision);
     return decision;
   }
 
-  #accepted(input: Exclude<Input, RequestHedged>, forced: EndpointId | undefined): Decision | undefined {
+  #accepted(input: Exclude<Input, StandbyAsking>, forced: EndpointId | undefined): Decision | undefined {
     if (!this.#profiles.watched) return this.#observed(input, this.#decision(input, forced));
     const request = "requestId" in input ? this.#placements.pending.get(input.requestId)?.request : undefined;
     const decision = this.#decision(input, forced);
@@ -168,12 +168,12 @@ export class Router {
     return this.#fleet.get(endpoint)?.breaker.isDraining === true;
   }
 
-  #decision(input: Exclude<Input, RequestHedged>, forced: EndpointId | undefined): Decision | undefined {
+  #decision(input: Exclude<Input, StandbyAsking>, forced: EndpointId | undefined): Decision | undefined {
     if (input.kind === "request-arrived") return this.#arrived(input, forced);
     if (input.kind === "request-retried") return this.#again(input.at, this.#placements.retried(input), forced);
     if (input.kind === "request-continued") return this.#again(input.at, this.#placements.sever(input), forced);
-    if (input.kind === "request-escalated") return this.#again(input.at, this.#placements.escalate(input), forced);
     if (input.kind === "request-released") return this.#released(input, forced);
+    if (isStageAsking(input)) return this.#again(input.at, this.#placements.ofStage(input), forced);
     this.#apply(input);
     return undefined;
   }
@@ -187,12 +187,9 @@ export class Router {
       case "progress":
       case "attempt-failed":
       case "request-moved":
-      case "hedge-settled":
       case "request-finished":
       case "answer-known":
         this.#placements.follow(input);
-        break;
-      case "answer-judged":
         break;
       case "profile-changed":
         this.#profiles.set(input.name, input.profile);
@@ -220,6 +217,7 @@ export class Router {
         this.peers.accept(input);
         break;
       default:
+        if (isStageInput(input)) return this.#placements.follow(input);
         applyEndpointInput(this.#fleet, this.#index, input);
         if (input.kind === "endpoint-joined") this.#placements.returned(input.endpoint.id);
         else if (input.kind === "endpoint-resumed") this.#placements.returned(input.endpoint);

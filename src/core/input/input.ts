@@ -1,6 +1,5 @@
-import type { AnswerJudged, RequestEscalated } from "../request/cascade-input.ts";
 import type { Endpoint, EndpointId, Load } from "../endpoint/endpoint.ts";
-import type { HedgeSettled, RequestHedged } from "../request/hedge-input.ts";
+import { STAGE_ASKING, type StageAsking, type StageInput } from "../request/stage-inputs.ts";
 import type { HangReason } from "../endpoint/hang-reason.ts";
 import type { PeerLeft, PeerReported } from "../request/peer-news.ts";
 import type { PrefillInput } from "../request/prefill-input.ts";
@@ -88,11 +87,8 @@ export type EndogenousInput =
   | AttemptFailed
   | RequestRetried
   | RequestMoved
-  | RequestHedged
-  | HedgeSettled
+  | StageInput
   | RequestContinued
-  | RequestEscalated
-  | AnswerJudged
   | RequestReleased
   | RequestFinished
   | AnswerKnown
@@ -120,15 +116,14 @@ export type EndogenousInput =
 export type AskingInput = RequestArrived | RequestReleased | RequestAgain;
 
 /** Those about a request that was let in before, so that it waits for nothing. */
-export type RequestAgain = RequestRetried | RequestHedged | RequestContinued | RequestEscalated;
+export type RequestAgain = RequestRetried | RequestContinued | StageAsking;
 
 const ASKING: ReadonlySet<Input["kind"]> = new Set<AskingInput["kind"]>([
   "request-arrived",
   "request-released",
   "request-retried",
-  "request-hedged",
   "request-continued",
-  "request-escalated",
+  ...STAGE_ASKING,
 ]);
 
 /** Whether the router answers this input with a decision. */

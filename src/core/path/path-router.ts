@@ -78,7 +78,7 @@ export class PathRouter {
   /** Asks for an endpoint for a request that was let in before. */
   again(input: RequestAgain): Placed {
     const { watch } = this.#options;
-    const id = input.kind === "request-escalated" ? input.request.id : input.requestId;
+    const id = input.requestId;
     watch?.deciding(id);
     const decision = this.#options.accept(input) as Placed;
     watch?.decided(id, decision, 0);

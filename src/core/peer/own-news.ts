@@ -1,10 +1,10 @@
-import type { RequestEscalated } from "../request/cascade-input.ts";
 import type { Decision, Routed } from "../input/decision.ts";
 import type { BreakerChange } from "../endpoint/breaker.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import { continuedRequest } from "../input/continued-request.ts";
 import type { PrefillFinished } from "../request/prefill-input.ts";
-import type { HedgeSettled } from "../request/hedge-input.ts";
+import type { AskedAnew, StandbyWinner } from "../request/stage-step.ts";
+import { isStageInput, type StageInput, stepOf } from "../request/stage-inputs.ts";
 import type { AnswerKnown, Input, RequestContinued, RequestFinished, RequestMoved } from "../input/input.ts";
 import { notedToPeers } from "../request/noted.ts";
 import { type BlockChain, continued, EMPTY_CHAIN } from "../prompt/block-chain.ts";
@@ -28,8 +28,8 @@ interface Sent {
   sentAt: Micros;
   firstTokenAt: Micros | undefined;
   outputTokens: number;
-  /** A second endpoint that was asked; others get to know of it where it answers. */
-  hedge?: Routed;
+  /** A second endpoint that has it too; others get to know of it where it answers. */
+  standby?: Routed;
 }
 
 /** What a router's inputs and decisions are to the others that send requests to the same endpoints. */
@@ -70,18 +70,14 @@ export class OwnNews {
     } else if (kind === "request-retried" || kind === "request-released") {
       const sent = this.#requests.get(input.requestId);
       if (sent !== undefined && decision?.kind === "routed") this.#charge(input.at, sent, decision);
-    } else if (kind === "request-hedged") {
-      const sent = this.#requests.get(input.requestId);
-      if (sent !== undefined && decision?.kind === "routed") sent.hedge = decision;
-    } else if (kind === "hedge-settled") this.#settled(input);
-    else if (kind === "request-continued") this.#continued(input, decision);
+    } else if (kind === "request-continued") this.#continued(input, decision);
     else if (kind === "prefill-failed" || kind === "transfer-failed") this.#stageFailed(input.requestId);
-    else if (kind === "request-escalated") this.#escalated(input, decision);
     else if (kind === "prefill-finished") this.#prefilled(input);
     else if (kind === "request-moved") this.#moved(input);
     else if (kind === "first-token" || kind === "progress" || kind === "attempt-failed") this.#went(input);
     else if (kind === "request-finished") this.#finished(input);
     else if (kind === "answer-known") this.#answer(input);
+    else if (isStageInput(input)) this.#ofStage(input, decision);
   }
 
   /** An own breaker opened or closed. */
@@ -106,12 +102,20 @@ export class OwnNews {
     this.#charge(input.at, sent, decision, continuedRequest(sent.request, input));
   }
 
-  #escalated({ at, requestId, request }: RequestEscalated, decision: Decision | undefined): void {
-    const before = this.#requests.get(requestId);
-    if (before === undefined) return;
+  #ofStage(input: StageInput, decision: Decision | undefined): void {
+    const { at, requestId } = input;
+    const sent = this.#requests.get(requestId);
+    if (sent === undefined) return;
+    const step = stepOf(input);
+    if (step.kind === "settled") this.#settled(sent, step.winner);
+    else if (step.kind === "asked-anew") this.#anew(at, sent, step, decision);
+    else if (step.kind === "stood-by" && decision?.kind === "routed") sent.standby = decision;
+  }
+
+  #anew(at: Micros, before: Sent, { request }: AskedAnew, decision: Decision | undefined): void {
     this.#failed(before);
     const sent = { ...before, request, continuedTokens: 0 };
-    this.#requests.set(requestId, sent);
+    this.#requests.set(before.request.id, sent);
     if (decision?.kind === "routed") this.#charge(at, sent, decision);
   }
 
@@ -125,14 +129,13 @@ export class OwnNews {
     this.#news.push({ ...sent.charged, blocks: sent.request.blocks });
   }
 
-  #settled({ requestId, winner }: HedgeSettled): void {
-    const sent = this.#requests.get(requestId);
-    if (sent?.hedge === undefined) return;
-    const { hedge } = sent;
-    delete sent.hedge;
+  #settled(sent: Sent, winner: StandbyWinner): void {
+    const { standby } = sent;
+    if (standby === undefined) return;
+    delete sent.standby;
     if (winner === "first") return;
     this.#failed(sent);
-    this.#charge(hedge.at, sent, hedge);
+    this.#charge(standby.at, sent, standby);
   }
 
   #failed(sent: Sent): void {

@@ -1,5 +1,8 @@
 import type { RouteRequest } from "./request.ts";
 import type { Micros } from "../base/units.ts";
+import type { StepsOf } from "./stage-step.ts";
+
+export type CascadeInput = RequestEscalated | AnswerJudged;
 
 /**
  * Why an answer is kept. sure: its mean is at the threshold or above. full: as many escalations are under way as may be.
@@ -35,3 +38,14 @@ export interface RequestEscalated extends Judged {
   /** As the other model gets it: its name, and the prompt in its tokens and blocks. The id is the same. */
   readonly request: RouteRequest;
 }
+
+export const CASCADE_STEPS: StepsOf<CascadeInput> = {
+  // What both models did lies in its times; a request to one model cannot stand for it.
+  "request-escalated": ({ request, tokens }) => ({
+    kind: "asked-anew",
+    request,
+    tokens,
+    leftOut: "a cascade took it to another model",
+  }),
+  "answer-judged": () => ({ kind: "unmoved" }),
+};

@@ -1,8 +1,8 @@
 import type { Fault } from "../endpoint/fault.ts";
 import type { Micros } from "../base/units.ts";
+import type { StandbyWinner, StepsOf } from "./stage-step.ts";
 
-/** Which of two endpoints answers a request that both have: the one that had it first, or the other one. */
-export type HedgeWinner = "first" | "second";
+export type HedgeInput = RequestHedged | HedgeSettled;
 
 /** Asks for a second endpoint for a request of whose answer nothing came; the first one goes on with it. */
 export interface RequestHedged {
@@ -16,7 +16,12 @@ export interface HedgeSettled {
   readonly kind: "hedge-settled";
   readonly at: Micros;
   readonly requestId: string;
-  readonly winner: HedgeWinner;
+  readonly winner: StandbyWinner;
   /** What the other one failed by; absent where it was only slower, or the request is over. */
   readonly fault?: Fault;
 }
+
+export const HEDGE_STEPS: StepsOf<HedgeInput> = {
+  "request-hedged": () => ({ kind: "stood-by" }),
+  "hedge-settled": ({ winner, fault }) => ({ kind: "settled", winner, fault }),
+};

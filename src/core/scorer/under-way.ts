@@ -4,6 +4,7 @@ import type { Input } from "../input/input.ts";
 import type { LatencyModel, Situation } from "../latency/latency-model.ts";
 import { RecentRequests } from "../base/recent-requests.ts";
 import { attentionPairs } from "../latency/attention-pairs.ts";
+import { isStageInput, type StageInput, stepOf } from "../request/stage-inputs.ts";
 import type { RouteRequest } from "../request/request.ts";
 import type { Micros } from "../base/units.ts";
 import { Aboard } from "./aboard.ts";
@@ -87,11 +88,14 @@ export class UnderWay {
       case "request-moved":
         this.#ended(input.at, input.requestId);
         break;
-      case "hedge-settled":
-        if (input.winner === "second") this.#ended(input.at, input.requestId);
-        break;
       default:
+        if (isStageInput(input)) this.#ofStage(input);
     }
+  }
+
+  #ofStage(input: StageInput): void {
+    const step = stepOf(input);
+    if (step.kind === "settled" && step.winner === "second") this.#ended(input.at, input.requestId);
   }
 
   #firstToken(at: Micros, requestId: string): void {

@@ -13,7 +13,7 @@ export interface Open {
   /** When it was sent to its last endpoint. */
   sentAt: Micros;
   /** A second endpoint that was asked, and when. */
-  hedge?: { readonly at: Micros; readonly endpoint: string };
+  standby?: { readonly at: Micros; readonly endpoint: string };
 }
 
 export interface Ended extends Open {

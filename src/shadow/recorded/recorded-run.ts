@@ -7,6 +7,7 @@ import type {
   RequestFinished,
   RequestRetried,
 } from "#core/input/input.ts";
+import { isStageInput, type StageInput, stepOf } from "#core/request/stage-inputs.ts";
 import { RecentMap } from "#core/base/recent-map.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { FleetEvent } from "#sim/setting/simulation-options.ts";
@@ -15,7 +16,7 @@ import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { BlockSizes } from "./block-sizes.ts";
 import { type Conversations, conversationsOf } from "./conversations.ts";
 import { type Ended, leftOutReason, type Open, workloadRequest } from "./ended-request.ts";
-import { followHedge } from "./follow-hedge.ts";
+import { followStandby } from "./follow-standby.ts";
 import { FleetHistory } from "./fleet-history.ts";
 import { ScrapePace } from "./scrape-pace.ts";
 import { NOT_WHOLE } from "./uncompared-reason.ts";
@@ -98,7 +99,8 @@ export class RunBook {
   readonly #ended: Ended[] = [];
   /** Those whose answers follow their ends. */
   readonly #awaited = new RecentMap<string, Ended>(OPEN_MIN);
-  readonly #escalated = new RecentMap<string, true>(OPEN_MIN);
+  /** Why requests are left out that were asked anew. */
+  readonly #anew = new RecentMap<string, string>(OPEN_MIN);
   readonly #left = new Map<string, number>();
   readonly #requestsMax: number;
   /** Requests in flight that a window remembers. */
@@ -131,6 +133,7 @@ export class RunBook {
   }
 
   take(input: Input, endpoint: string | undefined): void {
+    if (isStageInput(input)) return this.#ofStage(input, endpoint);
     switch (input.kind) {
       case "request-arrived":
         this.#arrived(input, endpoint ?? "");
@@ -139,14 +142,6 @@ export class RunBook {
       case "request-continued":
       case "request-moved":
         this.#sentAgain(input, (input.kind === "request-moved" ? input.endpoint : endpoint) ?? "", 1);
-        break;
-      case "request-escalated":
-        // What both models did lies in its times; a request to one model cannot stand for it.
-        if (endpoint !== undefined && this.#open.delete(input.requestId)) this.#escalated.set(input.requestId, true);
-        break;
-      case "request-hedged":
-      case "hedge-settled":
-        followHedge(this.#open.get(input.requestId), input, endpoint);
         break;
       case "request-released": // It waited in the gateway until now.
         if (endpoint !== undefined) this.#sentAgain(input, endpoint, 0);
@@ -186,7 +181,6 @@ export class RunBook {
       case "prefill-finished":
       case "prefill-failed":
       case "transfer-failed":
-      case "answer-judged":
       case "rollout-look":
       case "rollout-predicted":
       case "rollout-shared":
@@ -202,6 +196,13 @@ export class RunBook {
       case "kv-events-lost":
         break;
     }
+  }
+
+  #ofStage(input: StageInput, endpoint: string | undefined): void {
+    const { requestId } = input;
+    const step = stepOf(input);
+    if (step.kind !== "asked-anew") followStandby(this.#open.get(requestId), step, input.at, endpoint);
+    else if (endpoint !== undefined && this.#open.delete(requestId)) this.#anew.set(requestId, step.leftOut);
   }
 
   #arrived({ at, request: route }: RequestArrived, endpoint: string): void {
@@ -253,9 +254,10 @@ export class RunBook {
 
   #finish(end: RequestFinished): void {
     const open = this.#open.get(end.requestId);
-    if (this.#escalated.get(end.requestId) === true) {
-      this.#escalated.delete(end.requestId);
-      return this.leave("a cascade took it to another model");
+    const anew = this.#anew.get(end.requestId);
+    if (anew !== undefined) {
+      this.#anew.delete(end.requestId);
+      return this.leave(anew);
     }
     if (open === undefined) return this.leave("its arrival is not in the trace");
     this.#open.delete(end.requestId);

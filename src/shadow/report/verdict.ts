@@ -29,7 +29,7 @@ export function verdict(answer: WhatIfAnswer, guessedEngine?: string): string {
   if (METRICS.every((metric) => best.difference[metric] === undefined))
     return [`No request can be compared with ${inForce}.`, ...guess].join(" ");
   const sentence = compared(best, others.slice(1), base);
-  return [sentence, ...lead(answer, best), trustIn(modelError, inForce), ...hedge(answer, best), ...guess].join(" ");
+  return [sentence, ...lead(answer, best), trustIn(modelError, inForce), ...caution(answer, best), ...guess].join(" ");
 }
 
 function compared(best: CandidateAnswer, others: readonly CandidateAnswer[], base: CandidateAnswer): string {
@@ -86,7 +86,7 @@ function lead({ candidates, ranking }: WhatIfAnswer, best: CandidateAnswer): str
 }
 
 /** A difference below the model's own error. */
-function hedge({ modelError, candidates, inForce }: WhatIfAnswer, best: CandidateAnswer): string[] {
+function caution({ modelError, candidates, inForce }: WhatIfAnswer, best: CandidateAnswer): string[] {
   const base = candidates.find(({ name }) => name === inForce)?.predicted.e2eMicros?.mean ?? NaN;
   const error = modelError?.e2eMicros?.meanRelative;
   if (error === undefined || best.exceedsNoise.e2eMicros !== true) return [];

@@ -46,7 +46,7 @@ export class TraceEncoder {
   record(input: Input, decision: Decision | RecordedDecision | undefined): string {
     let line = `{${encodeInput(input, this.#beside)}`;
     if (decision !== undefined) line += `,"decision":${encodeDecision(decision, this.#beside)}`;
-    if (input.kind === "request-arrived" || input.kind === "request-escalated") {
+    if ("request" in input) {
       const chain = this.#chain(input.request.blocks);
       if (chain !== "{}") line += `,"chain":${chain}`;
     } else if (input.kind === "peer-reported") {

@@ -1,10 +1,8 @@
-import { KEPT_REASONS } from "#core/request/cascade-input.ts";
 import { type Endpoint, type Load } from "#core/endpoint/endpoint.ts";
 import { FAULTS } from "#core/endpoint/fault.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
 import { KV_EVENTS_LOST_REASONS } from "#core/endpoint/knowledge.ts";
 import type { StepTimes } from "#core/endpoint/step-times.ts";
-import type { HedgeWinner } from "#core/request/hedge-input.ts";
 import type { Input } from "#core/input/input.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { BLOCK_WORDS_MAX } from "#core/prompt/block-hash.ts";
@@ -34,9 +32,9 @@ import { OUTCOMES, peerReport } from "./peer-table.ts";
 import { profile, profiles } from "./profile-table.ts";
 import { record, type RecordType, type TablesByKind } from "./record-type.ts";
 import { rolloutInputs } from "./rollout-table.ts";
+import { stageInputs } from "./stage-table.ts";
 
 const HANG_REASONS: readonly HangReason[] = ["silent", "stalled"];
-const WINNERS: readonly HedgeWinner[] = ["first", "second"];
 
 export const blockTokens = integer(1, BLOCK_WORDS_MAX);
 
@@ -105,7 +103,6 @@ const requestId = text;
 const fault = oneOf(FAULTS);
 const outputTokens = integer(0);
 const answerHashes = optional(as("answerLanes", hashes));
-const judged = { requestId, meanLogprob: number, tokens: integer(0) };
 const medium = optional(oneOf(["host"]));
 
 function checkPolicy(policy: Body<"policy-changed">): void {
@@ -147,8 +144,6 @@ const tables: TablesByKind<WithoutTime<Input>, "kind"> = {
   "request-arrived": record({ request }),
   "request-released": record({ requestId }),
   "request-retried": record({ requestId }),
-  "request-hedged": record({ requestId }),
-  "hedge-settled": record<Body<"hedge-settled">>({ requestId, winner: oneOf(WINNERS), fault: optional(fault) }),
   "request-moved": record({ requestId, endpoint: text }),
   "request-continued": record<Body<"request-continued">>({
     requestId,
@@ -157,8 +152,7 @@ const tables: TablesByKind<WithoutTime<Input>, "kind"> = {
     answerHashes,
     byText: flag,
   }),
-  "request-escalated": record({ ...judged, request }),
-  "answer-judged": record({ ...judged, kept: oneOf(KEPT_REASONS) }),
+  ...stageInputs(request),
   "attempt-failed": record({ requestId, fault }),
   "prefill-finished": record({ requestId, cachedTokens: maybe(integer(0)) }),
   "prefill-failed": record({ requestId, fault }),

@@ -1,6 +1,7 @@
 import type { Input } from "#core/input/input.ts";
 import { RecentMap } from "#core/base/recent-map.ts";
 import type { RouteRequest } from "#core/request/request.ts";
+import { isStageInput } from "#core/request/stage-inputs.ts";
 
 /** Answers follow within moments, or never. */
 const AWAITED_MAX = 65_536;
@@ -28,6 +29,7 @@ export class KeptRequests {
   }
 
   stays(input: Input): boolean {
+    if (isStageInput(input)) return this.#inFlight.has(input.requestId);
     switch (input.kind) {
       case "request-arrived": {
         if (!this.#keep(input.request, this.requestsSeen++)) return false;
@@ -43,11 +45,7 @@ export class KeptRequests {
       case "transfer-failed":
       case "request-retried":
       case "request-moved":
-      case "request-hedged":
-      case "hedge-settled":
       case "request-continued":
-      case "request-escalated":
-      case "answer-judged":
       case "request-released":
         return this.#inFlight.has(input.requestId);
       case "request-finished":

@@ -1,4 +1,5 @@
-import type { HedgeSettled, RequestHedged } from "#core/request/hedge-input.ts";
+import { isStageInput, stepOf } from "#core/request/stage-inputs.ts";
+import type { StageStep } from "#core/request/stage-step.ts";
 import type { Input, RequestFinished } from "#core/input/input.ts";
 import { RecentMap } from "#core/base/recent-map.ts";
 import type { RouteRequest } from "#core/request/request.ts";
@@ -21,7 +22,7 @@ interface Open {
   readonly wallMicros: number;
   endpoint: string;
   /** A second endpoint that was asked. */
-  hedge?: string;
+  standby?: string;
   firstTokenAt: Micros;
   end: RequestFinished | undefined;
 }
@@ -83,12 +84,9 @@ class ArrivalLine {
     } else if (SENT_AGAIN.has(input.kind) && "requestId" in input) {
       const open = this.#open.get(input.requestId);
       if (open !== undefined && endpoint !== "") open.endpoint = endpoint;
-    } else if (input.kind === "request-hedged" || input.kind === "hedge-settled") {
+    } else if (isStageInput(input)) {
       const open = this.#open.get(input.requestId);
-      if (open !== undefined) hedge(open, input, endpoint);
-    } else if (input.kind === "request-escalated") {
-      const open = this.#open.get(input.requestId);
-      if (open !== undefined && endpoint !== "") Object.assign(open, { route: input.request, endpoint });
+      if (open !== undefined) takeStep(open, stepOf(input), endpoint);
     } else if (input.kind === "first-token") {
       const open = this.#open.get(input.requestId);
       if (open !== undefined && Number.isNaN(open.firstTokenAt)) open.firstTokenAt = input.at;
@@ -183,10 +181,11 @@ class ArrivalLine {
   }
 }
 
-/** A second endpoint was asked, or it is known which of both answers. */
-function hedge(open: Open, input: RequestHedged | HedgeSettled, endpoint: string): void {
-  if (input.kind === "request-hedged") open.hedge = endpoint;
-  else if (input.winner === "second") open.endpoint = open.hedge ?? open.endpoint;
+/** A second endpoint has it too, or it is known which of both answers, or another answer is asked for. */
+function takeStep(open: Open, step: StageStep, endpoint: string): void {
+  if (step.kind === "stood-by") open.standby = endpoint;
+  else if (step.kind === "settled" && step.winner === "second") open.endpoint = open.standby ?? open.endpoint;
+  else if (step.kind === "asked-anew" && endpoint !== "") Object.assign(open, { route: step.request, endpoint });
 }
 
 /** 53 bits of each chained hash: equal ids are equal content, what came before included. */

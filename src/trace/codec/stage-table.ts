@@ -1,0 +1,35 @@
+import { FAULTS } from "#core/endpoint/fault.ts";
+import { type CascadeInput, KEPT_REASONS } from "#core/request/cascade-input.ts";
+import type { HedgeInput, HedgeSettled } from "#core/request/hedge-input.ts";
+import type { RouteRequest } from "#core/request/request.ts";
+import type { StageInput } from "#core/request/stage-inputs.ts";
+import type { StandbyWinner } from "#core/request/stage-step.ts";
+import { type FieldType, integer, number, oneOf, optional, text } from "./field-type.ts";
+import { record, type TablesByKind } from "./record-type.ts";
+
+type Body<I> = I extends unknown ? Omit<I, "at"> : never;
+type Tables<I extends StageInput> = TablesByKind<Body<I>, "kind">;
+
+const WINNERS: readonly StandbyWinner[] = ["first", "second"];
+const requestId = text;
+const judged = { requestId, meanLogprob: number, tokens: integer(0) };
+
+const hedging: Tables<HedgeInput> = {
+  "request-hedged": record({ requestId }),
+  "hedge-settled": record<Omit<HedgeSettled, "kind" | "at">>({
+    requestId,
+    winner: oneOf(WINNERS),
+    fault: optional(oneOf(FAULTS)),
+  }),
+};
+
+const cascade = (request: FieldType<RouteRequest>): Tables<CascadeInput> => ({
+  "request-escalated": record({ ...judged, request }),
+  "answer-judged": record({ ...judged, kept: oneOf(KEPT_REASONS) }),
+});
+
+/** Inputs of stages. */
+export const stageInputs = (request: FieldType<RouteRequest>): Tables<StageInput> => ({
+  ...hedging,
+  ...cascade(request),
+});
