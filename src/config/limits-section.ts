@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { stageLimits } from "./stage-limits.ts";
 import { MIB, MILLIS_PER_DAY, bytes, millis } from "./schema-value.ts";
 
 const count = (min: number, max: number) => z.int().min(min).max(max);
@@ -103,18 +104,7 @@ export const limits = z.strictObject({
     .default(0.2)
     .describe("Retries per request in the long run, beyond retryBurst."),
   retryBurst: z.int().min(0).max(1_000_000).default(1000).describe("Retries that may come at once."),
-  hedgeMillis: millis(1, MILLIS_PER_DAY)
-    .optional()
-    .describe(
-      "A stream without a token for this long is also sent to a second endpoint, and the slower one is aborted. Unset: never.",
-    ),
-  hedgeShareMax: z
-    .number()
-    .min(0)
-    .max(1)
-    .default(0.05)
-    .describe("Share of requests that may go to a second endpoint that way, beyond hedgeBurst."),
-  hedgeBurst: z.int().min(0).max(100_000).default(10).describe("Requests that may do so at once."),
+  ...stageLimits,
   connectMillisMax: millis(1, 600_000).default(5000).describe("Time limit for connecting to an endpoint."),
   firstByteMillisMax: millis(1, MILLIS_PER_DAY)
     .default(600_000)

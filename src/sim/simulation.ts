@@ -11,6 +11,7 @@ import { Agenda } from "./agenda.ts";
 import { CascadeStage } from "./cascade/cascade-stage.ts";
 import { type EngineListener, EngineObserver } from "./path/engine-observer.ts";
 import { EngineFleet } from "./fleet/engine-fleet.ts";
+import { STAGE_PERFORMERS } from "./stage-performers.ts";
 import { type FaultHost, FaultDesk } from "./fault/fault-desk.ts";
 import { mayFail } from "./fault/is-fault.ts";
 import { type ChangeHost, FleetChanges } from "./scaling/fleet-changes.ts";
@@ -84,7 +85,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
     this.signals = new SignalFeed(options.signals, options.router.seed, this.fleet, this.observer, feeds);
     this.handoffs = new HandoffDesk(options.transfers ?? TRANSFER_DEFAULTS, options.latency.requestMicros, this);
     this.paths = new FlightPaths(options.rules ?? PATH_RULES, this);
-    this.desk = mayFail(options) ? new FaultDesk(options.rules ?? PATH_RULES, this) : undefined;
+    this.desk = mayFail(options) ? new FaultDesk(options.rules ?? PATH_RULES, STAGE_PERFORMERS, this) : undefined;
     this.#looks = new RolloutLooks(this, options.rolloutLookMicros);
     const reports = kvEventFeed(prefixes, {
       clock: () => this.clock,

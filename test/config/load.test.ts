@@ -51,7 +51,7 @@ test("defaults that other parts have too are the same there", () => {
     [8080, 0].map((port) => adminPortOf({ port })),
     [8081, 0],
   );
-  assert.deepEqual({ holdMillis: undefined, hedgeMillis: undefined, ...DEFAULTS.limits }, DEFAULT_LIMITS);
+  assert.deepEqual({ holdMillis: undefined, ...DEFAULTS.limits, hedgeMillis: undefined }, DEFAULT_LIMITS);
   const { intervalMillis: given, timeoutMillis, staleAfterMillis, ...times } = DEFAULTS.scrape;
   assert.equal(given, undefined);
   const { intervalMillis } = OWN_SIGNALS;

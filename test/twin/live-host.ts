@@ -87,7 +87,7 @@ export class LiveHost implements HandoffHost {
   #tokensRead = 0;
   #submitted = 0;
 
-  constructor(t: TestContext, { admission, roles }: TwinScript, { retry, waits, hedge }: PathRules = RULES) {
+  constructor(t: TestContext, { admission, roles }: TwinScript, { retry, waits, stages }: PathRules = RULES) {
     t.mock.method(performance, "now", () => this.#at / MICROS_PER_MILLI);
     const sweepMillis = RULES.sweepMicros / MICROS_PER_MILLI;
     const setReal = globalThis.setInterval;
@@ -123,9 +123,7 @@ export class LiveHost implements HandoffHost {
         retryRatio: retry.ratio,
         retryBurst: retry.burst,
         cutMillisMax: waits.cutMicrosMax / MICROS_PER_MILLI,
-        hedgeMillis: waits.hedgeMicros / MICROS_PER_MILLI,
-        hedgeShareMax: hedge.shareMax,
-        hedgeBurst: hedge.burst,
+        ...stages,
         progressMillis: 1e9,
         progressTokens: 1e9,
       },

@@ -46,8 +46,7 @@ export const GOING_ON: PathRules = { ...RULES, retry: { ...RULES.retry, continua
 export const HEDGING: PathRules = {
   ...RULES,
   retry: { ...RULES.retry, burst: 200 },
-  waits: { ...RULES.waits, hedgeMicros: MICROS_PER_SECOND / 2 },
-  hedge: { shareMax: 0.1, burst: 3 },
+  stages: { hedgeMillis: 500, hedgeShareMax: 0.1, hedgeBurst: 3 },
 };
 /** Every step takes 20 ms. */
 export const ENGINE: EngineConfig = engineDefaults({

@@ -301,7 +301,7 @@ test("late first tokens are asked for at a second engine: it answers first, or t
   const { path, ends } = await compare(t, script, ["request-hedged", "hedge-settled"], HEDGING);
   const { won = 0, lost = 0, failed = 0, "took-over": tookOver = 0 } = path.hedges;
   assert.ok(won > 0 && lost > 0 && failed > 0 && tookOver > 0, JSON.stringify(path));
-  assert.ok((path.hedgesDenied.budget ?? 0) > 0, "the budget holds");
+  assert.ok((path.hedgesDenied["budget"] ?? 0) > 0, "the budget holds");
   assert.ok(won + lost + failed + tookOver <= 3 + 0.1 * 120);
   assert.ok(ends.completed > 100, JSON.stringify(ends));
 });

@@ -4,6 +4,7 @@ import { loadEngine } from "#config/engine-file.ts";
 import { numberedIds } from "#core/endpoint/numbered-ids.ts";
 import type { SimulatedCascade } from "#sim/setting/cascade-options.ts";
 import type { EngineSpec } from "#sim/fleet/engine-fleet.ts";
+import { stagesAsked } from "../flag/stage-flags.ts";
 import type { SimulateFlags } from "./simulate-flags.ts";
 
 export interface CascadePlan {
@@ -17,7 +18,7 @@ export function cascadePlan(flags: SimulateFlags): CascadePlan | undefined {
   const problems = [
     ["--lose", flags.lose.length > 0],
     ["--set", flags.set.length > 0],
-    ["--hedge-after", flags.hedgeAfter !== undefined],
+    ...stagesAsked(flags),
     ["--autoscaler-enabled", flags.autoscalerEnabled],
     ["--engine", flags.engine !== undefined],
     ["--model-config", flags.modelConfig !== undefined],

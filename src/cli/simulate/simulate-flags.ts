@@ -6,7 +6,7 @@ import { PRIORITY_POLICIES } from "#core/priority/create.ts";
 import { SCALE_POLICIES } from "#core/autoscale/scale-policy.ts";
 import { type ArchitectureFlags, architectureOptions } from "../flag/architecture-flags.ts";
 import { type AutoscaleFlags, autoscaleOptions } from "../flag/autoscale-flags.ts";
-import { hedgeOptions } from "../flag/hedge-flags.ts";
+import { stageOptions } from "../flag/stage-flags.ts";
 import { removedWeights } from "../flag/removed-weights.ts";
 import { LOSE_FLAG, LOSE_MEANING, type LostEndpoint, lostEndpoints } from "../flag/lost-endpoint.ts";
 import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from "../flag/router-flags.ts";
@@ -25,8 +25,6 @@ export interface SimulateFlags extends RouterFlags, AutoscaleFlags, Architecture
   /** INSTANCES_DEFAULT where it is left out. */
   readonly numInstances?: number;
   readonly routers: number;
-  readonly hedgeAfter?: number;
-  readonly hedgeShare: number;
   readonly engine?: string;
   readonly cascade?: string;
   readonly lose: readonly LostEndpoint[];
@@ -156,7 +154,7 @@ function addClusterFlags(to: FlagAdder): void {
   to.rare.number("--kv-transfer-bandwidth <bytes>", "per second, between GPU and host", positive(1e15), 2.5e10);
   to.rare.number("--kv-transfer-base <micros>", "of every transfer", atLeastZero(1e9), 10);
   to.list(LOSE_FLAG, LOSE_MEANING, lostEndpoints);
-  for (const option of [...hedgeOptions(), ...removedWeights(), setOption()]) to.option(option);
+  for (const option of [...stageOptions(), ...removedWeights(), setOption()]) to.option(option);
   const order = "order of an engine's queue (default: the engine's; with priorities priority-fcfs)";
   to.rare.choice("--scheduler <policy>", order, SCHEDULER_POLICIES);
 }

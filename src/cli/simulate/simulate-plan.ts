@@ -11,7 +11,7 @@ import type { PrefixSignal, SimulationOptions } from "#sim/setting/simulation-op
 import { colocatedSpec, pdSpec, replicasOf, transfersOf, withRoles } from "../flag/architecture-flags.ts";
 import { scalingOf } from "../flag/autoscale-flags.ts";
 import { faultsOf } from "../flag/lost-endpoint.ts";
-import { hedgeRules } from "../flag/hedge-flags.ts";
+import { stageRules } from "../flag/stage-flags.ts";
 import { routersOf } from "../flag/router-flags.ts";
 import { cascadePlan } from "./simulate-cascade.ts";
 import { engineOf } from "./simulate-engine.ts";
@@ -41,8 +41,7 @@ export function clusterPlan(flags: SimulateFlags, set?: SimulatedRules): Cluster
     throw new ConfigError(["--set: expected nothing of admission beside an admission or priority policy, got both"]);
   }
   const admission = given ?? set?.router.admission;
-  const { hedgeAfter, hedgeShare } = flags;
-  const rules = hedgeAfter === undefined ? set?.rules : hedgeRules(hedgeAfter, hedgeShare, set?.rules);
+  const rules = stageRules(flags, set?.rules);
   return {
     profile,
     gauges,

@@ -1,3 +1,4 @@
+import { STAGE_COUNTS } from "#core/stages.ts";
 import Table from "cli-table3";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { Counterfactual } from "#sim/counterfactual.ts";
@@ -148,17 +149,24 @@ function figures(result: SimulationResult): string {
 }
 
 /** What became of attempts, where any failed. */
-function faultRows({
-  path: { faults, retries, retriesDenied, continuations, cuts, hedges, hedgesDenied },
-}: SimulationResult): [string, string][] {
-  const hedged = [...Object.entries(hedges), ...Object.entries(hedgesDenied).map(([why, n]) => [`denied: ${why}`, n])];
-  const second = hedged.map(([end, count]) => `${count} ${end}`).join(", ");
-  const rows: [string, string][] = second === "" ? [] : [["hedged", second]];
+function faultRows({ path }: SimulationResult): [string, string][] {
+  const { faults, retries, retriesDenied, continuations, cuts } = path;
+  const rows = stageRows(path);
   const failed = Object.entries(faults).map(([fault, count]) => `${count} ${fault}`);
   if (failed.length === 0 && continuations + cuts === 0) return rows;
   const attempts = failed.length === 0 ? "no attempt failed" : `attempts failed: ${failed.join(", ")}`;
   const again = `${retries} retried, ${retriesDenied} denied by the budget`;
   return [...rows, ["faults", `${attempts}; ${again}, ${continuations} answers continued, ${cuts} cut`]];
+}
+
+/** What stages counted, where they counted anything. */
+function stageRows(path: SimulationResult["path"]): [string, string][] {
+  const rows = new Map<string, string[]>();
+  for (const [key, { row, before = "" }] of STAGE_COUNTS) {
+    const texts = Object.entries(path[key]).map(([value, count]) => `${count} ${before}${value}`);
+    if (texts.length > 0) rows.set(row, [...(rows.get(row) ?? []), ...texts]);
+  }
+  return [...rows].map(([row, texts]) => [row, texts.join(", ")]);
 }
 
 /** Where prompts could be computed elsewhere than where they were answered. */

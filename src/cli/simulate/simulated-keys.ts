@@ -1,4 +1,5 @@
 import { Option } from "commander";
+import { STAGE_SETTINGS } from "#core/stages.ts";
 import { repeated } from "../flag/list-flag.ts";
 
 export interface SetFlags {
@@ -7,7 +8,7 @@ export interface SetFlags {
 }
 
 /** Keys of a gateway's configuration that a simulation has too; of a section, all in it. */
-export const SIMULATED_KEYS = [
+export const SIMULATED_KEYS: readonly string[] = [
   "admission",
   "routing.breaker",
   "routing.ejection",
@@ -17,9 +18,7 @@ export const SIMULATED_KEYS = [
   "limits.continuationsMax",
   "limits.retryRatio",
   "limits.retryBurst",
-  "limits.hedgeMillis",
-  "limits.hedgeShareMax",
-  "limits.hedgeBurst",
+  ...STAGE_SETTINGS.map(([key]) => `limits.${key}`),
   "limits.firstByteMillisMax",
   "limits.idleMillisMax",
   "limits.totalMillisMax",
@@ -33,7 +32,7 @@ export const SIMULATED_KEYS = [
   "scrape.lostAfterMillis",
   "scrape.retryMillis",
   "scrape.retryMillisMax",
-] as const;
+];
 
 export function setOption(): Option {
   const meaning = "set a key of the gateway's configuration (repeat for more); one of";

@@ -9,6 +9,7 @@ import { pathText, problemLine } from "#config/problem.ts";
 import { CONFIG_SCHEMA, type Config } from "#config/schema.ts";
 import { schemaNode } from "#config/schema-node.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
+import { stageSettings } from "#core/stages.ts";
 import type { RouterOptions } from "#core/router.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { DEFAULT_LIMITS, waitLimits } from "#live/http/limits.ts";
@@ -61,7 +62,7 @@ export function pathRules(config: Pick<Config, "limits" | "health" | "scrape">):
       ratio: limits.retryRatio,
       burst: limits.retryBurst,
     },
-    hedge: { shareMax: limits.hedgeShareMax, burst: limits.hedgeBurst },
+    stages: stageSettings(limits),
     waits: waitLimits({ ...DEFAULT_LIMITS, ...limits, holdMillis: undefined }),
     hang: hangRules(health),
     servedUntilWell: health.servedUntilWell,

@@ -7,7 +7,7 @@ import { SCALE_POLICIES } from "#core/autoscale/scale-policy.ts";
 import { type ArchitectureFlags, architectureOptions } from "../flag/architecture-flags.ts";
 import { type AutoscaleFlags, autoscaleOptions } from "../flag/autoscale-flags.ts";
 import { LOSE_FLAG, LOSE_MEANING, type LostEndpoint, lostEndpoints } from "../flag/lost-endpoint.ts";
-import { askedHedgeOptions } from "../flag/hedge-flags.ts";
+import { askedStageOptions } from "../flag/stage-flags.ts";
 import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from "../flag/router-flags.ts";
 import { amount, share, whole } from "../flag/flag-number.ts";
 import { listOf, names, repeated } from "../flag/list-flag.ts";
@@ -23,8 +23,6 @@ export interface WhatIfFlags extends LongWorkFlags, SizeFlags, RouterFlags, Auto
   readonly hpa?: string;
   readonly hpaDeployment: string;
   readonly routers: readonly number[];
-  readonly hedgeAfter: readonly number[];
-  readonly hedgeShare: number;
   readonly profile: readonly string[];
   readonly inForce?: string;
   readonly engine: readonly string[];
@@ -62,8 +60,6 @@ export type TrafficFlags = Omit<
   | "profile"
   | "lose"
   | "routers"
-  | "hedgeAfter"
-  | "hedgeShare"
   | "replicas"
   | "regret"
   | "counterfactualK"
@@ -237,6 +233,6 @@ function withArchitecture(command: Command): Command {
 function withRouters(command: Command): Command {
   const meaning = `ask about this many ${ROUTERS_MEANING}; ${AGAIN}`;
   command.addOption(rareOption("--routers <n>", meaning, listOf(whole(1, ROUTERS_MAX)), []));
-  for (const option of [...routerOptions(), ...askedHedgeOptions(AGAIN)]) command.addOption(option);
+  for (const option of [...routerOptions(), ...askedStageOptions(AGAIN)]) command.addOption(option);
   return command;
 }

@@ -24,7 +24,7 @@ import { colocatedSpec, pdSpec, replicasOf, transfersOf, withRoles } from "../fl
 import { gaugesOf, profileCandidate, signalsNotes } from "../flag/profile-gauges.ts";
 import { faultsOf, lostText } from "../flag/lost-endpoint.ts";
 import { equalEndpoints } from "../flag/equal-endpoints.ts";
-import { hedgeRules } from "../flag/hedge-flags.ts";
+import { askedStageRules } from "../flag/stage-flags.ts";
 import { routersOf, routersText } from "../flag/router-flags.ts";
 import { withPlainErrors } from "../trace/trace-source.ts";
 import type { LongWork } from "../long-work/long-work.ts";
@@ -209,12 +209,10 @@ export function candidatesOf(traffic: Traffic, flags: WhatIfFlags): Candidate[] 
     const routers = routersOf(count, flags);
     return routers === undefined ? [] : [{ label: routersText(count, flags), routers }];
   });
-  const hedged = flags.hedgeAfter.map((millis): Scenario => {
-    return { label: `hedged after ${millis} ms`, rules: hedgeRules(millis, flags.hedgeShare) };
-  });
+  const staged: readonly Scenario[] = askedStageRules(flags);
   const lost = lossScenario(traffic.setting, flags);
   const autoscaled = flags.autoscale.map((text) => autoscaleScenario(traffic.setting, text, flags));
-  const scaled = [...lost, ...gateways, ...hedged, ...autoscaled, ...fleets, ...rates, ...engines].flatMap((scenario) =>
+  const scaled = [...lost, ...gateways, ...staged, ...autoscaled, ...fleets, ...rates, ...engines].flatMap((scenario) =>
     [traffic.inForce, ...others].map((one) => ({ ...one, name: `${one.name}, ${scenario.label}`, scenario })),
   );
   const otherwise = architectureCandidates(traffic, [traffic.inForce, ...others], flags);

@@ -31,9 +31,8 @@ export function look(path: RequestPath, found: FoundAttempt, limits: WaitLimits)
   const hasSecond = stages.some(({ standsBy }) => standsBy === true);
   const movedTimes = streams && !isBound && !hasSecond ? timesMoved(path, times) : 0;
   const held = state.kind === "holding" && state.carriage !== "stream";
-  const isHelped = !isBound && stages.some((stage) => stage.mayHelp?.(state) === true);
-  const lateMicros = isHelped ? at - found.sentAt : 0;
-  return waitVerdict({ ...found, begun, resuming, held, movedTimes, lateMicros }, limits, (kind: TakerKind) =>
+  const isLate = !isBound && stages.some((stage) => at - found.sentAt > (stage.helpsAfter?.(state) ?? Infinity));
+  return waitVerdict({ ...found, begun, resuming, held, movedTimes, isLate }, limits, (kind: TakerKind) =>
     hasSecond ? "free" : host.router.takerOf({ requestId: host.routeId, kind, times, continues: goesOn }),
   );
 }

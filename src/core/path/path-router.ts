@@ -1,10 +1,11 @@
+import { assert } from "../base/assert.ts";
 import type { Decision, Placed, Routed } from "../input/decision.ts";
 import type { PrefillFailed, TransferFailed } from "../request/prefill-input.ts";
 import type { Fault } from "../endpoint/fault.ts";
 import type { AskingInput, AttemptFailed, Input, RequestAgain, RequestContinued } from "../input/input.ts";
 import type { Micros } from "../base/units.ts";
-import { HedgeBudget, type HedgeOptions } from "./hedge-budget.ts";
 import { type RetryDenial, type RetryOptions, RetryPolicy } from "./retry-policy.ts";
+import type { StageDesk, StageKind, StageSettings } from "./stage-kind.ts";
 import { type Taker, type TakerKind, takerOf } from "./wait-verdict.ts";
 
 /**
@@ -46,7 +47,9 @@ export interface PathWatch {
 
 export interface PathRouterOptions {
   readonly retry: RetryOptions;
-  readonly hedge: HedgeOptions;
+  /** Stages that requests may have, and what is set of them. */
+  readonly stages: readonly StageKind[];
+  readonly settings: StageSettings;
   now(): Micros;
   /** Into the router, whatever is asked or reported of a request. */
   accept(input: Input): Decision | undefined;
@@ -56,18 +59,18 @@ export interface PathRouterOptions {
 }
 
 /**
- * The router as requests on their way reach it, and the budgets that all of them share. A retry, a continuation or a
- * second endpoint is paid for only where it is made.
+ * The router as requests on their way reach it, and the budgets that all of them share. A retry, or whatever a stage asks
+ * for, is paid for only where it is made.
  */
 export class PathRouter {
   readonly #options: PathRouterOptions;
   readonly #retries: RetryPolicy;
-  readonly #hedges: HedgeBudget;
+  readonly #desks: ReadonlyMap<string, StageDesk>;
 
   constructor(options: PathRouterOptions) {
     this.#options = options;
     this.#retries = new RetryPolicy(options.retry);
-    this.#hedges = new HedgeBudget(options.hedge);
+    this.#desks = new Map(options.stages.map((kind) => [kind.name, kind.open(options.settings)]));
   }
 
   accept(input: Exclude<Input, AskingInput>): void {
@@ -112,14 +115,20 @@ export class PathRouter {
     return { kind: "retry", decision };
   }
 
-  /** The first token of a request is late: whether a second endpoint gets it too, and which. Nobody is asked about twice. */
-  hedge(requestId: string): NextPlace {
-    if (!this.#hedges.allows) return { kind: "give-up", why: "budget" };
-    if (!this.#options.hasTaker(requestId, "any")) return { kind: "give-up", why: "no-endpoint" };
-    const decision = this.again({ kind: "request-hedged", at: this.#options.now(), requestId });
-    if (decision.kind === "rejected") return { kind: "give-up", why: "no-endpoint" };
-    this.#hedges.spend();
-    return { kind: "retry", decision };
+  now(): Micros {
+    return this.#options.now();
+  }
+
+  /** Whether another endpoint that is well may take the request. */
+  hasTaker(requestId: string, kind: TakerKind): boolean {
+    return this.#options.hasTaker(requestId, kind);
+  }
+
+  /** What requests share of a stage. */
+  deskOf<Desk extends StageDesk>({ name }: StageKind<Desk>): Desk {
+    const desk = this.#desks.get(name);
+    assert(desk !== undefined, "a stage of the router's");
+    return desk as Desk;
   }
 
   /** Whether somebody else could serve an attempt, and the budget lets it go there. Spends nothing. */
@@ -128,10 +137,10 @@ export class PathRouter {
     return takerOf(denied, () => this.#options.hasTaker(requestId, kind));
   }
 
-  /** A routed request was sent: it earns its part of a retry, and of a second endpoint. */
+  /** A routed request was sent: it earns its part of a retry, and of what stages spend. */
   sent(): void {
     this.#retries.earn();
-    this.#hedges.earn();
+    for (const desk of this.#desks.values()) desk.sent?.();
   }
 
   /** A continuation made a token: it costs nothing. */
@@ -140,9 +149,9 @@ export class PathRouter {
   }
 
   /** Other bounds from now on. */
-  change(retry: RetryOptions, hedge: HedgeOptions): void {
+  change({ retry, settings }: Pick<PathRouterOptions, "retry" | "settings">): void {
     this.#retries.change(retry);
-    this.#hedges.change(hedge);
+    for (const desk of this.#desks.values()) desk.change?.(settings);
   }
 }
 

@@ -2,15 +2,15 @@ import type { CheckRules } from "../endpoint/check-judge.ts";
 import { HANG_DEFAULTS, type HangOptions } from "../endpoint/hang-judge.ts";
 import type { ReturnPauses } from "../endpoint/lost-judge.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../base/units.ts";
-import type { HedgeOptions } from "./hedge-budget.ts";
 import type { RetryOptions } from "./retry-policy.ts";
+import type { StageSettings } from "./stage-kind.ts";
 import type { WaitLimits } from "./wait-verdict.ts";
 
 /** What a host does about faults: how often a request is tried, how long it is waited for, and when an endpoint is left. */
 export interface PathRules {
   readonly retry: RetryOptions;
-  /** Beside `waits.hedgeMicros`. */
-  readonly hedge: HedgeOptions;
+  /** What is set of stages; what is not has its usual value. */
+  readonly stages: StageSettings;
   readonly waits: WaitLimits;
   readonly hang: HangOptions;
   /** Requests that an endpoint let back serves one after the other before it is taken for well. */
@@ -32,7 +32,7 @@ const MINUTE = 60 * MICROS_PER_SECOND;
 /** What the gateway does unless it is configured otherwise, and a simulation unless it is given other rules. */
 export const PATH_RULES: PathRules = {
   retry: { attemptsMax: 3, continuationsMax: 8, ratio: 0.2, burst: 1_000 },
-  hedge: { shareMax: 0.05, burst: 10 },
+  stages: {},
   waits: {
     totalMicrosMax: 60 * MINUTE,
     firstByteMicrosMax: 10 * MINUTE,
@@ -41,7 +41,6 @@ export const PATH_RULES: PathRules = {
     cutMicrosMax: 30 * MICROS_PER_SECOND,
     continueMicrosMax: MICROS_PER_SECOND,
     moveAgainMicros: 5 * MICROS_PER_SECOND,
-    hedgeMicros: Infinity,
     writeStallMicrosMax: 2 * MINUTE,
   },
   hang: HANG_DEFAULTS,

@@ -1,5 +1,6 @@
 import type { Fault } from "../endpoint/fault.ts";
 import type { Outcome } from "../endpoint/outcome.ts";
+import type { Micros } from "../base/units.ts";
 import type { PathEvent } from "./path-event.ts";
 import type { FailedStage } from "./path-router.ts";
 import type { PathState } from "./path-state.ts";
@@ -18,8 +19,8 @@ export interface PathStage {
   readonly times?: number;
   /** Which part of the attempt under way failed; undefined where that is the endpoint which answers. */
   readonly failed?: FailedStage | undefined;
-  /** Whether something may be done about a first token that is late; `late` does it. */
-  mayHelp?(state: PathState): boolean;
+  /** How long after an attempt was sent something is done about a first token that is late; `late` does it. */
+  helpsAfter?(state: PathState): Micros;
   late?(): void;
   /** The attempt failed before its client had a byte: the event by which the request goes on here, if it does. */
   takesOver?(fault: Fault): PathEvent | undefined;

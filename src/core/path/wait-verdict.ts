@@ -24,8 +24,6 @@ export interface WaitLimits {
    * moves again; twice as long each time.
    */
   readonly moveAgainMicros: Micros;
-  /** Without a token at an endpoint that is well, until a second one is asked beside it; Infinity for never. */
-  readonly hedgeMicros: Micros;
   /** A client that does not read. */
   readonly writeStallMicrosMax: Micros;
 }
@@ -88,8 +86,8 @@ export interface Waiting {
   /** The client does not read. */
   readonly blocked: boolean;
   readonly trouble: Trouble | undefined;
-  /** Since it was sent, without a token; 0 where no second endpoint may be asked for it, or one was. */
-  readonly lateMicros: Micros;
+  /** It has no token, and a stage would do something about that by now. */
+  readonly isLate: boolean;
 }
 
 /**
@@ -99,9 +97,9 @@ export interface Waiting {
  * - cut: an answer that began goes on at another endpoint, or ends here where its client does better to ask again
  * - time-out: a limit is reached
  * - stalled: by a client that does not read
- * - hedge: a second endpoint is asked beside this one
+ * - help: a stage does something beside this attempt
  */
-export type WaitVerdict = "hedge" | "wait" | "move" | "give-up" | "cut" | "time-out" | "stalled";
+export type WaitVerdict = "help" | "wait" | "move" | "give-up" | "cut" | "time-out" | "stalled";
 
 /**
  * What is to be done with an attempt that waits. An endpoint that is lost or hangs is left for one that may serve the
@@ -132,7 +130,7 @@ export function waitVerdict(waiting: Waiting, limits: WaitLimits, taker: (kind: 
   if (trouble === undefined && isDueToMove(waiting, limits) && taker("idle") === "free") return "move";
   if (waiting.resuming) return quietMicros > limits.firstByteMicrosMax ? "time-out" : "wait";
   if (streams && waited > limits.firstByteMicrosMax) return "time-out";
-  return trouble === undefined && waiting.lateMicros > limits.hedgeMicros ? "hedge" : "wait";
+  return trouble === undefined && waiting.isLate ? "help" : "wait";
 }
 
 /** An answer that began, at an endpoint that is lost or hangs. */

@@ -1,5 +1,7 @@
+import { newStageCounts, type StageCounts } from "#core/stages.ts";
+
 /** What the request path counts; each only grows. Read by the metrics, written nowhere else. */
-export interface GatewayCounters {
+export interface GatewayCounters extends StageCounts {
   /** Requests answered by the gateway itself, by reason. */
   readonly refused: Record<string, number>;
   /** Engines' own fields and headers that clients sent and that were taken out, by name. */
@@ -17,10 +19,6 @@ export interface GatewayCounters {
   reconnects: number;
   /** Requests without a byte that left an endpoint, by what it was: lost or hung. */
   readonly moved: Record<string, number>;
-  /** Requests that a second endpoint had too, by how that ended. */
-  readonly hedges: Record<string, number>;
-  /** Requests whose first token was late and that no second endpoint was given, by reason. */
-  readonly hedgesDenied: Record<string, number>;
   /** Answers that broke after the client got bytes, and did not go on. */
   cuts: number;
   /** Streams that went on at another endpoint, once for each time, by the fault. */
@@ -97,8 +95,7 @@ export function newCounters(): GatewayCounters {
     retriesDenied: 0,
     reconnects: 0,
     moved: {},
-    hedges: {},
-    hedgesDenied: {},
+    ...newStageCounts(),
     cuts: 0,
     continuations: {},
     continuationsByText: {},

@@ -27,7 +27,8 @@ import { KnownBodies } from "../request/known-bodies.ts";
 import { type DoorParts, InferenceDoor } from "../inference/inference-door.ts";
 import type { RouterTap } from "../base/router-tap.ts";
 import { RequestRouter } from "../routing/request-router.ts";
-import { hedgeOptions, retryOptions } from "../request/attempt-options.ts";
+import { standbyOf } from "../stage-performers.ts";
+import { attemptOptions } from "../request/attempt-options.ts";
 import { BodyRoom } from "../http/body-room.ts";
 import { bodyRules, DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "../http/limits.ts";
 import { type AdministrationOptions, addRoutes, type RouteParts } from "./gateway-routes.ts";
@@ -160,7 +161,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   options.directory.listen(pools);
   const { tap, directory, hangs = new HangWatch({ tap, directory }) } = options;
   const { spans: watch } = options;
-  const router = new RequestRouter({ tap, retry: retryOptions(limits), hedge: hedgeOptions(limits), counters, watch });
+  const router = new RequestRouter({ tap, ...attemptOptions(limits), counters, watch });
   const answers = new AnswerQueue({
     router,
     counters,
@@ -203,7 +204,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       shared.waits = waitLimits(shared.limits);
       shared.bodies.rules = bodyRules(shared.limits);
       shared.unread.bytesMax = shared.limits.answerBytesUnreadMax;
-      router.change(retryOptions(shared.limits), hedgeOptions(shared.limits));
+      router.change(attemptOptions(shared.limits));
       for (const each of [server, adminServer]) limitServer(each, shared.limits);
     },
     inFlight: () => shared.inFlight.size,
@@ -251,6 +252,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     identifier: new Identifier(options.identity),
     slo: new SloRules(options.slo),
     cascades: createCascades(options.cascade, own.router),
+    standbyOf,
     waits: waitLimits(limits),
     answersIndexed: options.answersIndexed ?? "ids",
     profileOf: options.profileOf ?? ((_model, asked) => asked),

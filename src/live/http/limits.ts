@@ -1,3 +1,4 @@
+import { STAGE_LIMITS, type StageLimits } from "#core/stages.ts";
 import { PATH_RULES } from "#core/path/path-rules.ts";
 import type { WaitLimits } from "#core/path/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
@@ -8,7 +9,7 @@ import type { JsonLimits } from "../base/json-scan.ts";
  * Everything that the gateway holds or waits for has one of these bounds. Times are in milliseconds and are checked by a
  * sweep every `sweepMillis`, so that no request owns a timer.
  */
-export interface GatewayLimits extends JsonLimits {
+export interface GatewayLimits extends JsonLimits, StageLimits {
   /** One request body, in bytes; more is 413. */
   readonly bodyBytesMax: number;
   /** Messages of a chat, or input items of a response; more is 400, as it is for all bounds of a body's content. */
@@ -51,15 +52,6 @@ export interface GatewayLimits extends JsonLimits {
   readonly retryRatio: number;
   /** Retries that may come at once, as when an endpoint dies with this many in flight. */
   readonly retryBurst: number;
-  /**
-   * Without a token at an endpoint that is well, until a request that streams goes to a second one too; undefined for
-   * never.
-   */
-  readonly hedgeMillis: number | undefined;
-  /** Share of requests that may, in the long run, beyond `hedgeBurst`. */
-  readonly hedgeShareMax: number;
-  /** Requests that may go to a second endpoint at once. */
-  readonly hedgeBurst: number;
   /** Opening a connection to an endpoint. */
   readonly connectMillisMax: number;
   /** From the arrival to the first body byte, for requests that stream. */
@@ -127,7 +119,7 @@ export interface GatewayLimits extends JsonLimits {
 const MIB = 1024 * 1024;
 const MINUTE = 60_000;
 const MILLIS_PER_SECOND = 1_000;
-const { retry, hedge, waits, sweepMicros } = PATH_RULES;
+const { retry, waits, sweepMicros } = PATH_RULES;
 const millis = (micros: Micros): number => micros / MICROS_PER_MILLI;
 
 export const DEFAULT_LIMITS: GatewayLimits = {
@@ -156,9 +148,7 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   knownBodyBytesKept: 64 * MIB,
   retryRatio: retry.ratio,
   retryBurst: retry.burst,
-  hedgeMillis: undefined,
-  hedgeShareMax: hedge.shareMax,
-  hedgeBurst: hedge.burst,
+  ...STAGE_LIMITS,
   connectMillisMax: 5_000,
   firstByteMillisMax: millis(waits.firstByteMicrosMax),
   idleMillisMax: millis(waits.idleMicrosMax),
@@ -208,7 +198,6 @@ export function waitLimits(limits: GatewayLimits): WaitLimits {
     cutMicrosMax: limits.cutMillisMax * MICROS_PER_MILLI,
     continueMicrosMax: limits.continueMillisMax * MICROS_PER_MILLI,
     moveAgainMicros: limits.moveAgainMillis * MICROS_PER_MILLI,
-    hedgeMicros: (limits.hedgeMillis ?? Infinity) * MICROS_PER_MILLI,
     writeStallMicrosMax: limits.writeStallMillisMax * MICROS_PER_MILLI,
   };
 }

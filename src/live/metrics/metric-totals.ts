@@ -1,3 +1,4 @@
+import { STAGE_COUNTS } from "#core/stages.ts";
 import type { GatewayCounters } from "../base/gateway-counters.ts";
 import type { Family, Row } from "./metric-state.ts";
 
@@ -78,13 +79,7 @@ const BY_LABEL: readonly (readonly [counter: Labelled, label: string, name: stri
   ],
   ["continuationsDenied", "reason", "streams_not_continued_total", "Streams cut instead of continued, by reason."],
   ["moved", "from", "requests_moved_total", "Requests moved to another endpoint before their first byte, by reason."],
-  ["hedges", "end", "hedges_total", "Requests also sent to a second endpoint, by outcome."],
-  [
-    "hedgesDenied",
-    "reason",
-    "hedges_denied_total",
-    "Late requests that were not sent to a second endpoint, by reason.",
-  ],
+  ...STAGE_COUNTS.map(([key, { label, metric, meaning }]) => [key, label, metric, meaning] as const),
   [
     "responsesFollowed",
     "place",

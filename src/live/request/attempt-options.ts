@@ -1,12 +1,9 @@
-import type { HedgeOptions } from "#core/path/hedge-budget.ts";
-import type { RetryOptions } from "#core/path/retry-policy.ts";
+import type { PathRouterOptions } from "#core/path/path-router.ts";
+import { stageSettings } from "#core/stages.ts";
 import type { GatewayLimits } from "../http/limits.ts";
 
-export function retryOptions(limits: GatewayLimits): RetryOptions {
+/** What limits allow a request to be sent for. */
+export function attemptOptions(limits: GatewayLimits): Pick<PathRouterOptions, "retry" | "settings"> {
   const { attemptsMax, continuationsMax, retryRatio: ratio, retryBurst: burst } = limits;
-  return { attemptsMax, continuationsMax, ratio, burst };
-}
-
-export function hedgeOptions({ hedgeShareMax: shareMax, hedgeBurst: burst }: GatewayLimits): HedgeOptions {
-  return { shareMax, burst };
+  return { retry: { attemptsMax, continuationsMax, ratio, burst }, settings: stageSettings(limits) };
 }

@@ -1,6 +1,7 @@
 import type { Placed } from "#core/input/decision.ts";
 import { PathRouter, type PathRouterOptions } from "#core/path/path-router.ts";
 import type { RouteRequest } from "#core/request/request.ts";
+import { STAGES } from "#core/stages.ts";
 import { type Micros, MICROS_PER_MILLI } from "#core/base/units.ts";
 import { nowMicros } from "../base/clock.ts";
 import { countUp, type GatewayCounters } from "../base/gateway-counters.ts";
@@ -10,7 +11,7 @@ import type { Input } from "#core/input/input.ts";
 /** Notified of the decision on a request, and how long it waited for its turn. It must not throw. */
 export type OnDecided = (decision: Placed, queuedMicros: Micros) => void;
 
-export interface RequestRouterOptions extends Pick<PathRouterOptions, "retry" | "hedge" | "watch"> {
+export interface RequestRouterOptions extends Pick<PathRouterOptions, "retry" | "settings" | "watch"> {
   readonly tap: RouterTap;
   readonly counters: Pick<GatewayCounters, "queued">;
 }
@@ -22,10 +23,11 @@ export class RequestRouter extends PathRouter {
   readonly #watch: RequestRouterOptions["watch"];
   readonly #turns: QueueTurns;
 
-  constructor({ tap, counters, retry, hedge, watch }: RequestRouterOptions) {
+  constructor({ tap, counters, retry, settings, watch }: RequestRouterOptions) {
     super({
       retry,
-      hedge,
+      stages: STAGES,
+      settings,
       watch,
       now: nowMicros,
       accept: (input) => tap.accept(input),

@@ -23,7 +23,7 @@ export function actOnVerdict(exchange: ForwardedRequest, delivery: Delivery, fou
       return delivery.attemptFailed(fault);
     case "give-up":
       return delivery.attemptFailed(fault);
-    case "hedge":
+    case "help":
       return exchange.life.late();
     case "wait":
       if (hidesHeadTooLong(exchange, at - exchange.arrivedAt)) exchange.dispatch(HOLD_OVER);

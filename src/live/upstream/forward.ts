@@ -6,7 +6,6 @@ import type { Answer, AnswerHead, KeptAnswer } from "../answer/answer.ts";
 import { AnswerDelivery } from "./answer-delivery.ts";
 import { type Attempt, type AttemptListener, openAttempt } from "./connection/attempt.ts";
 import type { PathStage } from "#core/path/stage.ts";
-import { type SecondAttempt, secondOf } from "./hedging.ts";
 import type { SentContent } from "../request/engine-body.ts";
 import { AttemptSigns } from "./connection/attempt-signs.ts";
 import { actOnVerdict } from "./act-on-verdict.ts";
@@ -24,6 +23,7 @@ import { retriedEvent, cutEvent, givenUpEvent } from "../log/attempt-events.ts";
 import type { ForwardResult } from "./forward-result.ts";
 import type { AttemptEffect, Finish, ReportEffect, ErrorEffect } from "#core/path/path-effect.ts";
 import { type PathEvent, attemptFailed } from "#core/path/path-event.ts";
+import type { StandbyAttempts } from "./standby-attempts.ts";
 import { progressOf, type TokenProgress } from "./token-progress.ts";
 import { countUp } from "../base/gateway-counters.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
@@ -50,8 +50,8 @@ export class Forward implements AttemptListener {
   #kept: KeptAnswer | undefined;
   #tokens: TokenProgress;
   #signs: AttemptSigns;
-  /** Where a second endpoint may be asked. */
-  #second: SecondAttempt | undefined;
+  /** Where another attempt may stand by. */
+  #standby: StandbyAttempts | undefined;
   /** What the request's life has beside attempts. */
   readonly stages: PathStage[] = [];
   /** Of the whole answer, where it went on elsewhere; else the attempt's own. */
@@ -153,10 +153,10 @@ export class Forward implements AttemptListener {
     answerReader?.reset();
     cascade?.reset();
     if (state.kind !== "resuming") (repeatable ?? kept)?.reset();
-    const hedge = this.#second?.taken();
-    if (hedge !== undefined) {
-      [this.#attempt, this.#signs] = [hedge.attempt, hedge.signs];
-      return hedge.passTo(this);
+    const taken = this.#standby?.taken();
+    if (taken !== undefined) {
+      [this.#attempt, this.#signs] = [taken.attempt, taken.signs];
+      return taken.passTo(this);
     }
     const { priority } = this.#routed;
     const request = { ...content, ...sent, endpoint: this.endpoint, priority };
@@ -303,11 +303,11 @@ export class Forward implements AttemptListener {
     const { state, writer } = this.#exchange;
     if (!isUnderWay(state)) return;
     this.#tokens.sweep(at);
-    if (this.#second === undefined && this.#stages === undefined) {
-      this.#second = secondOf(this.#exchange, this);
-      if (this.#second !== undefined) this.stages.push(this.#second.hedging);
+    if (this.#standby === undefined && this.#stages === undefined) {
+      this.#standby = this.#exchange.shared.standbyOf(this.#exchange, this);
+      if (this.#standby !== undefined) this.stages.push(this.#standby.stage);
     }
-    this.#second?.sweep(at);
+    this.#standby?.sweep(at);
     const reads = !writer.blocked && !this.#waitsForRoom;
     const quietMicros = this.#signs.sweep(at, reads, this.#tokens.firstAt !== undefined);
     const trouble = this.#signs.trouble(at) ?? this.#stages?.trouble(at, reads);

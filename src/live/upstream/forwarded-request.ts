@@ -8,6 +8,7 @@ import type { CascadedRequest, CascadeRun } from "../cascade/cascade-run.ts";
 import type { StreamKeeping } from "../continuation/keep-stream.ts";
 import type { ContinuedRequest } from "../continuation/stream-continuation.ts";
 import type { PrefilledRequest } from "../disaggregation/stages.ts";
+import type { StandbyOf } from "./standby-attempts.ts";
 
 /** What forwarded requests share. */
 export type ForwardParts = CascadedRequest["shared"] &
@@ -18,6 +19,8 @@ export type ForwardParts = CascadedRequest["shared"] &
     /** Asks engines whether they still serve. */
     readonly serving: ServingChecks;
     readonly openFiles: { met(error: Error): void };
+    /** Attempts that stand by, as stages have them made. */
+    readonly standbyOf: StandbyOf;
   };
 
 /** A request whose endpoint is decided, as its attempts and their answers need it. */

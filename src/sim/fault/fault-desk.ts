@@ -8,13 +8,13 @@ import type { Micros } from "#core/base/units.ts";
 import type { Flight } from "../path/flight.ts";
 import type { FlightPaths } from "../path/flight-paths.ts";
 import type { RouterGroup } from "../routers/router-group.ts";
-import { SecondFlight, type SecondFlightHost } from "../path/second-flight.ts";
+import type { StagePerformer, StandbyHost } from "../path/standby.ts";
 import type { SimulationEvent } from "../path/simulation-event.ts";
 import { type EngineFaultHost, EngineFaults } from "./engine-faults.ts";
 import { FleetProbes, type ProbeHost } from "./fleet-probes.ts";
 
 /** The simulation as the desk sees it. */
-export interface FaultHost extends ProbeHost, EngineFaultHost, SecondFlightHost {
+export interface FaultHost extends ProbeHost, EngineFaultHost, StandbyHost {
   readonly router: RouterGroup;
   readonly paths: FlightPaths;
 }
@@ -29,12 +29,15 @@ export class FaultDesk {
   readonly probes: FleetProbes;
   readonly engines: EngineFaults;
   readonly #rules: PathRules;
+  /** Of stages that may be needed. */
+  readonly #performers: readonly ((flight: Flight, host: StandbyHost) => void)[];
   readonly #host: FaultHost;
   readonly #flights = new SlotList<Flight>();
   #sweeps = false;
 
-  constructor(rules: PathRules, host: FaultHost) {
+  constructor(rules: PathRules, performers: readonly StagePerformer[], host: FaultHost) {
     this.#rules = rules;
+    this.#performers = performers.flatMap((one) => one.performs(rules) ?? []);
     this.#host = host;
     this.probes = new FleetProbes(rules, host);
     this.engines = new EngineFaults(host, this.#flights, (engine) => this.probes.replaced(engine));
@@ -80,7 +83,7 @@ export class FaultDesk {
 
   #gaveUp(flight: Flight): void {
     if (!this.engines.takeBack(flight)) return;
-    if (flight.hedgeOf !== undefined) return flight.hedgeOf.second?.hedging.secondFailed();
+    if (flight.standby !== undefined) return flight.standby.failed();
     this.#host.paths.left(flight, "timed-out", flight.tokensOfAll > 0 ? flight.tokensOfAll : undefined);
   }
 
@@ -88,7 +91,7 @@ export class FaultDesk {
     const { hangs } = this.probes;
     hangs.sweepBegins();
     this.#flights.each((flight) => {
-      if (flight.engine >= 0 && !flight.closed && flight.hedgeOf === undefined) this.#look(flight);
+      if (flight.engine >= 0 && !flight.closed && flight.standby === undefined) this.#look(flight);
     });
     hangs.sweepEnds(this.#host.clock);
     this.#sweeps = this.#flights.size > 0;
@@ -102,14 +105,16 @@ export class FaultDesk {
     this.probes.hangs.waits(endpoint, "stream", second.quietSince);
     const found = this.probes.troubleOf(endpoint);
     second.trouble = troubleSince(second.trouble, found, at);
-    if (found !== undefined) second.hedgeOf?.second?.hedging.secondFailed(FAULT_OF_TROUBLE[found]);
+    if (found !== undefined) second.standby?.failed(FAULT_OF_TROUBLE[found]);
   }
 
   #look(flight: Flight): void {
     const { clock: at, fleet, paths, outcomes, router } = this.#host;
     const { hangs } = this.probes;
-    if (flight.second === undefined && this.#rules.waits.hedgeMicros < Infinity)
-      flight.hasStage((flight.second = new SecondFlight(flight, this.#host)).hedging);
+    if (!flight.isPerformed) {
+      flight.isPerformed = true;
+      for (const perform of this.#performers) perform(flight, this.#host);
+    }
     const { path } = flight;
     const second = flight.second?.flight;
     if (second !== undefined) this.#lookAtSecond(second);
@@ -145,7 +150,7 @@ export class FaultDesk {
       this.#rules.waits,
     );
     if (verdict === "wait" || verdict === "stalled") return;
-    if (verdict === "hedge") return path.late();
+    if (verdict === "help") return path.late();
     if (verdict === "time-out") return path.dispatch(TIMED_OUT);
     if (verdict === "move") paths.counts.moved[found ?? "late"]++;
     paths.broke(flight, faultOfLeaving(verdict, trouble));
@@ -160,8 +165,8 @@ export class FaultDesk {
       if (flight.engine === engine && isWaiting && !flight.closed) leaving.push(flight);
     });
     for (const flight of leaving) {
-      if (flight.hedgeOf === undefined) flight.path.dispatch(attemptFailed("draining"));
-      else flight.hedgeOf.second?.hedging.secondFailed("draining");
+      if (flight.standby === undefined) flight.path.dispatch(attemptFailed("draining"));
+      else flight.standby.failed("draining");
     }
   }
 

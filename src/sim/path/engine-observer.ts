@@ -47,7 +47,7 @@ export class EngineObserver {
   readonly sums: LatencySums[] = [];
   preemptions = 0;
   /** What engines do with requests that another engine has too, until it is known which of both answers. */
-  readonly hedges: Outcomes = new Outcomes();
+  readonly standbys: Outcomes = new Outcomes();
   readonly #outcomes: Outcomes;
   readonly #listener: EngineListener;
   readonly #recordsGaps: boolean;
@@ -94,7 +94,7 @@ export class EngineObserver {
   }
 
   outcomesOf(flight: Flight): Outcomes {
-    return flight.hedgeRow < 0 ? this.#outcomes : this.hedges;
+    return flight.standby === undefined ? this.#outcomes : this.standbys;
   }
 
   /** How it ended, and when its client has all of it; `latency` is spent outside of the engine. */
@@ -171,8 +171,8 @@ export class EngineObserver {
   }
 }
 
-function rowOf({ hedgeRow, row }: Flight): number {
-  return hedgeRow < 0 ? row : hedgeRow;
+function rowOf({ standby, row }: Flight): number {
+  return standby?.row ?? row;
 }
 
 function flightOf(request: EngineRequest): Flight {

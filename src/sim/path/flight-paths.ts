@@ -16,6 +16,7 @@ import {
 import { PathRouter } from "#core/path/path-router.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
 import type { PerformedEffect } from "#core/path/request-path.ts";
+import { STAGES } from "#core/stages.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { EngineFleet } from "../fleet/engine-fleet.ts";
 import type { Ending, Outcomes } from "../result/outcomes.ts";
@@ -59,7 +60,8 @@ export class FlightPaths {
     this.#host = host;
     this.router = new PathRouter({
       retry: rules.retry,
-      hedge: rules.hedge,
+      stages: STAGES,
+      settings: rules.stages,
       now: () => host.clock,
       accept: (input) => (isAsking(input) ? host.decide(input as RequestAgain) : host.accept(input)),
       hasTaker: (requestId, kind) => host.router.hasTaker(host.clock, requestId, kind),
@@ -87,7 +89,7 @@ export class FlightPaths {
 
   /** The first token is here; it goes to the client unless a cascade has yet to judge the answer. */
   firstToken(flight: Flight): void {
-    flight.hedgeOf?.second?.hedging.secondBegan();
+    flight.standby?.began();
     const { path } = flight;
     if (path.state.kind !== "resuming") path.dispatch(STREAM_BEGAN);
     path.dispatch(FIRST_TOKEN);
@@ -108,8 +110,8 @@ export class FlightPaths {
 
   /** Its engine is done with it; `status` is how, where that is not written down yet. */
   ended(flight: Flight, outcome: Outcome, status: Ending | undefined): void {
-    const { path, hedgeOf } = flight;
-    if (hedgeOf !== undefined) return hedgeOf.second?.hedging.secondFailed();
+    const { path, standby } = flight;
+    if (standby !== undefined) return standby.failed();
     if (outcome === "aborted") return this.left(flight, status);
     flight.ending = status;
     // No first token was reported of what is over before its answer is here.
@@ -119,8 +121,8 @@ export class FlightPaths {
 
   /** The attempt under way fails. */
   broke(flight: Flight, fault: Fault): void {
-    const { path, hedgeOf } = flight;
-    if (hedgeOf !== undefined) return hedgeOf.second?.hedging.secondFailed(fault);
+    const { path, standby } = flight;
+    if (standby !== undefined) return standby.failed(fault);
     if (path.state.kind !== "passing") return path.dispatch(attemptFailed(fault));
     const continues = this.continues(flight);
     if (continues && flight.continuation === undefined) {

@@ -13,7 +13,7 @@ import type { Micros } from "#core/base/units.ts";
 import type { EngineRequest } from "#engine/request.ts";
 import type { FlightContinuation } from "./flight-continuation.ts";
 import type { FlightPaths } from "./flight-paths.ts";
-import type { SecondFlight } from "./second-flight.ts";
+import type { SecondOf, Standby } from "./standby.ts";
 import type { Handoff } from "./handoff.ts";
 import type { PrefillLeg } from "./prefill-leg.ts";
 import type { Ending } from "../result/outcomes.ts";
@@ -70,10 +70,11 @@ export class Flight implements EngineRequest, PathHost {
   trouble: Trouble | undefined = undefined;
   tokensSeen = 0;
   /** The same request at a second engine, where it may be asked for. */
-  second: SecondFlight | undefined = undefined;
-  /** Of what a hedge is one, and its row among hedges, while it is not known which of both answers. */
-  hedgeOf: Flight | undefined = undefined;
-  hedgeRow = -1;
+  second: SecondOf | undefined = undefined;
+  /** It is a second one itself, while it is not known which of both answers. */
+  standby: Standby | undefined = undefined;
+  /** What performs its stages is there. */
+  isPerformed = false;
   /** It has just taken the first one's place, and is at its engine. */
   isTaken = false;
   /** A piece came since the last sweep. */
@@ -136,9 +137,9 @@ export class Flight implements EngineRequest, PathHost {
 
   /** Goes on in place of the flight to the first engine. */
   takes(first: Flight): void {
-    this.hedgeRow = -1;
-    this.hedgeOf = undefined;
+    this.standby = undefined;
     this.second = first.second;
+    this.isPerformed = first.isPerformed;
     this.#stages = first.#stages;
     this.path = first.path;
     this.path.host = this;

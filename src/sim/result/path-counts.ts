@@ -1,13 +1,12 @@
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { GiveUpReason } from "#core/path/path-router.ts";
-import type { HedgeEnd } from "#core/path/hedging/hedging.ts";
+import { newStageCounts, type StageCounts } from "#core/stages.ts";
 import type { TroubleKind } from "#core/path/wait-verdict.ts";
 
 /** Troubles of an engine itself; nobody drains one by hand in a simulation. */
 export type EngineTrouble = Exclude<TroubleKind, "evicted">;
 
 /** What became of attempts, counted as the gateway's metrics count it. */
-export interface PathCounts {
+export interface PathCounts extends StageCounts {
   /** Attempts that failed before the client had a byte, by fault. */
   readonly faults: Partial<Record<Fault, number>>;
   retries: number;
@@ -15,12 +14,6 @@ export interface PathCounts {
   retriesDenied: number;
   /** Requests without a byte that left an endpoint, by what it was; late: a busy one, for one that was idle. */
   readonly moved: Record<EngineTrouble | "late", number>;
-  /**
-   * Requests that a second endpoint had too, by how that ended; and those that were late and were given none, by
-   * reason.
-   */
-  readonly hedges: Partial<Record<HedgeEnd, number>>;
-  readonly hedgesDenied: Partial<Record<GiveUpReason, number>>;
   /** Times that an answer went on elsewhere after it broke. */
   continuations: number;
   /** Answers that broke after the client had part of them, and did not go on. */
@@ -36,8 +29,7 @@ export function newPathCounts(): PathCounts {
     retries: 0,
     retriesDenied: 0,
     moved: { lost: 0, hung: 0, asleep: 0, draining: 0, late: 0 },
-    hedges: {},
-    hedgesDenied: {},
+    ...newStageCounts(),
     continuations: 0,
     cuts: 0,
     timeouts: 0,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Decision } from "#core/input/decision.ts";
+import { HEDGING } from "#core/path/hedging/hedging-kind.ts";
 import { PathRouter } from "#core/path/path-router.ts";
 
 const COMMON = {
@@ -18,7 +19,8 @@ function asked(decision: unknown, { burst = 1, taker = true } = {}) {
   const kinds: string[] = [];
   const router = new PathRouter({
     retry: { attemptsMax: 3, continuationsMax: 2, ratio: 0, burst },
-    hedge: { shareMax: 0, burst: 1 },
+    stages: [HEDGING],
+    settings: { hedgeShareMax: 0, hedgeBurst: 1 },
     now: () => 7,
     hasTaker: () => taker,
     accept: (input) => {
@@ -29,6 +31,8 @@ function asked(decision: unknown, { burst = 1, taker = true } = {}) {
   });
   return { router, kinds };
 }
+
+const ask = (router: PathRouter) => router.deskOf(HEDGING).ask(router, "r");
 
 test("a fault is an input, and so is the retry that follows; each retry is paid for once", () => {
   const { router, kinds } = asked(routed);
@@ -68,9 +72,9 @@ test("an answer that broke goes on where policy and router have a place, and the
 });
 
 test("a second endpoint is asked for within its budget, and where somebody could take the request", () => {
-  assert.deepEqual(asked(routed, { taker: false }).router.hedge("r"), { kind: "give-up", why: "no-endpoint" });
+  assert.deepEqual(ask(asked(routed, { taker: false }).router), { kind: "give-up", why: "no-endpoint" });
   const { router, kinds } = asked(routed);
-  assert.deepEqual(router.hedge("r"), { kind: "retry", decision: routed });
-  assert.deepEqual(router.hedge("r"), { kind: "give-up", why: "budget" });
+  assert.deepEqual(ask(router), { kind: "retry", decision: routed });
+  assert.deepEqual(ask(router), { kind: "give-up", why: "budget" });
   assert.deepEqual(kinds, ["request-hedged"]);
 });

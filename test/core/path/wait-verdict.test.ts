@@ -32,7 +32,7 @@ const waiting = (of: Partial<Waiting>): Waiting => ({
   streams: true,
   blocked: false,
   trouble: undefined,
-  lateMicros: 20 * SECOND,
+  isLate: false,
   ...of,
 });
 const verdict = (of: Partial<Waiting>, taker: Taker = "free") => waitVerdict(waiting(of), LIMITS, () => taker);
@@ -122,7 +122,7 @@ const DRAWN = fc.record({
   streams: fc.boolean(),
   blocked: fc.boolean(),
   trouble: fc.constantFrom(undefined, HUNG, LOST),
-  lateMicros: fc.integer({ min: 0, max: 2 * LIMITS.idleMicrosMax }),
+  isLate: fc.boolean(),
 });
 const TAKER = fc.constantFrom<Taker>("nobody", "barred", "free");
 
@@ -145,10 +145,10 @@ test("an answer that began ends before its limits only for an endpoint that may 
     fc.property(DRAWN, TAKER, (drawn, taker) => {
       const one = { ...drawn, begun: true };
       const said = waitVerdict(one, LIMITS, () => taker);
-      const isLate = one.at > totalMicrosMax || one.at > one.deadlineAt;
-      const isWithin = !isLate && one.quietMicros <= (one.blocked ? writeStallMicrosMax : idleMicrosMax);
+      const isOver = one.at > totalMicrosMax || one.at > one.deadlineAt;
+      const isWithin = !isOver && one.quietMicros <= (one.blocked ? writeStallMicrosMax : idleMicrosMax);
       if (isWithin && taker === "nobody") assert.equal(said, "wait");
-      if (one.trouble === undefined || one.blocked || isLate) return;
+      if (one.trouble === undefined || one.blocked || isOver) return;
       const bound = one.continues && taker === "free" ? continueMicrosMax : cutMicrosMax;
       if (taker !== "nobody" && one.quietMicros > bound) assert.equal(said, "cut");
     }),
@@ -187,14 +187,11 @@ test("trouble is known since it was first found, until it is another", () => {
   assert.equal(troubleSince(first, undefined, 9), undefined);
 });
 
-test("a late first token is asked for at a second endpoint, where that is wanted and the first one is well", () => {
-  const limits = { ...LIMITS, hedgeMicros: SECOND };
-  const late = (of: Partial<Waiting>) =>
-    waitVerdict(waiting({ lateMicros: SECOND + 1, ...of }), limits, () => "nobody");
-  assert.equal(late({}), "hedge");
-  assert.equal(late({ lateMicros: SECOND }), "wait", "not yet");
+test("a late first token gets the help of a stage where the first endpoint is well", () => {
+  const late = (of: Partial<Waiting>) => waitVerdict(waiting({ isLate: true, ...of }), LIMITS, () => "nobody");
+  assert.equal(late({}), "help");
   assert.equal(verdict({}), "wait", "never, by default");
-  assert.equal(late({ lateMicros: 0 }), "wait", "one was asked, or it does not stream");
+  assert.equal(late({ isLate: false }), "wait", "not yet, or one was asked, or it does not stream");
   assert.equal(late({ begun: true }), "wait", "its answer began");
   assert.equal(late({ held: true }), "wait", "its answer is on the way");
   assert.equal(late({ trouble: HUNG }), "wait", "where nobody may take it, nobody is asked");

@@ -5,6 +5,7 @@ import type { GiveUpReason, PathRouter } from "../path-router.ts";
 import { type PathEvent, REROUTED } from "../path-event.ts";
 import type { PathState } from "../path-state.ts";
 import type { PathStage } from "../stage.ts";
+import { HEDGING } from "./hedging-kind.ts";
 
 /**
  * How it ended that two endpoints had a request. won, lost: the second one's answer began first, or the first one's.
@@ -17,6 +18,8 @@ export interface HedgeHost {
   readonly router: PathRouter;
   /** As the router knows the request. */
   readonly routeId: string;
+  /** From when on a first token is late. */
+  readonly afterMicros: Micros;
   now(): Micros;
   sendSecond(decision: Routed): void;
   abortSecond(): void;
@@ -40,8 +43,10 @@ export class Hedging implements PathStage {
   }
 
   /** A second endpoint may be asked: none was, and nothing came. */
-  mayHelp(state: PathState): boolean {
-    return !this.#asked && (state.kind === "waiting" || (state.kind === "holding" && state.content === "silent"));
+  helpsAfter(state: PathState): Micros {
+    if (this.#asked) return Infinity;
+    const isSilent = state.kind === "waiting" || (state.kind === "holding" && state.content === "silent");
+    return isSilent ? this.#host.afterMicros : Infinity;
   }
 
   /** Two endpoints have it: the second one takes over where the first is left. */
@@ -51,7 +56,8 @@ export class Hedging implements PathStage {
 
   late(): void {
     this.#asked = true;
-    const asked = this.#host.router.hedge(this.#host.routeId);
+    const { router, routeId } = this.#host;
+    const asked = router.deskOf(HEDGING).ask(router, routeId);
     if (asked.kind === "give-up") return this.#host.denied(asked.why);
     this.#second = asked.decision;
     this.#host.sendSecond(asked.decision);

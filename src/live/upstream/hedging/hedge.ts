@@ -2,22 +2,23 @@ import type { Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Micros } from "#core/base/units.ts";
 import { FAULT_OF_TROUBLE } from "#core/path/wait-verdict.ts";
-import type { Answer } from "../answer/answer.ts";
-import { chooseAnswer } from "../answer/choose-answer.ts";
-import { faultOfError } from "../answer/faults.ts";
-import { nowMicros } from "../base/clock.ts";
-import type { ForwardedRequest } from "./forwarded-request.ts";
-import type { AnswerHeaders } from "../http/headers.ts";
-import { type Attempt, type AttemptListener, openAttempt } from "./connection/attempt.ts";
-import { AttemptSigns } from "./connection/attempt-signs.ts";
+import type { Answer } from "../../answer/answer.ts";
+import { chooseAnswer } from "../../answer/choose-answer.ts";
+import { faultOfError } from "../../answer/faults.ts";
+import { nowMicros } from "../../base/clock.ts";
+import type { ForwardedRequest } from "../forwarded-request.ts";
+import type { AnswerHeaders } from "../../http/headers.ts";
+import { type Attempt, type AttemptListener, openAttempt } from "../connection/attempt.ts";
+import type { TakenAttempt } from "../standby-attempts.ts";
+import { AttemptSigns } from "../connection/attempt-signs.ts";
 import { HedgeDelivery, type HedgeVerdict } from "./hedge-delivery.ts";
-import type { SentContent } from "../request/engine-body.ts";
+import type { SentContent } from "../../request/engine-body.ts";
 
 /**
  * A request at a second endpoint beside the one that has it. What comes is kept, at most `holdBytesMax` and one piece,
  * until it is known that an answer begins or that the attempt fails; `passTo` then goes through it again, to the end.
  */
-export class Hedge implements AttemptListener {
+export class Hedge implements AttemptListener, TakenAttempt {
   readonly routed: Routed;
   readonly signs: AttemptSigns;
   readonly #exchange: ForwardedRequest;
@@ -55,7 +56,6 @@ export class Hedge implements AttemptListener {
     this.#came = [];
   }
 
-  /** All that came goes there, and all that comes. */
   passTo(listener: AttemptListener): undefined {
     this.#delivery.stage = "over";
     this.#listener = listener;

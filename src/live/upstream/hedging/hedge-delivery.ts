@@ -1,6 +1,6 @@
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { AnswerStage, Delivery } from "../answer/answer.ts";
-import type { ForwardedRequest } from "./forwarded-request.ts";
+import type { AnswerStage, Delivery } from "../../answer/answer.ts";
+import type { ForwardedRequest } from "../forwarded-request.ts";
 
 /** Is notified, once, of what a second endpoint's answer turned out to be. */
 export interface HedgeVerdict {

@@ -1,35 +1,22 @@
 import type { Routed } from "#core/input/decision.ts";
 import { type HedgeEnd, type HedgeHost, Hedging } from "#core/path/hedging/hedging.ts";
+import { hedgeAfter } from "#core/path/hedging/hedging-kind.ts";
 import { STANDBY_ANSWERS } from "#core/path/path-event.ts";
 import type { GiveUpReason, PathRouter } from "#core/path/path-router.ts";
 import type { Micros } from "#core/base/units.ts";
-import type { EngineFleet } from "../fleet/engine-fleet.ts";
-import type { EngineObserver } from "./engine-observer.ts";
-import type { Outcomes } from "../result/outcomes.ts";
-import { Flight } from "./flight.ts";
-import type { FlightPaths } from "./flight-paths.ts";
-
-/** The simulation as second attempts see it. */
-export interface SecondFlightHost {
-  readonly clock: Micros;
-  readonly fleet: EngineFleet;
-  readonly outcomes: Outcomes;
-  readonly observer: EngineObserver;
-  readonly paths: FlightPaths;
-  /** It is on its way to its engine. */
-  carry(flight: Flight): void;
-  /** Those in flight are looked at now and then, second ones among them. */
-  readonly desk: { arrived(flight: Flight): void; departed(flight: Flight): void } | undefined;
-}
+import { Flight } from "../path/flight.ts";
+import type { SecondOf, StagePerformer, Standby, StandbyHost } from "../path/standby.ts";
 
 /** A request's second engine: a flight of its own under the same id, which may take the first one's place. */
-export class SecondFlight implements HedgeHost {
+class SecondFlight implements HedgeHost, SecondOf {
   readonly hedging: Hedging = new Hedging(this);
-  readonly #host: SecondFlightHost;
+  readonly afterMicros: Micros;
+  readonly #host: StandbyHost;
   #first: Flight;
   #second: Flight | undefined;
 
-  constructor(first: Flight, host: SecondFlightHost) {
+  constructor(first: Flight, afterMicros: Micros, host: StandbyHost) {
+    this.afterMicros = afterMicros;
     this.#first = first;
     this.#host = host;
   }
@@ -43,7 +30,6 @@ export class SecondFlight implements HedgeHost {
   now(): Micros {
     return this.#host.clock;
   }
-  /** While two engines have it. */
   get flight(): Flight | undefined {
     return this.#second;
   }
@@ -52,15 +38,20 @@ export class SecondFlight implements HedgeHost {
     const { observer, fleet, desk } = this.#host;
     const first = this.#first;
     const second = new Flight(first.row, first.source, this.#host.paths);
-    second.hedgeRow = observer.hedges.open(first.source);
-    observer.hedges.expectedTokens[second.hedgeRow] = heldTokens ?? hitTokens;
-    second.hedgeOf = first;
+    const row = observer.standbys.open(first.source);
+    observer.standbys.expectedTokens[row] = heldTokens ?? hitTokens;
+    second.standby = this.#standby(row);
     second.route = first.route;
     second.priority = priority ?? first.priority;
     second.engine = fleet.numberOf(endpoint);
     this.#second = second;
     desk?.arrived(second);
     this.#host.carry(second);
+  }
+
+  #standby(row: number): Standby {
+    const { hedging } = this;
+    return { row, began: () => hedging.secondBegan(), failed: (fault) => hedging.secondFailed(fault) };
   }
 
   abortSecond(): void {
@@ -71,10 +62,10 @@ export class SecondFlight implements HedgeHost {
   takeSecond(): void {
     const { outcomes, observer } = this.#host;
     const [first, second] = [this.#first, this.#second!];
-    const { row, hedgeRow } = second;
+    const { row, standby } = second;
     this.#abandon(first);
-    outcomes.copy(row, observer.hedges, hedgeRow);
-    outcomes.expectedTokens[row] = observer.hedges.expectedTokens[hedgeRow]!;
+    outcomes.copy(row, observer.standbys, standby!.row);
+    outcomes.expectedTokens[row] = observer.standbys.expectedTokens[standby!.row]!;
     outcomes.endpoint[row] = second.engine;
     outcomes.attempts[row]! += 1;
     second.takes(first);
@@ -106,3 +97,15 @@ export class SecondFlight implements HedgeHost {
     if (engine >= 0) fleet.abort(clock, { engine, id });
   }
 }
+
+export const SECOND_FLIGHTS: StagePerformer = {
+  performs({ stages }) {
+    const afterMicros = hedgeAfter(stages);
+    if (afterMicros === Infinity) return undefined;
+    return (flight, host) => {
+      const second = new SecondFlight(flight, afterMicros, host);
+      flight.second = second;
+      flight.hasStage(second.hedging);
+    };
+  },
+};

@@ -1,30 +1,24 @@
 import type { Routed } from "#core/input/decision.ts";
 import { type HedgeEnd, type HedgeHost, Hedging } from "#core/path/hedging/hedging.ts";
+import { hedgeAfter } from "#core/path/hedging/hedging-kind.ts";
 import { STANDBY_ANSWERS } from "#core/path/path-event.ts";
 import type { GiveUpReason, PathRouter } from "#core/path/path-router.ts";
 import type { Micros } from "#core/base/units.ts";
-import { nowMicros } from "../base/clock.ts";
-import { countUp } from "../base/gateway-counters.ts";
-import type { ForwardedRequest } from "./forwarded-request.ts";
+import { nowMicros } from "../../base/clock.ts";
+import { countUp } from "../../base/gateway-counters.ts";
+import type { ForwardedRequest } from "../forwarded-request.ts";
 import { Hedge } from "./hedge.ts";
-import type { SentContent } from "../request/engine-body.ts";
-
-/** The attempts of a request, of which one at a second endpoint may become the one under way. */
-interface HedgedAttempts {
-  readonly content: SentContent;
-  /** The second endpoint has the request for good; nothing of its answer was passed on. */
-  decided(routed: Routed): void;
-}
+import type { FirstAttempts, StandbyAttempts, StandbyOf } from "../standby-attempts.ts";
 
 /** A request's second endpoint as the gateway has it: an attempt whose answer is kept until it is known who answers. */
-export class SecondAttempt implements HedgeHost {
-  readonly hedging: Hedging = new Hedging(this);
+class SecondAttempt implements HedgeHost, StandbyAttempts {
+  readonly stage: Hedging = new Hedging(this);
   readonly #exchange: ForwardedRequest;
-  readonly #first: HedgedAttempts;
+  readonly #first: FirstAttempts;
   #second: Hedge | undefined;
   #taken: Hedge | undefined;
 
-  constructor(exchange: ForwardedRequest, first: HedgedAttempts) {
+  constructor(exchange: ForwardedRequest, first: FirstAttempts) {
     this.#exchange = exchange;
     this.#first = first;
   }
@@ -35,14 +29,18 @@ export class SecondAttempt implements HedgeHost {
   get routeId(): string {
     return this.#exchange.routeId;
   }
+  get afterMicros(): Micros {
+    const { hedgeMillis } = this.#exchange.limits;
+    return hedgeAfter({ hedgeMillis });
+  }
   now(): Micros {
     return nowMicros();
   }
 
   sendSecond(decision: Routed): void {
     const second = new Hedge(this.#exchange, decision, {
-      begins: () => this.hedging.secondBegan(),
-      fails: (fault) => this.hedging.secondFailed(fault),
+      begins: () => this.stage.secondBegan(),
+      fails: (fault) => this.stage.secondFailed(fault),
     });
     this.#second = second;
     second.send(this.#first.content);
@@ -59,7 +57,6 @@ export class SecondAttempt implements HedgeHost {
     this.#first.decided(decision);
   }
 
-  /** The second endpoint's attempt, once, where that is the request's from now on. */
   taken(): Hedge | undefined {
     const taken = this.#taken;
     this.#taken = undefined;
@@ -84,9 +81,9 @@ export class SecondAttempt implements HedgeHost {
 }
 
 /** Undefined where no second endpoint is ever asked for such a request. */
-export function secondOf(exchange: ForwardedRequest, first: HedgedAttempts): SecondAttempt | undefined {
-  const { waits, stream, cascade } = exchange;
-  return waits.hedgeMicros < Infinity && stream && cascade === undefined
+export const secondOf: StandbyOf = (exchange, first) => {
+  const { limits, stream, cascade } = exchange;
+  return limits.hedgeMillis !== undefined && stream && cascade === undefined
     ? new SecondAttempt(exchange, first)
     : undefined;
-}
+};

@@ -1,0 +1,48 @@
+/** A number that a stage is set by: a key of the configuration's `limits`. */
+export interface StageSetting {
+  readonly kind: "millis" | "share" | "count";
+  readonly min: number;
+  readonly max: number;
+  /** Undefined where it is not set unless somebody sets it. */
+  readonly usual: number | undefined;
+  readonly meaning: string;
+  /** The flag by which `simulate` and `what-if` set it; none where there is no such flag. */
+  readonly flag?: StageFlag;
+}
+
+export interface StageFlag {
+  /** As `--name <value>`. */
+  readonly flags: string;
+  readonly meaning: string;
+  /** Of the one flag that switches the stage on: what `what-if` calls a candidate with it, before and after the value. */
+  readonly asks?: readonly [before: string, after: string];
+}
+
+/** What a stage counts, by a label: a metric of the gateway, and a part of a simulation's path counts. */
+export interface StageCount {
+  readonly label: string;
+  /** The metric's name behind `gnomon_`. */
+  readonly metric: string;
+  readonly meaning: string;
+  /** The row of a simulation's table that has it, and what stands before the labels' values there. */
+  readonly row: string;
+  readonly before?: string;
+}
+
+export type StageSettings = Readonly<Record<string, number | undefined>>;
+
+/** What the requests of one router share of a stage, such as a budget. */
+export interface StageDesk {
+  /** A routed request was sent. */
+  sent?(): void;
+  /** Other settings from now on. */
+  change?(settings: StageSettings): void;
+}
+
+/** A stage as hosts, configuration, metrics and commands know it; the catalogue of stages lists those there are. */
+export interface StageKind<Desk extends StageDesk = StageDesk> {
+  readonly name: string;
+  readonly settings: Readonly<Record<string, StageSetting>>;
+  readonly counts: Readonly<Record<string, StageCount>>;
+  open(settings: StageSettings): Desk;
+}

@@ -1,0 +1,42 @@
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { PathRules } from "#core/path/path-rules.ts";
+import type { Micros } from "#core/base/units.ts";
+import type { EngineFleet } from "../fleet/engine-fleet.ts";
+import type { Outcomes } from "../result/outcomes.ts";
+import type { EngineObserver } from "./engine-observer.ts";
+import type { Flight } from "./flight.ts";
+import type { FlightPaths } from "./flight-paths.ts";
+
+/** What a second flight of the same request is, while it is not known which of both answers. */
+export interface Standby {
+  /** Its row among the outcomes of such flights. */
+  readonly row: number;
+  /** Its first token is here. */
+  began(): void;
+  failed(fault?: Fault): void;
+}
+
+/** Of a flight beside which a second one may be. */
+export interface SecondOf {
+  /** While two engines have the request. */
+  readonly flight: Flight | undefined;
+}
+
+/** The simulation as second attempts see it. */
+export interface StandbyHost {
+  readonly clock: Micros;
+  readonly fleet: EngineFleet;
+  readonly outcomes: Outcomes;
+  readonly observer: EngineObserver;
+  readonly paths: FlightPaths;
+  /** It is on its way to its engine. */
+  carry(flight: Flight): void;
+  /** Those in flight are looked at now and then, second ones among them. */
+  readonly desk: { arrived(flight: Flight): void; departed(flight: Flight): void } | undefined;
+}
+
+/** What performs a stage in a simulation, of each flight from the first look at it on. */
+export interface StagePerformer {
+  /** Undefined where such rules never need it. */
+  performs(rules: PathRules): ((flight: Flight, host: StandbyHost) => void) | undefined;
+}
