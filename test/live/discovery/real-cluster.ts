@@ -15,8 +15,10 @@ const DOWN_MILLIS = 500;
 
 /** A real API server with its controllers and no kubelet: pods' states are written by hand. */
 export class RealCluster {
-  readonly #folder = mkdtempSync(join(tmpdir(), "gnomon-cluster-"));
-  readonly #env = { ...process.env, DIR: this.#folder, PORT, ETCD_PORT };
+  /** With admin.kubeconfig and its certificates. */
+  readonly folder = mkdtempSync(join(tmpdir(), "gnomon-cluster-"));
+  readonly port = Number(PORT);
+  readonly #env = { ...process.env, DIR: this.folder, PORT, ETCD_PORT };
 
   start(): void {
     execFileSync(UP, { cwd: CLUSTER_FOLDER, env: this.#env, stdio: "ignore" });
@@ -25,7 +27,7 @@ export class RealCluster {
   stop(): void {
     for (const name of ["kube-controller-manager", "kube-apiserver", "etcd"])
       process.kill(this.#pidOf(name), "SIGKILL");
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.folder, { recursive: true, force: true });
   }
 
   /** Kills the API server alone and begins it again on the same data, with a window in which nobody listens. */
@@ -83,16 +85,16 @@ export class RealCluster {
   /** What a service account of the cluster may do, as a pod's own credential would be. */
   contextOf(account: string): KubeContext {
     const token = this.kubectl("create", "token", account, "-n", "infer", "--duration=1h").trim();
-    const cluster = { server: `https://127.0.0.1:${PORT}`, "certificate-authority": join(this.#folder, "ca.crt") };
+    const cluster = { server: `https://127.0.0.1:${PORT}`, "certificate-authority": join(this.folder, "ca.crt") };
     return { cluster, user: { token } };
   }
 
   #pidOf(name: string): number {
-    return Number(readFileSync(join(this.#folder, `${name}.pid`), "utf8"));
+    return Number(readFileSync(join(this.folder, `${name}.pid`), "utf8"));
   }
 
   #kubectl(argv: readonly string[], input: string | undefined): string {
-    const config = join(this.#folder, "admin.kubeconfig");
+    const config = join(this.folder, "admin.kubeconfig");
     const kubectl = join(CLUSTER_FOLDER, "bin/kubectl");
     return execFileSync(kubectl, ["--kubeconfig", config, ...argv], {
       encoding: "utf8",
