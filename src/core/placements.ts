@@ -1,5 +1,4 @@
 import type { AdmissionDesk } from "./admission-desk.ts";
-import { AwaitedAnswers } from "./awaited-answers.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import { Ledger } from "./endpoint/ledger.ts";
@@ -18,13 +17,16 @@ import type {
   RequestFinished,
   RequestMoved,
   RequestRetried,
+  AnswerKnown,
 } from "./input/input.ts";
 import { isAhead, mayHaveStandby, type Pending } from "./pending.ts";
-import { PrefillCharges } from "./prefill-charges.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
-import { RequestTable } from "./base/request-table.ts";
+import { RequestTable, RecentRequests } from "./base/request-table.ts";
 import { type PrefillChoice, triedIfItFails } from "./stage-choice.ts";
 import type { Micros } from "./base/units.ts";
+import type { Fault } from "./endpoint/fault.ts";
+import type { Outcome } from "./endpoint/outcome.ts";
+import { type BlockChain, continued } from "./prompt/block-chain.ts";
 
 /** What becomes of requests after they were decided. */
 export type PlacementInput =
@@ -317,5 +319,114 @@ export class Placements {
     pending.insertion = undefined;
     pending.state = undefined;
     pending.firstTokenAt = undefined;
+  }
+}
+
+/** What requests are charged at endpoints that compute their prompts for others, and which blocks are expected there. */
+class PrefillCharges {
+  readonly #ledger = new Ledger();
+  readonly #index: PrefixIndex;
+
+  constructor(index: PrefixIndex) {
+    this.#index = index;
+  }
+
+  get open(): number {
+    return this.#ledger.open;
+  }
+
+  place(at: Micros, pending: Pending, { state, stage: { handoff } }: PrefillChoice): void {
+    const { id, promptTokens, blocks, promptTokensExact } = pending.request;
+    const newTokens = Math.max(1, promptTokens - state.hitTokens);
+    this.#ledger.charge(id, state, { sequences: 1, promptTokens, newTokens });
+    const insertion = blocks.length > 0 ? this.#index.insert(state.slot, blocks, promptTokensExact) : undefined;
+    pending.prefill = { state, insertion, sentAt: at, handoff };
+    state.breaker.sent(at);
+  }
+
+  /** The prompt is computed; false where no endpoint was to do so, or it is known already. */
+  finished(at: Micros, pending: Pending): boolean {
+    const { prefill } = pending;
+    if (prefill === undefined) return false;
+    const { state, sentAt } = prefill;
+    state.firstToken(at, at - sentAt);
+    state.breaker.succeeded(sentAt);
+    this.release(at, pending, false);
+    return true;
+  }
+
+  /** The endpoint failed; its charge is still to be released. */
+  failed(at: Micros, { prefill }: Pending, fault: Fault): void {
+    prefill?.state.attemptFailed(at, fault, prefill.sentAt);
+  }
+
+  /** The request ended while its prompt was computed; its charge is still to be released. */
+  ended(at: Micros, { prefill }: Pending, outcome: Outcome): void {
+    prefill?.state.requestEnded(at, outcome, {
+      sentAt: prefill.sentAt,
+      firstTokenAt: undefined,
+      outputTokens: undefined,
+    });
+  }
+
+  /** Takes back what is left of the stage, if anything is. */
+  release(at: Micros, pending: Pending, withdraw: boolean): void {
+    const { prefill } = pending;
+    if (prefill === undefined) return;
+    pending.prefill = undefined;
+    this.#ledger.release(pending.request.id);
+    if (prefill.insertion === undefined) return;
+    if (withdraw) this.#index.withdraw(prefill.insertion);
+    else this.#index.computed?.(prefill.insertion, at);
+  }
+}
+
+/** Ended requests whose answers are awaited; a host that never reports them costs so much memory and no more. */
+const AWAITED_MAX = 1_024;
+
+interface Ended {
+  readonly state: EndpointState;
+  readonly prompt: BlockChain;
+}
+
+/** Puts answers behind their prompts in the index: at their requests' end, or later where that announced it. */
+class AwaitedAnswers {
+  readonly #fleet: Fleet;
+  readonly #index: PrefixIndex;
+  readonly #awaited = new RecentRequests<Ended>(AWAITED_MAX);
+
+  constructor(fleet: Fleet, index: PrefixIndex) {
+    this.#fleet = fleet;
+    this.#index = index;
+  }
+
+  /** `state` generated an answer to `prompt`. */
+  finished(
+    { requestId, answerHashes, answerFollows }: RequestFinished,
+    state: EndpointState,
+    prompt: BlockChain,
+  ): void {
+    if (answerFollows === true) this.#awaited.set(requestId, { state, prompt });
+    else this.#hold({ state, prompt }, answerHashes);
+  }
+
+  /** False where it is not awaited. */
+  known({ requestId, answerHashes }: AnswerKnown): boolean {
+    const ended = this.#awaited.get(requestId);
+    if (ended === undefined) return false;
+    this.#awaited.delete(requestId);
+    this.#hold(ended, answerHashes);
+    return true;
+  }
+
+  /** Blocks have another size from now on, which those of the answers awaited do not have. */
+  forget(): void {
+    this.#awaited.clear();
+  }
+
+  #hold({ state, prompt }: Ended, answerHashes: Int32Array | undefined): void {
+    // Where the endpoint has left, its slot may be another's.
+    if (answerHashes === undefined || this.#fleet.get(state.id) !== state) return;
+    this.#index.insert(state.slot, continued(prompt, answerHashes));
   }
 }

@@ -25,8 +25,7 @@ import type { RouteRequest } from "./request/request.ts";
 import type { TakerKind } from "./path/wait-verdict.ts";
 import type { Times } from "./rollout/judge/outcome.ts";
 import { SessionInference } from "./session/session-inference.ts";
-import { routedDecision } from "./routed-decision.ts";
-import { choosePrefill, forcedChoice, triedIfItFails } from "./stage-choice.ts";
+import { routedDecision, choosePrefill, forcedChoice, triedIfItFails } from "./stage-choice.ts";
 import type { Micros } from "./base/units.ts";
 
 export interface RouterOptions extends Omit<FleetOptions, "breaker">, Omit<PolicySpec, "version"> {

@@ -1,5 +1,5 @@
 import { type ColocateReason, colocateReason } from "./disaggregation/colocate.ts";
-import type { Placed, PrefillStage, Routed } from "./input/decision.ts";
+import type { Placed, PrefillStage, Routed, DecisionRollout } from "./input/decision.ts";
 import type { Endpoint, EndpointId } from "./endpoint/endpoint.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import type { MayServe } from "./fleet/eligible.ts";
@@ -11,6 +11,7 @@ import type { Choice, Profile } from "./profile/profile.ts";
 import type { Random } from "./base/random.ts";
 import { leavesPool } from "./rollout-decision.ts";
 import type { Micros } from "./base/units.ts";
+import type { Noted } from "./request/noted.ts";
 
 /** Who computes the prompt, where that is not who answers. */
 export interface PrefillChoice {
@@ -65,7 +66,7 @@ function mayPair(roles: PrefillStages["roles"], answers: Endpoint): MayServe {
 }
 
 /** What a decision states of it; a forecast is of one endpoint that does both. */
-export function decisionStages(
+function decisionStages(
   choice: PrefillChoice | ColocateReason | undefined,
   forecast: Forecast | undefined,
 ): Pick<Routed, "prefill" | "colocated" | "forecast"> {
@@ -86,4 +87,32 @@ export function triedIfItFails({ tried, prefill, state }: Pending): readonly End
 export function firstStop(decision: Placed & { readonly kind: "routed" }): EndpointId {
   const { prefill, endpoint } = decision;
   return prefill?.handoff === "prefill-first" ? prefill.endpoint : endpoint;
+}
+
+/** What few decisions have beside what all of them have. */
+interface RoutedParts {
+  readonly rollout: DecisionRollout | undefined;
+  readonly heldTokens: number;
+  readonly prefill: PrefillChoice | ColocateReason | undefined;
+  readonly forecast: Forecast | undefined;
+  readonly noted: Noted | undefined;
+  readonly priority: number | undefined;
+}
+
+/**
+ * A decision with those parts that it has. Most have none, and are `routed` itself: an object that is put together of
+ * others takes 0.5 KB more of the heap.
+ */
+export function routedDecision(routed: Routed, parts: RoutedParts): Routed {
+  const { rollout, heldTokens, prefill, forecast, noted, priority } = parts;
+  const isPlain = rollout === undefined && prefill === undefined && forecast === undefined && priority === undefined;
+  if (isPlain && noted === undefined && heldTokens === routed.hitTokens) return routed;
+  return {
+    ...routed,
+    ...(rollout !== undefined && { rollout }),
+    ...(heldTokens !== routed.hitTokens && { heldTokens }),
+    ...decisionStages(prefill, forecast),
+    ...(noted !== undefined && { noted }),
+    ...(priority !== undefined && { priority }),
+  };
 }

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
 import fc from "fast-check";
-
-import { RecentRequests } from "#core/base/recent-requests.ts";
+import { RecentRequests } from "#core/base/request-table.ts";
 
 const ENTRIES_MAX = 16;
 const IDS = 40;

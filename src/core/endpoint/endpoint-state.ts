@@ -4,11 +4,10 @@ import { MICROS_PER_SECOND, type Micros } from "../base/units.ts";
 import { Breaker, type BreakerChange, type BreakerOptions } from "./breaker.ts";
 import type { Endpoint, EndpointId, Load } from "./endpoint.ts";
 import { Ewma } from "./ewma.ts";
-import type { OutlierReason } from "./endpoint-rules.ts";
-import { OutlierRecord } from "./outlier-record.ts";
+import type { OutlierReason, OutlierRules } from "./endpoint-rules.ts";
 import type { PrefixSource } from "./knowledge.ts";
 import type { Account } from "./ledger.ts";
-import { nameHash } from "../base/random.ts";
+import { nameHash, mix32 } from "../base/random.ts";
 import { SlowReturn } from "./slow-return.ts";
 import type { Freshness, Snapshot } from "./snapshot.ts";
 
@@ -171,5 +170,56 @@ export class EndpointState implements Snapshot, Account {
   /** Tokens whose keys and values our requests occupy there, as far as we can know. */
   get tokensInFlight(): number {
     return this.prefillTokensQueued + this.decodeTokens;
+  }
+}
+
+/** How one endpoint fared since the last look, and how long it is ejected. */
+class OutlierRecord {
+  served = 0;
+  failed = 0;
+  /** Of requests with several tokens. */
+  #tpotMicros = 0;
+  #tpotCount = 0;
+  #until: Micros = 0;
+  #ejections = 0;
+  #reason: "" | OutlierReason = "";
+
+  /** Mean time per output token over so many requests; undefined for fewer. */
+  tpotMicros(requestsMin: number): number | undefined {
+    return this.#tpotCount < requestsMin ? undefined : this.#tpotMicros / this.#tpotCount;
+  }
+
+  /** Share of its requests that failed; undefined for fewer than `requestsMin`. */
+  failureShare(requestsMin: number): number | undefined {
+    const all = this.served + this.failed;
+    return all < requestsMin ? undefined : this.failed / all;
+  }
+
+  tookPerToken(micros: number): void {
+    this.#tpotMicros += micros;
+    this.#tpotCount++;
+  }
+
+  reason(at: Micros): "" | OutlierReason {
+    return at < this.#until ? this.#reason : "";
+  }
+
+  /** The next interval begins. */
+  begin(wasFound: boolean, requestsMin: number): void {
+    const isKnown = this.served + this.failed >= requestsMin;
+    this.served = 0;
+    this.failed = 0;
+    this.#tpotMicros = 0;
+    this.#tpotCount = 0;
+    if (isKnown && !wasFound && this.#ejections > 0) this.#ejections--;
+  }
+
+  /** Takes it out; returns until when. Times differ by a fifth between endpoints, so that they do not return together. */
+  eject(at: Micros, reason: OutlierReason, nameHash: number, rules: OutlierRules): Micros {
+    this.#ejections++;
+    this.#reason = reason;
+    const base = Math.min(rules.ejectMicrosMax, rules.ejectMicros * this.#ejections);
+    this.#until = at + Math.round(base * (0.8 + 0.4 * (mix32(nameHash + this.#ejections) / 2 ** 32)));
+    return this.#until;
   }
 }

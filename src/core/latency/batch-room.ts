@@ -24,3 +24,11 @@ export function batchRoom(
   const roomy = kvUtilization !== undefined && kvUtilization < ROOMY_SHARE;
   return Math.max(1, Math.min(concurrencyMax, roomy ? Infinity : kvCapacityTokens / tokensEach));
 }
+
+/**
+ * Pairs of a new token of a prompt and one before it, which attention computes: newTokens * (promptTokens - newTokens /
+ * 2).
+ */
+export function attentionPairs(promptTokens: number, newTokens: number): number {
+  return newTokens * (promptTokens - newTokens / 2);
+}

@@ -1,8 +1,6 @@
-import type { EndpointId } from "../endpoint/endpoint.ts";
-import type { Micros } from "../base/units.ts";
+import type { EndpointId, Endpoint } from "../endpoint/endpoint.ts";
+import { type Micros, MICROS_PER_SECOND } from "../base/units.ts";
 import type { StepTimes } from "../endpoint/step-times.ts";
-import { LeastSquares } from "./least-squares.ts";
-import { Speed } from "./speed.ts";
 
 /** Where a request would be, or is. All in tokens and requests. */
 export interface Situation {
@@ -265,4 +263,171 @@ const PRIOR_WAIT_STEPS = 500;
 
 function bounded(micros: number, predicted: number): number {
   return Math.min(SURPRISE_MAX * predicted, Math.max(predicted / SURPRISE_MAX, micros));
+}
+
+/** A prior guess of one coefficient, as strong as `weight` samples whose feature is 1. */
+interface Prior {
+  readonly value: number;
+  readonly weight: number;
+}
+
+/**
+ * Coefficients of a linear model, after each sample, by recursive least squares with exponential forgetting:
+ *
+ *     gain = P x / (keep + x' P x),  b += gain * (y - x' b),  P = (P - gain x' P) / keep
+ *
+ * P begins as the diagonal of 1 / prior weight. What forgetting takes of the evidence for a feature that does not vary
+ * would grow without end, so P is scaled back to where it began once its largest diagonal is above that.
+ */
+export class LeastSquares {
+  readonly coefficients: number[];
+  readonly #keep: number;
+  readonly #p: number[][];
+  readonly #spreadMax: readonly number[];
+  readonly #px: number[];
+
+  /** `keep` in (0, 1]: weight of a sample against the one after it. */
+  constructor(priors: readonly Prior[], keep: number) {
+    this.coefficients = priors.map(({ value }) => value);
+    this.#keep = keep;
+    this.#spreadMax = priors.map(({ weight }) => 1 / weight);
+    this.#p = priors.map((_, i) => priors.map((__, j) => (i === j ? this.#spreadMax[i]! : 0)));
+    this.#px = priors.map(() => 0);
+  }
+
+  at(features: readonly number[]): number {
+    let sum = 0;
+    for (let i = 0; i < features.length; i++) sum += features[i]! * this.coefficients[i]!;
+    return sum;
+  }
+
+  add(features: readonly number[], y: number): void {
+    const p = this.#p;
+    const px = this.#px;
+    let spread = this.#keep;
+    for (let i = 0; i < px.length; i++) {
+      px[i] = 0;
+      for (let j = 0; j < px.length; j++) px[i]! += p[i]![j]! * features[j]!;
+      spread += px[i]! * features[i]!;
+    }
+    const error = y - this.at(features);
+    for (let i = 0; i < px.length; i++) {
+      this.coefficients[i]! += (px[i]! / spread) * error;
+      for (let j = 0; j <= i; j++) {
+        const value = (p[i]![j]! - (px[i]! * px[j]!) / spread) / this.#keep;
+        p[i]![j] = value;
+        p[j]![i] = value;
+      }
+    }
+    this.#bound();
+  }
+
+  #bound(): void {
+    let scale = 1;
+    for (let i = 0; i < this.#px.length; i++) scale = Math.min(scale, this.#spreadMax[i]! / this.#p[i]![i]!);
+    if (scale >= 1) return;
+    for (const row of this.#p) for (let j = 0; j < row.length; j++) row[j]! *= scale;
+  }
+}
+
+/** Share that is left of what was known before a sample: about so many of the latest count. */
+const SPEED_KEEP = 0.95;
+const TAU_MICROS = 30 * MICROS_PER_SECOND;
+
+/**
+ * How much longer something takes than predicted: the sum of what was measured over the sum of what was predicted, the
+ * latest counting most, so that a short time that was disturbed weighs no more than it took. It begins at 1, as if
+ * `priorMicros` had been predicted and measured.
+ *
+ *     keep = min(0.95, tau / (tau + time since the last sample))
+ */
+export class Speed {
+  /** Read for each endpoint in every decision, and written once an answer. */
+  value = 1;
+  #measuredMicros: number;
+  #predictedMicros: number;
+  #at: Micros | undefined;
+
+  constructor(priorMicros: number) {
+    this.#measuredMicros = priorMicros;
+    this.#predictedMicros = priorMicros;
+  }
+
+  add(at: Micros, measuredMicros: number, predictedMicros: number): void {
+    const elapsed = Math.max(0, at - (this.#at ?? at));
+    const keep = Math.min(SPEED_KEEP, TAU_MICROS / (TAU_MICROS + elapsed));
+    this.#measuredMicros = keep * this.#measuredMicros + measuredMicros;
+    this.#predictedMicros = keep * this.#predictedMicros + predictedMicros;
+    this.value = this.#measuredMicros / this.#predictedMicros;
+    this.#at = at;
+  }
+}
+
+/** An endpoint's, by what was last known of it. */
+interface Member {
+  readonly stepTimes: StepTimes;
+  readonly key: string;
+}
+
+interface Group {
+  readonly model: LatencyModel;
+  members: number;
+}
+
+/**
+ * One LatencyModel for the endpoints that begin with the same step times, so that they learn from each other and a board
+ * of another kind does not; one more, with the defaults, for those whose step times nobody knows.
+ */
+export class ModelSet {
+  readonly #unknown: LatencyModel;
+  readonly #groups = new Map<string, Group>();
+  readonly #members = new Map<EndpointId, Member>();
+  /** Grows as soon as an endpoint may have another model, or other speeds, than before. */
+  changes = 0;
+
+  constructor(defaults: StepTimes) {
+    this.#unknown = new LatencyModel(defaults);
+  }
+
+  /** By what is known of the endpoint now, so that it is right for one that was here before its profile was. */
+  of({ id, stepTimes }: Pick<Endpoint, "id" | "stepTimes">): LatencyModel {
+    if (stepTimes !== this.#members.get(id)?.stepTimes) this.#describe(id, stepTimes);
+    return this.lastOf(id);
+  }
+
+  /** The same for one that a decision has looked at. */
+  lastOf(id: EndpointId): LatencyModel {
+    const member = this.#members.get(id);
+    return member === undefined ? this.#unknown : this.#groups.get(member.key)!.model;
+  }
+
+  #describe(id: EndpointId, stepTimes: StepTimes | undefined): void {
+    this.changes++;
+    const known = this.#members.get(id);
+    const key = stepTimes && keyOf(stepTimes);
+    if (key !== known?.key) this.forget(id);
+    if (stepTimes === undefined || key === undefined) return;
+    this.#members.set(id, { stepTimes, key });
+    if (key === known?.key) return;
+    let group = this.#groups.get(key);
+    if (group === undefined) this.#groups.set(key, (group = { model: new LatencyModel(stepTimes), members: 0 }));
+    group.members++;
+  }
+
+  /** A group without members is forgotten, so that there are never more of them than endpoints. */
+  forget(id: EndpointId): void {
+    this.changes++;
+    this.lastOf(id).forget(id);
+    const member = this.#members.get(id);
+    if (member === undefined) return;
+    this.#members.delete(id);
+    const group = this.#groups.get(member.key)!;
+    group.members--;
+    if (group.members === 0) this.#groups.delete(member.key);
+  }
+}
+
+function keyOf(times: StepTimes): string {
+  const { stepMicros, prefillTokenMicros, sequenceMicros, contextTokenMicros, stepTokensMax } = times;
+  return [stepMicros, prefillTokenMicros, sequenceMicros, contextTokenMicros, stepTokensMax].join(" ");
 }

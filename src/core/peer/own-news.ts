@@ -8,9 +8,8 @@ import { isStageInput, type StageInput, stepOf } from "../request/stage-inputs.t
 import type { AnswerKnown, Input, RequestContinued, RequestFinished, RequestMoved } from "../input/input.ts";
 import { notedToPeers } from "../request/noted.ts";
 import { type BlockChain, continued, EMPTY_CHAIN } from "../prompt/block-chain.ts";
-import { RecentRequests } from "../base/recent-requests.ts";
+import { RecentRequests, RequestTable } from "../base/request-table.ts";
 import type { RouteRequest } from "../request/request.ts";
-import { RequestTable } from "../base/request-table.ts";
 import type { Micros } from "../base/units.ts";
 import type { PeerCharged, PeerNews } from "../request/peer-news.ts";
 

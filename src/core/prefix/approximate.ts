@@ -3,9 +3,26 @@ import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { BlockChain } from "../prompt/block-chain.ts";
 import { HoldingPool, NO_HOLDING } from "./holding-pool.ts";
 import type { Insertion, PrefixIndex } from "./prefix-index.ts";
-import { Receipt } from "./receipt.ts";
 import { RUN_BLOCKS_MAX } from "./run-arena.ts";
 import { NO_SEGMENT, SegmentTable } from "./segment-table.ts";
+
+/** What an approximate index needs to take an insertion back. */
+class Receipt implements Insertion {
+  readonly slot: number;
+  /** Number of the insertion. */
+  readonly stamp: number;
+  /** The chain's deepest holding when it was inserted. */
+  readonly deepest: number;
+  /** Leading blocks that the endpoint held before. */
+  readonly held: number;
+
+  constructor(slot: number, stamp: number, deepest: number, held: number) {
+    this.slot = slot;
+    this.stamp = stamp;
+    this.deepest = deepest;
+    this.held = held;
+  }
+}
 
 /** Endpoints that an index takes: a segment's holders are searched in line. */
 const SLOTS_MAX = 4_096;

@@ -1,5 +1,4 @@
 import type { Micros } from "../base/units.ts";
-import { dropBefore } from "./drop-before.ts";
 import type { Speculation } from "./speculation.ts";
 
 /** An endpoint whose events are followed. */
@@ -32,4 +31,14 @@ export class FollowedEndpoint {
     this.#first = dropBefore(open, first);
     return last;
   }
+}
+
+/**
+ * Drops the entries before `first` once they are the larger part: constant work per entry. Returns where the first one
+ * stands from then on.
+ */
+export function dropBefore(entries: unknown[], first: number): number {
+  if (first === 0 || 2 * first < entries.length) return first;
+  entries.splice(0, first);
+  return 0;
 }

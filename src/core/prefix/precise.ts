@@ -4,8 +4,7 @@ import type { BlockChain } from "../prompt/block-chain.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../base/units.ts";
 import { ApproximateIndex } from "./approximate.ts";
 import { ConfirmedBlocks } from "./confirmed-blocks.ts";
-import { dropBefore } from "./drop-before.ts";
-import { FollowedEndpoint } from "./followed-endpoint.ts";
+import { dropBefore, FollowedEndpoint } from "./followed-endpoint.ts";
 import { Speculation } from "./speculation.ts";
 
 /** Prompts that wait to be computed; with more, the oldest counts no longer. */

@@ -4,8 +4,7 @@ import type { Plugin, Signal } from "../plugin/plugin.ts";
 import { Roles } from "../disaggregation/roles.ts";
 import type { PluginSpec, ProfileSpec, StageSpec } from "../plugin/spec.ts";
 import type { PrefillStages } from "./prefill-stages.ts";
-import { Profile } from "./profile.ts";
-import { prefillStageName } from "./stage-view.ts";
+import { Profile, prefillStageName } from "./profile.ts";
 
 /** A profile and the spec that it was built of. */
 export interface BuiltProfile {

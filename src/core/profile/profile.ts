@@ -13,7 +13,6 @@ import type { Random } from "../base/random.ts";
 import type { RouteRequest } from "../request/request.ts";
 import { ABSTAIN, type Scorer } from "../scorer/scorer.ts";
 import type { PrefillStages } from "./prefill-stages.ts";
-import { decodeView, prefillView } from "./stage-view.ts";
 
 /** Sum of all weights, less what rounding may take off. No profile has a weight this small beside others. */
 const ALL_WEIGHT = 1 - 1e-9;
@@ -272,4 +271,25 @@ function candidatesOf(snapshots: readonly Snapshot[], left: readonly number[]): 
 /** A view of the first ones, or all of them as they are. */
 function leading(numbers: Float64Array, count: number): Float64Array {
   return count === numbers.length ? numbers : numbers.subarray(0, count);
+}
+
+/** Name of a profile's stage for prompts, as its plugins see it in decisions. */
+export function prefillStageName(profile: string): string {
+  return `${profile}/prefill`;
+}
+
+/**
+ * A decision as the plugins see it that choose who answers: where another endpoint computes the prompt, all of it
+ * comes.
+ */
+function decodeView(decision: Decision | undefined, request: RouteRequest | undefined): Decision | undefined {
+  if (decision?.kind !== "routed" || decision.prefill === undefined || request === undefined) return decision;
+  return { ...decision, hitTokens: Math.max(0, request.promptTokens - 1) };
+}
+
+/** The same as the plugins see it that choose who computes the prompt. */
+function prefillView(decision: Decision | undefined): Decision | undefined {
+  if (decision?.kind !== "routed" || decision.prefill === undefined) return decision;
+  const { noted: _ofWhoAnswers, ...both } = decision;
+  return { ...both, ...decision.prefill, profile: prefillStageName(decision.profile) };
 }

@@ -6,15 +6,13 @@ import { newTokens } from "../endpoint/gauge.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { StepTimes } from "../endpoint/step-times.ts";
 import type { Input } from "../input/input.ts";
-import { attentionPairs } from "../latency/attention-pairs.ts";
-import { batchRoom } from "../latency/batch-room.ts";
+import { attentionPairs, batchRoom } from "../latency/batch-room.ts";
 import type { Forecast } from "../latency/forecast.ts";
-import type { LatencyModel, Situation } from "../latency/latency-model.ts";
-import { ModelSet } from "../latency/model-set.ts";
+import { type LatencyModel, type Situation, ModelSet } from "../latency/latency-model.ts";
 import type { Noted, NotedLoadSource } from "../request/noted.ts";
 import type { RouteRequest } from "../request/request.ts";
 import { MICROS_PER_SECOND, type Micros } from "../base/units.ts";
-import { EndpointWindows } from "./endpoint-windows.ts";
+import { EndpointWindows } from "./window-sum.ts";
 import { UnderWay } from "./under-way.ts";
 
 /** Time constant of the mean length of answers. */

@@ -4,7 +4,7 @@ import type { Input } from "../input/input.ts";
 import type { Forecast } from "../latency/forecast.ts";
 import type { Noted, NotedLoadSource } from "../request/noted.ts";
 import type { RouteRequest } from "../request/request.ts";
-import { EndpointWindows } from "./endpoint-windows.ts";
+import { EndpointWindows } from "./window-sum.ts";
 import { FORECASTER_PARAMETERS, type ForecasterOptions, LatencyForecaster } from "./latency-forecaster.ts";
 import { type Scorer, scorerPlugin } from "./scorer.ts";
 

@@ -1,5 +1,5 @@
 import { newTokens } from "../endpoint/gauge.ts";
-import { EndpointWindows } from "./endpoint-windows.ts";
+import { EndpointWindows } from "./window-sum.ts";
 import { lowerIsBetter } from "./min-max.ts";
 import { scorerPlugin } from "./scorer.ts";
 

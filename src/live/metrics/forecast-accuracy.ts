@@ -2,7 +2,7 @@ import type { Decision } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Input } from "#core/input/input.ts";
 import type { Forecast } from "#core/latency/forecast.ts";
-import { RecentRequests } from "#core/base/recent-requests.ts";
+import { RecentRequests } from "#core/base/request-table.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { TapListener } from "../base/router-tap.ts";
 

@@ -13,7 +13,7 @@ import { renderPage } from "./render-page.ts";
 import { SloMetrics } from "./slo-metrics.ts";
 import type { RequestSummary } from "../log/request-summary.ts";
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
-import { RecentRequests } from "#core/base/recent-requests.ts";
+import { RecentRequests } from "#core/base/request-table.ts";
 
 export interface MetricsOptions extends StateSources {
   /** Models with series of their own; the others share "other". */

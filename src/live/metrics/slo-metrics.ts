@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
 import type { Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
-import { RecentRequests } from "#core/base/recent-requests.ts";
+import { RecentRequests } from "#core/base/request-table.ts";
 import { type Slo, type SloResult, sloResults } from "#core/request/slo.ts";
 import type { Micros } from "#core/base/units.ts";
 import { CounterTable, LabelSlots } from "./labelled-series.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LeastSquares } from "#core/latency/least-squares.ts";
+import { LeastSquares } from "#core/latency/latency-model.ts";
 import { randomFor } from "#core/base/random.ts";
 
 const PRIORS = [1, 1, 1].map((weight) => ({ value: 0, weight: weight / 1_000 }));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Speed } from "#core/latency/speed.ts";
+import { Speed } from "#core/latency/latency-model.ts";
 
 test("a speed begins at 1, comes to what is measured, and follows when that changes", () => {
   const speed = new Speed(10_000);

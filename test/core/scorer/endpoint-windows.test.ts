@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { EndpointWindows } from "#core/scorer/endpoint-windows.ts";
-import { WindowSum } from "#core/scorer/window-sum.ts";
+import { EndpointWindows, WindowSum } from "#core/scorer/window-sum.ts";
 
 test("each endpoint has a sum of its own, of what is not older than the window", () => {
   const windows = new EndpointWindows(2);
