@@ -119,6 +119,71 @@ test("Mooncake's own ids stay as they are", () => {
   assert.deepEqual((JSON.parse(text(mooncakeLine(request))) as { hash_ids: number[] }).hash_ids, [0, 7, 9]);
 });
 
+/** The hash ids of a prompt of so many tokens, of which these blocks of 16 are known. */
+function idsOf(promptTokens: number, blockIds: readonly number[] | undefined, index = 0, blockTokens = 16): number[] {
+  const blocks = blockIds === undefined ? undefined : Float64Array.from(blockIds);
+  const line = mooncakeLine({ ...single(promptTokens), blockIds: blocks, blockTokens, index });
+  const { hash_ids: ids } = JSON.parse(text(line)) as { hash_ids: number[] };
+  for (const id of ids) assert.ok(Number.isSafeInteger(id) && id >= 0, String(id));
+  return ids;
+}
+
+const countShared = (one: readonly number[], other: readonly number[]): number =>
+  one.filter((id, i) => id === other[i]).length;
+const chain = (count: number, from = 1): number[] => Array.from({ length: count }, (_, i) => from + i);
+
+test("Mooncake's ids are shared as far as a prompt's blocks are known, a partial one at its end among them", () => {
+  for (const [promptTokens, blocks, shared] of [
+    [520, 33, 2],
+    [520, 32, 1],
+    [1_024, 64, 2],
+    [1_024, 63, 1],
+    [1_030, 64, 2],
+    [1_000, 62, 2],
+    [1_000, 61, 1],
+    [8, 1, 1],
+    [8, 0, 0],
+    [16, 1, 1],
+    [1_100, undefined, 0],
+  ] as const) {
+    const known = blocks === undefined ? undefined : chain(blocks);
+    const [one, other] = [idsOf(promptTokens, known, 0), idsOf(promptTokens, known, 1)];
+    assert.equal(one.length, Math.ceil(promptTokens / 512));
+    assert.equal(countShared(one, other), shared, `${promptTokens} tokens, ${blocks} blocks`);
+    assert.deepEqual(idsOf(promptTokens, known, 0), one);
+    assert.equal(new Set([...one, ...other]).size, 2 * one.length - shared);
+  }
+  assert.equal(countShared(idsOf(1_100, [7, 8], 0, 512), idsOf(1_100, [7, 8], 1, 512)), 2);
+});
+
+test("Mooncake's ids differ from the block on from which prompts do", () => {
+  const blocks = chain(69);
+  for (const [differs, shared] of [
+    [68, 2],
+    [63, 1],
+    [32, 1],
+    [31, 0],
+    [0, 0],
+  ] as const) {
+    const other = [...blocks.slice(0, differs), ...chain(69 - differs, 1_000)];
+    assert.equal(countShared(idsOf(1_100, blocks), idsOf(1_100, other)), shared, `from block ${differs}`);
+  }
+  // Both halves of an id count, and where it stands.
+  assert.equal(countShared(idsOf(8, [5]), idsOf(8, [5 + 2 ** 32])), 0);
+  assert.equal(countShared(idsOf(8, [5]), idsOf(8, [6])), 0);
+  assert.equal(new Set(idsOf(1_024, chain(64).fill(5))).size, 2);
+});
+
+test("Mooncake has no line for a turn whose time is not known, and one for any other", () => {
+  const turn = { ...single(16), session: "s", turn: 1, thinkMicros: 5 };
+  assert.deepEqual(mooncakeLine(turn), { refused: "follow-up turn without an arrival time" });
+  for (const known of [
+    { ...turn, arrivalMicros: 1 },
+    { ...turn, thinkMicros: undefined },
+  ])
+    assert.equal((JSON.parse(text(mooncakeLine(known))) as { turn_id: number }).turn_id, 1);
+});
+
 test("Azure rows are read back with their times and lengths", async () => {
   await fc.assert(
     fc.asyncProperty(workloads, async (drawn) => {
