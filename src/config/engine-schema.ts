@@ -157,6 +157,7 @@ const kernelTable = z.strictObject({
     .strictObject({
       count: count(10_000),
       perToken: count(10_000),
+      boards: count(1024).optional(),
       rows: z
         .array(z.tuple([z.number().min(0), z.number().min(0), z.number().min(0)]))
         .min(1)
@@ -168,6 +169,15 @@ const kernelTable = z.strictObject({
     .strictObject({
       gpus: z.int().min(2).max(1024),
       bytesPerToken: count(1e9),
+      gigabytesPerSecond: z.number().gt(0).max(1e5),
+      hopMicros: micros(),
+    })
+    .optional(),
+  ranks: z
+    .strictObject({
+      ranks: z.int().min(2).max(1024),
+      bytesOut: count(1e9),
+      bytesBack: count(1e9),
       gigabytesPerSecond: z.number().gt(0).max(1e5),
       hopMicros: micros(),
     })

@@ -50,10 +50,12 @@ export class Engine {
   #steps = 0;
   /** Reports the steps of a run, where somebody follows steps. */
   readonly #began: ((startAt: Micros) => void) | undefined;
+  /** Steps start together with those of other ranks: `composeStep`, `beginStep`. */
+  readonly #paced: boolean;
   /** Nobody can be in a step before something comes, or blocks are given back. */
   #stalled = false;
 
-  constructor(config: EngineConfig, sink: EngineSink, memory?: EngineMemory) {
+  constructor(config: EngineConfig, sink: EngineSink, memory?: EngineMemory, paced = false) {
     assert(config.dataParallel === 1, "an engine is one rank");
     assert(
       !config.asyncScheduling ||
@@ -61,6 +63,7 @@ export class Engine {
       "asynchronous scheduling goes with vLLM's completion and preemption only",
     );
     this.#config = config;
+    this.#paced = paced;
     this.#sink = sink;
     this.#kv = new KvCache(config, sink, memory);
     this.#roster = new Roster(config, this.#kv.usable);
@@ -104,6 +107,7 @@ export class Engine {
     let next: Micros;
     if (this.#run.active) next = this.#run.lastEndAt;
     else if (this.#executing) next = this.#stepEndAt;
+    else if (this.#paced) next = this.#roster.nextVisibleAt();
     else if (this.#hasWork()) next = Math.max(this.#readyAt, this.#clock);
     else next = Math.max(this.#readyAt, this.#roster.nextVisibleAt());
     next = Math.min(next, this.#roster.nextDeadlineAt(), this.#outbox.nextAt());
@@ -121,7 +125,7 @@ export class Engine {
       if (this.#run.active) this.#advanceRun(next);
       if (this.#executing && this.#stepEndAt <= next) this.#endStep(next);
       this.#receive(next);
-      const idle = !this.#executing && !this.#run.active;
+      const idle = !this.#paced && !this.#executing && !this.#run.active;
       if (idle && this.#readyAt <= next && this.#hasWork()) this.#startStep(next);
       while (this.#roster.nextDeadlineAt() <= next) this.#dismiss(next, this.#roster.takeExpired(), "deadline");
     }
@@ -143,6 +147,29 @@ export class Engine {
     this.#kv.release(sequence, at);
     this.#roster.retire(sequence);
     this.#stalled = false;
+  }
+
+  /** A paced rank between two steps has something to compute, or may have. */
+  get wantsStep(): boolean {
+    return !this.#executing && this.#hasWork();
+  }
+
+  /** When a paced rank may start a step at the earliest: its last one and the gap behind it are over. */
+  get readyAt(): Micros {
+    return Math.max(this.#readyAt, this.#clock);
+  }
+
+  /** The step that a paced rank computes from `at` on, to which it was advanced; undefined for none. */
+  composeStep(at: Micros): Readonly<Step> | undefined {
+    assert(this.#paced && !this.#executing && this.#clock === at, "a rank composes between two steps");
+    if (!this.#hasWork()) return undefined;
+    return this.#compose(at) ? this.#current : undefined;
+  }
+
+  /** Starts what composeStep composed. */
+  beginStep(at: Micros, endAt: Micros): void {
+    this.#stepEndAt = endAt;
+    this.#begin(at);
   }
 
   /** Reports at once, with its time, what the step that runs will bring where that is settled when it starts. */
@@ -203,14 +230,21 @@ export class Engine {
       this.#advanceRun(at);
       return;
     }
+    if (!this.#compose(at)) return;
+    this.#stepEndAt = at + this.#timer.duration(this.#current.shape, at) + Math.trunc(this.#current.transferMicros);
+    this.#begin(at);
+  }
+
+  /** Whether the current step is one. */
+  #compose(at: Micros): boolean {
     if (this.#prepared) this.#takePrepared();
     else this.#stalled = !this.#scheduler.compose(at, this.#current);
-    if (this.#stalled) return;
+    return !this.#stalled;
+  }
 
-    const { shape } = this.#current;
-    this.#stepEndAt = at + this.#timer.duration(shape, at) + Math.trunc(this.#current.transferMicros);
+  #begin(at: Micros): void {
     this.#steps++;
-    this.#sink.step?.(at, this.#stepEndAt, shape);
+    this.#sink.step?.(at, this.#stepEndAt, this.#current.shape);
     this.#executing = true;
     if (this.#config.asyncScheduling) {
       this.#scheduler.compose(at, this.#next);

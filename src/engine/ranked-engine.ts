@@ -2,6 +2,7 @@ import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { EngineConfig } from "./config.ts";
 import { Engine } from "./engine.ts";
 import { RankBalancer } from "./rank-balancer.ts";
+import { Lockstep, stepsTogether } from "./lockstep.ts";
 import type { EngineRequest, SubmitOutcome } from "./request.ts";
 import type { ServingEngine } from "./serving-engine.ts";
 import type { EngineGauges, EngineSink } from "./sink.ts";
@@ -15,21 +16,23 @@ const PUBLISH_MICROS: Micros = 100 * MICROS_PER_MILLI;
 /**
  * Data-parallel ranks behind one endpoint: each a whole engine with its own scheduler and KV cache, and RankBalancer in
  * front. A request stays with its rank. The ranks of a dense model know nothing of one another; those of a mixture of
- * experts start every step together, which is not simulated here.
+ * experts start every step together (Lockstep), where its step times know of the experts.
  */
 export class RankedEngine implements ServingEngine {
   readonly #ranks: readonly Engine[];
   readonly #balancer: RankBalancer;
+  readonly #lockstep: Lockstep | undefined;
   readonly #rankOf = new Map<string, number>();
   #publishedAt: Micros = 0;
 
   constructor(config: EngineConfig, sinkOf: (rank: number) => EngineSink) {
     const { dataParallel } = config;
     this.#balancer = new RankBalancer(dataParallel, config.rankBalance);
-    const single = { ...config, dataParallel: 1 };
+    const together = stepsTogether(config);
+    const single = { ...config, dataParallel: 1, coalesce: config.coalesce && !together };
     this.#ranks = Array.from({ length: dataParallel }, (_, rank) => {
       const sink = sinkOf(rank);
-      return new Engine(single, {
+      const own: EngineSink = {
         ...sink,
         token: (at, request, tokens) => sink.token(at, request, tokens),
         finished: (at, request, reason, cached) => {
@@ -37,8 +40,10 @@ export class RankedEngine implements ServingEngine {
           this.#balancer.ended(rank);
           sink.finished(at, request, reason, cached);
         },
-      });
+      };
+      return new Engine(single, own, undefined, together);
     });
+    if (together) this.#lockstep = new Lockstep(single, this.#ranks);
   }
 
   submit(at: Micros, request: EngineRequest): SubmitOutcome {
@@ -59,7 +64,8 @@ export class RankedEngine implements ServingEngine {
   }
 
   nextEventAt(): Micros | undefined {
-    let next: Micros | undefined;
+    const startAt = this.#lockstep?.startAt() ?? Infinity;
+    let next: Micros | undefined = startAt === Infinity ? undefined : startAt;
     for (const rank of this.#ranks) {
       const at = rank.nextEventAt();
       if (at !== undefined && (next === undefined || at < next)) next = at;
@@ -127,6 +133,11 @@ export class RankedEngine implements ServingEngine {
     }
   }
 
+  #startTogether(at: Micros): void {
+    for (const rank of this.#ranks) rank.advanceTo(at);
+    this.#lockstep!.start(at);
+  }
+
   #advanceRanks(at: Micros): void {
     for (;;) {
       let first: Engine | undefined;
@@ -135,8 +146,10 @@ export class RankedEngine implements ServingEngine {
         const next = rank.nextEventAt() ?? Infinity;
         if (next < firstAt) [first, firstAt] = [rank, next];
       }
-      if (first === undefined || firstAt > at) break;
-      first.advanceTo(firstAt);
+      const startAt = this.#lockstep?.startAt() ?? Infinity;
+      if (Math.min(firstAt, startAt) > at) break;
+      if (first === undefined || startAt < firstAt) this.#startTogether(startAt);
+      else first.advanceTo(firstAt);
     }
     for (const rank of this.#ranks) rank.advanceTo(at);
   }

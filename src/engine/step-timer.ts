@@ -23,7 +23,17 @@ export class StepTimer {
 
   /** Of a step that starts at `at`; at least 1. */
   duration(shape: Readonly<BatchShape>, at: Micros): number {
-    const micros = this.#stepTime.micros(shape);
+    return this.#drifted(this.#stepTime.micros(shape), at);
+  }
+
+  /** Of a step that starts on several ranks at once, a shape each. */
+  durationTogether(shapes: readonly Readonly<BatchShape>[], at: Micros): number {
+    const micros =
+      this.#stepTime.together?.(shapes) ?? Math.max(...shapes.map((shape) => this.#stepTime.micros(shape)));
+    return this.#drifted(micros, at);
+  }
+
+  #drifted(micros: number, at: Micros): number {
     if (this.#drift === undefined) return Math.max(1, Math.trunc(micros));
     const drifted = micros * driftAt(this.#drift, at);
     return Math.max(1, Math.trunc(drifted + stalledMicros(this.#drift, at, drifted)));

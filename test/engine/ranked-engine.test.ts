@@ -6,6 +6,8 @@ import { engineDefaults, type EngineConfig, RANK_BALANCES } from "#engine/config
 import { Engine } from "#engine/engine.ts";
 import { RankBalancer } from "#engine/rank-balancer.ts";
 import { RankedEngine } from "#engine/ranked-engine.ts";
+import { addDecode, emptyShape } from "#engine/step-time/batch-shape.ts";
+import { createStepTime } from "#engine/step-time/step-time.ts";
 import type { EngineRequest } from "#engine/request.ts";
 import { createEngine, type ServingEngine } from "#engine/serving-engine.ts";
 import { drawnSeeds } from "../drawn-seeds.ts";
@@ -139,6 +141,99 @@ test("two ranks are not one engine of twice the sequences: a long prompt stops t
   const hit = engine.rankOf("long") === engine.rankOf("a") ? "a" : "b";
   for (let at = engine.nextEventAt(); at !== undefined; at = engine.nextEventAt()) engine.advanceTo(at);
   assert.ok(last.get(hit)! > last.get(hit === "a" ? "b" : "a")! + 100_000);
+});
+
+const MIXTURE = engineDefaults({
+  ...CONFIG,
+  stepTime: {
+    kind: "kernel-table",
+    layers: 2,
+    layer: [
+      [1, 500],
+      [1000, 9000],
+    ],
+    once: [[1, 100]],
+    perSequence: [
+      [1, 10],
+      [10, 50],
+    ],
+    attention: [
+      [0, 0, 1, 1000, 40],
+      [500, 0, 0, 0, 900],
+    ],
+    experts: {
+      count: 8,
+      perToken: 2,
+      boards: 3,
+      rows: [
+        [1, 2, 100],
+        [500, 2, 2000],
+        [1, 8, 300],
+        [500, 8, 4000],
+      ],
+    },
+    ranks: { ranks: 3, bytesOut: 4000, bytesBack: 4000, gigabytesPerSecond: 16, hopMicros: 20 },
+    graphTokensMax: 64,
+  },
+});
+
+test("ranks of a mixture of experts begin and end every step together, and one that waits begins with the next", () => {
+  for (const seed of drawnSeeds(6)) {
+    for (const asyncScheduling of [false, true]) {
+      const list = arrivals(seed, 150, 3_000_000);
+      const ends = new Map<number, number>();
+      let shared = 0;
+      const finished: string[] = [];
+      const engine = new RankedEngine({ ...MIXTURE, asyncScheduling }, () => ({
+        step: (startAt, endAt) => {
+          const known = ends.get(startAt);
+          if (known !== undefined) shared++;
+          assert.equal(known ?? endAt, endAt);
+          ends.set(startAt, endAt);
+        },
+        token: () => undefined,
+        finished: (_at, { id }) => finished.push(id),
+      }));
+      const acts = list.flatMap(({ at, request, abortAt }) => [
+        { at, act: () => assert.equal(engine.submit(at, request), "queued") },
+        ...(abortAt === undefined ? [] : [{ at: abortAt, act: () => engine.abort(abortAt, request.id) }]),
+      ]);
+      for (const { act } of acts.sort((a, b) => a.at - b.at)) act();
+      for (let at = engine.nextEventAt(); at !== undefined; at = engine.nextEventAt()) engine.advanceTo(at);
+      assert.deepEqual(finished.sort(), list.map(({ request }) => request.id).sort());
+      assert.ok(shared > 50, `${shared} steps of several ranks`);
+      const steps = [...ends].sort(([a], [b]) => a - b);
+      steps.slice(1).forEach(([startAt], i) => assert.ok(startAt >= steps[i]![1], "a step begins within another"));
+    }
+  }
+});
+
+test("steps together are found by time and load alone, however often a host looks", () => {
+  for (const seed of drawnSeeds(4)) {
+    const list = arrivals(seed, 80, 1_500_000);
+    const told = lines(MIXTURE, list).slice(0, -1).sort();
+    for (const look of [100_000, 33_333, 977]) assert.deepEqual(lines(MIXTURE, list, look).slice(0, -1).sort(), told);
+  }
+});
+
+test("a step together takes at least as long as that of any rank, and as long for others' tokens as for its own", () => {
+  const step = createStepTime(MIXTURE.stepTime);
+  const decodes = (count: number) => {
+    const shape = emptyShape();
+    for (let i = 0; i < count; i++) addDecode(shape, 300);
+    return shape;
+  };
+  const [none, few, many] = [emptyShape(), decodes(3), decodes(60)];
+  const together = (...shapes: (typeof none)[]) => step.together!(shapes);
+  assert.equal(together(none, few, many), together(many, none, few));
+  // All are padded to the largest: whether the others have few tokens or none makes no difference.
+  assert.equal(together(none, none, many), together(few, few, many));
+  assert.ok(together(none, none, many) > together(none, none, few));
+  // Without graphs the experts see what there is.
+  const beyond = decodes(200);
+  assert.ok(together(beyond, many, many) > together(beyond, none, none));
+  // Each of three boards reads a third of the experts, once for all of its tokens.
+  assert.ok(together(many, many, many) < 2 * step.micros(decodes(180)));
 });
 
 test("an engine by itself refuses to be several ranks", () => {

@@ -3,6 +3,9 @@ import { ConfigError } from "#config/config-error.ts";
 import { achievedBy } from "#engine/achieved.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { Hardware } from "#engine/hardware.ts";
+import type { ExpertRow } from "#engine/step-time/expert-time.ts";
+import type { HuggingFaceModel } from "#engine/step-time/hugging-face.ts";
+import type { KernelTableSpec } from "#engine/step-time/kernel-table.ts";
 import { modelledEngine } from "#engine/modelled-engine.ts";
 import type { Exchange } from "#engine/step-time/exchange.ts";
 import { GRAPH_TOKENS_MAX } from "#engine/step-time/graph-tokens.ts";
@@ -48,7 +51,7 @@ export function calibrateKernels(folder: string, flags: KernelFlags): void {
       ...kernels,
       layers,
       graphTokensMax: Math.min(2 * sized.sequencesMax, GRAPH_TOKENS_MAX),
-      ...(experts && expertRows && { experts: { count: experts.count, perToken: experts.perToken, rows: expertRows } }),
+      ...(experts && expertRows && spreadExperts(model, expertRows, board, tensorParallel, sized.dataParallel)),
       ...(exchange && { exchange }),
     },
   };
@@ -58,10 +61,31 @@ export function calibrateKernels(folder: string, flags: KernelFlags): void {
   else writeWholeFile(output, text);
 }
 
+/** The experts of a mixture, spread over all boards of several ranks (vLLM's --enable-expert-parallel). */
+function spreadExperts(
+  { shape: { experts, hidden, bytesPerParameter } }: HuggingFaceModel,
+  rows: readonly ExpertRow[],
+  board: Hardware,
+  tensorParallel: number,
+  ranks: number,
+): Pick<KernelTableSpec, "experts" | "ranks"> {
+  const { count, perToken } = experts!;
+  if (ranks === 1) return { experts: { count, perToken, rows } };
+  const bytesBack = hidden * bytesPerParameter;
+  return {
+    experts: { count, perToken, rows, boards: ranks * tensorParallel },
+    ranks: { ranks, bytesOut: bytesBack + count * bytesPerParameter, bytesBack, ...linkOf(board, ranks) },
+  };
+}
+
+/** Of neighbours in a ring of so many boards. */
+function linkOf(board: Hardware, gpus: number): Pick<Exchange, "gigabytesPerSecond" | "hopMicros"> {
+  if (board.linkGbs <= PCIE_GBS_MAX) return PCIE_LINK;
+  const { linkBandwidth, reduceMicros } = achievedBy(board.generation);
+  return { gigabytesPerSecond: board.linkGbs * linkBandwidth, hopMicros: reduceMicros / (2 * (gpus - 1)) };
+}
+
 function exchangeOf(board: Hardware, gpus: number, bytesPerToken: number): Exchange | undefined {
   if (gpus === 1) return undefined;
-  if (board.linkGbs <= PCIE_GBS_MAX) return { gpus, bytesPerToken, ...PCIE_LINK };
-  const { linkBandwidth, reduceMicros } = achievedBy(board.generation);
-  const hopMicros = reduceMicros / (2 * (gpus - 1));
-  return { gpus, bytesPerToken, gigabytesPerSecond: board.linkGbs * linkBandwidth, hopMicros };
+  return { gpus, bytesPerToken, ...linkOf(board, gpus) };
 }

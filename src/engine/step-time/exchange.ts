@@ -22,3 +22,26 @@ export function exchangeMicros(exchange: Exchange, layers: number, tokens: numbe
   const part = (tokens * bytesPerToken) / gpus / (gigabytesPerSecond * BYTES_PER_MICRO_OF_GIGABYTE);
   return 2 * layers * 2 * (gpus - 1) * (hopMicros + part);
 }
+
+/**
+ * What data-parallel ranks send each other in every layer with experts: before it each rank's tokens to all others, after
+ * it the parts of their sums back, once around a ring each:
+ *
+ *   layers * (ranks - 1) * (2 hop + tokens of the largest rank * (out + back bytes) / bandwidth)
+ */
+export interface RankExchange {
+  readonly ranks: number;
+  /** A token's state and what its router made of the experts. */
+  readonly bytesOut: number;
+  readonly bytesBack: number;
+  /** Of the link between two neighbours, in one direction. */
+  readonly gigabytesPerSecond: number;
+  readonly hopMicros: number;
+}
+
+/** Microseconds of a step whose largest rank has so many tokens. */
+export function rankExchangeMicros(exchange: RankExchange, layers: number, tokens: number): number {
+  const { ranks, bytesOut, bytesBack, gigabytesPerSecond, hopMicros } = exchange;
+  const part = (tokens * (bytesOut + bytesBack)) / (gigabytesPerSecond * BYTES_PER_MICRO_OF_GIGABYTE);
+  return layers * (ranks - 1) * (2 * hopMicros + part);
+}

@@ -10,6 +10,8 @@ export type ExpertRow = readonly [tokens: number, activated: number, micros: num
 export interface ExpertTable {
   readonly count: number;
   readonly perToken: number;
+  /** Boards that the experts are spread over, each with its part of them (expert parallelism); 1 when left out. */
+  readonly boards?: number;
   readonly rows: readonly ExpertRow[];
 }
 
@@ -17,12 +19,14 @@ export interface ExpertTable {
 export class ExpertTime {
   readonly #count: number;
   readonly #perToken: number;
+  readonly #boards: number;
   readonly #activated: Float64Array;
   readonly #curves: readonly Curve[];
 
-  constructor({ count, perToken, rows }: ExpertTable) {
+  constructor({ count, perToken, rows, boards = 1 }: ExpertTable) {
     this.#count = count;
     this.#perToken = perToken;
+    this.#boards = boards;
     const byActivated = Map.groupBy(rows, ([, activated]) => activated);
     const activated = [...byActivated.keys()].sort((a, b) => a - b);
     this.#activated = Float64Array.from(activated);
@@ -31,8 +35,10 @@ export class ExpertTime {
     );
   }
 
-  micros(tokens: number): number {
-    const activated = activatedExperts(this.#count, this.#perToken, tokens);
+  /** Of `all` tokens on all boards: each computes its part of the choices, for its part of the experts. */
+  micros(all: number): number {
+    const tokens = all / this.#boards;
+    const activated = activatedExperts(this.#count, this.#perToken, all) / this.#boards;
     const points = this.#activated;
     const i = segmentOf(points, activated);
     const low = this.#curves[i]!.at(tokens);

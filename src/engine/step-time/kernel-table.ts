@@ -2,7 +2,7 @@ import type { AttentionRow } from "./attention-grid.ts";
 import { AttentionTime, type Imbalance, USUAL_IMBALANCE } from "./attention-time.ts";
 import type { BatchShape } from "./batch-shape.ts";
 import { Curve } from "./curve.ts";
-import { type Exchange, exchangeMicros } from "./exchange.ts";
+import { type Exchange, exchangeMicros, type RankExchange, rankExchangeMicros } from "./exchange.ts";
 import { type ExpertTable, ExpertTime } from "./expert-time.ts";
 import { graphTokens } from "./graph-tokens.ts";
 import type { StepTime } from "./step-time.ts";
@@ -33,6 +33,8 @@ export interface KernelTableSpec {
   readonly experts?: ExpertTable;
   /** Where the engine is spread over several GPUs and the kernels are those of one. */
   readonly exchange?: Exchange;
+  /** Where a mixture's experts are spread over data-parallel ranks. */
+  readonly ranks?: RankExchange;
   /** Steps of up to so many tokens are padded to the sizes of CUDA graphs; none when left out. */
   readonly graphTokensMax?: number;
   readonly scale?: number;
@@ -51,6 +53,7 @@ export class KernelTableStepTime implements StepTime {
   readonly #attention: AttentionTime;
   readonly #experts: ExpertTime | undefined;
   readonly #exchange: Exchange | undefined;
+  readonly #ranks: RankExchange | undefined;
   readonly #graphTokensMax: number;
   readonly #scale: number;
   readonly #base: number;
@@ -64,6 +67,7 @@ export class KernelTableStepTime implements StepTime {
     this.#attention = new AttentionTime(spec.attention, spec.imbalance ?? USUAL_IMBALANCE);
     this.#experts = spec.experts && new ExpertTime(spec.experts);
     this.#exchange = spec.exchange;
+    this.#ranks = spec.ranks;
     this.#graphTokensMax = spec.graphTokensMax ?? 0;
     this.#scale = spec.scale ?? 1;
     this.#base = spec.baseMicros ?? 0;
@@ -73,10 +77,26 @@ export class KernelTableStepTime implements StepTime {
   micros(shape: Readonly<BatchShape>): number {
     const tokens = shape.prefillTokens + shape.decodeSequences;
     if (tokens === 0) return 0;
-    const sequences = shape.prefillSequences + shape.decodeSequences;
-    const padded = graphTokens(tokens, this.#graphTokensMax);
-    const feedForward = this.#experts?.micros(tokens) ?? 0;
-    const layer = this.#layer.at(padded) + feedForward + this.#attention.micros(shape);
+    return this.#step(shape, tokens, graphTokens(tokens, this.#graphTokensMax), this.#experts?.micros(tokens) ?? 0);
+  }
+
+  /**
+   * Ranks are padded to the largest of them where all have a graph (vLLM's DP padding), and each rank's experts see the
+   * tokens of all.
+   */
+  together(shapes: readonly Readonly<BatchShape>[]): number {
+    const tokens = shapes.map((shape) => Math.max(1, shape.prefillTokens + shape.decodeSequences));
+    const largest = Math.max(...tokens);
+    const isPadded = largest <= this.#graphTokensMax;
+    const padded = isPadded ? tokens.map(() => graphTokens(largest, this.#graphTokensMax)) : tokens;
+    const experts = this.#experts?.micros(padded.reduce((sum, count) => sum + count, 0)) ?? 0;
+    const sent = this.#ranks === undefined ? 0 : rankExchangeMicros(this.#ranks, this.#layers, Math.max(...padded));
+    return sent + Math.max(...shapes.map((shape, i) => this.#step(shape, tokens[i]!, padded[i]!, experts)));
+  }
+
+  #step(shape: Readonly<BatchShape>, tokens: number, padded: number, experts: number): number {
+    const sequences = Math.max(1, shape.prefillSequences + shape.decodeSequences);
+    const layer = this.#layer.at(padded) + experts + this.#attention.micros(shape);
     const kernels = this.#layers * layer + this.#once.at(padded) + this.#perSequence.at(sequences);
     const exchange = this.#exchange === undefined ? 0 : exchangeMicros(this.#exchange, this.#layers, padded);
     return this.#base + this.#perToken * tokens + exchange + this.#scale * kernels;

@@ -13,10 +13,11 @@ const REFUSED = [
   ["ec_transfer_config", [], "an engine with encoders in others is"],
 ] as const;
 
-const EXCHANGE = "what the GPUs send each other of its tokens is only in step times that were fitted";
+const EXCHANGE =
+  "what the GPUs send each other of its tokens is only in step times that were fitted, or in kernel tables";
 const LOCKSTEP =
-  "the ranks of a mixture of experts take every step together; here each goes by itself, and fitted step times know it " +
-  "in the mean";
+  "the ranks of a mixture of experts take every step together; with step times that were fitted each goes by itself, and " +
+  "they know it in the mean";
 
 /**
  * Ranks behind the server's one address, and what of its parallelism is not simulated. Throws ImportError where a

@@ -66,6 +66,26 @@ test("tables of measured kernels make an engine whose steps are their sum", asyn
   assert.ok(createStepTime(loadEngine(two).stepTime).micros(decodes) > step.micros(decodes) + 10 * 2 * 2 * 20);
 });
 
+test("ranks of a mixture share its experts: each reads its part for the tokens of all, which are sent around", async (t) => {
+  const folder = tables({ "moe.csv": "tokens,activated_experts,time_us\n1,2,20\n100,2,20\n1,8,80\n100,8,80\n" });
+  const flags = ["--from-kernels", folder, "--model-config", config("mixture", MIXTURE), "--hardware", "RTX-4090"];
+  const engineOf = async (ranks: string) => {
+    const file = join(FOLDER, `ranks${ranks}.yaml`);
+    const { code, said } = await gnomon(t, ...flags, "--data-parallel", ranks, "-o", file);
+    assert.equal(code, 0, said);
+    return loadEngine(file);
+  };
+  const [one, two] = [await engineOf("1"), await engineOf("2")];
+  assert.deepEqual([one.dataParallel, two.dataParallel], [1, 2]);
+  const batch = emptyShape();
+  for (let i = 0; i < 64; i++) addDecode(batch, 100);
+  const [alone, both] = [createStepTime(one.stepTime), createStepTime(two.stepTime)];
+  // Ten layers: all eight experts, or four of them; 64 states of 1024 numbers out and back, 8 numbers of the router.
+  const sent = 10 * (2 * 20 + (64 * 2 * (2 * 1024 + 8)) / 16e3);
+  const saved = alone.micros(batch) - (both.together!([batch, batch]) - sent);
+  assert.ok(Math.abs(saved - 10 * 40) < 1, `${saved}`);
+});
+
 test("what tables lack, or have too much, is refused by file", async (t) => {
   const onBoard = ["--hardware", "H100"];
   const dense = ["--model-config", config("dense", CONFIG), ...onBoard];
