@@ -30,7 +30,7 @@ import { RouterTap } from "#live/base/router-tap.ts";
 import { dcgmPage } from "#live/scrape/dcgm-page.ts";
 import { EXPOSITION_BYTES_MAX_DEFAULT } from "#live/scrape/exposition.ts";
 import { enginePage } from "#live/scrape/scrape-map.ts";
-import { windowsOfText } from "#live/share/kept-limits-text.ts";
+import { windowsOfText } from "#live/share/kept-limits.ts";
 import { PeerReports } from "#live/share/peer-reports.ts";
 import { ReportEncoder } from "#live/share/report-encoder.ts";
 import { newShareCounts } from "#live/share/share-status.ts";

@@ -24,16 +24,14 @@ import { InFlight } from "../http/in-flight.ts";
 import { Pipelines } from "../request/pipelines.ts";
 import { UnreadAnswers, watchUnread } from "../answer/unread-answers.ts";
 import { KnownBodies } from "../request/known-bodies.ts";
-import { type DoorParts, InferenceDoor } from "../inference/inference-door.ts";
+import { type DoorParts, InferenceDoor, trustedProxies } from "../inference/inference-door.ts";
 import type { RouterTap } from "../base/router-tap.ts";
 import { RequestRouter } from "../routing/request-router.ts";
 import { standbyOf } from "../stage-performers.ts";
-import { attemptOptions } from "../request/attempt-options.ts";
 import { BodyRoom } from "../http/body-room.ts";
 import { bodyRules, DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "../http/limits.ts";
 import { type AdministrationOptions, addRoutes, type RouteParts } from "./gateway-routes.ts";
 import { OpenFiles, type OpenFilesOptions } from "./open-files.ts";
-import { listen } from "./listen.ts";
 import type { WaitLimits } from "#core/path/wait-verdict.ts";
 import type { EngineName } from "#core/engine-names.ts";
 import { EngineFields } from "../request/engine-body.ts";
@@ -42,7 +40,6 @@ import { ServingChecks } from "../beside/serving-checks.ts";
 import { StoredResponses } from "../beside/stored-responses.ts";
 import { Cors } from "../http/cors.ts";
 import { Routes } from "../http/route.ts";
-import { trustedProxies } from "../request/trusted-proxies.ts";
 import { SloRules, type SloRulesOptions } from "../request/slo-rules.ts";
 import type { AttemptWatch } from "../keeper/attempt-watch.ts";
 import { HangWatch } from "../keeper/hang-watch.ts";
@@ -50,6 +47,10 @@ import type { Tokenizer } from "../tokenizer/text/tokenizer.ts";
 import { EngineConnections } from "../tls/connections.ts";
 import { secureServer, type ServerTls } from "./secure-server.ts";
 import { UpstreamPools } from "../upstream/connection/upstream-pools.ts";
+import { Server as SecureServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { PathRouterOptions } from "#core/path/path-router.ts";
+import { stageSettings } from "#core/stages.ts";
 
 export type GatewayApp = Hono<{ Bindings: HttpBindings }>;
 
@@ -337,3 +338,22 @@ function limitServer(server: Server, limits: GatewayLimits): void {
 /** Node looks only every 30 s for requests that are too slow, which a shorter limit would not notice. */
 const CHECK_MILLIS_MAX = 5_000;
 const CHECKS_PER_LIMIT = 4;
+
+/** Rejects with the socket's error when the address cannot be had. */
+function listen(server: Server, host: string, port: number): Promise<{ url: string }> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ port, host }, () => {
+      server.removeListener("error", reject);
+      const { address, port: taken, family } = server.address() as AddressInfo;
+      const scheme = server instanceof SecureServer ? "https" : "http";
+      resolve({ url: `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${taken}` });
+    });
+  });
+}
+
+/** What limits allow a request to be sent for. */
+function attemptOptions(limits: GatewayLimits): Pick<PathRouterOptions, "retry" | "settings"> {
+  const { attemptsMax, continuationsMax, retryRatio: ratio, retryBurst: burst } = limits;
+  return { retry: { attemptsMax, continuationsMax, ratio, burst }, settings: stageSettings(limits) };
+}

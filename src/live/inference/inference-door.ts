@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import { type Socket, BlockList, isIPv6 } from "node:net";
 import type { ClientAuth } from "../http/client-auth.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "../http/errors.ts";
 import { Exchange, type ExchangeParts } from "./exchange.ts";
@@ -10,7 +10,6 @@ import { keepStream } from "../continuation/keep-stream.ts";
 import { type OnRouted, askBody } from "../routing/ask.ts";
 import { Forward } from "../upstream/forward.ts";
 import { BODY_READ } from "#core/path/path-event.ts";
-import type { TrustedProxies } from "../request/trusted-proxies.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import type { RequestHeaders } from "../http/headers.ts";
 
@@ -179,4 +178,20 @@ const FORMS: Readonly<Record<string, string>> = {
 function grpcMicros(text: string): number {
   const [, digits, unit] = GRPC.exec(text) ?? [];
   return digits === undefined ? NaN : Math.ceil(Number(digits) * UNIT_MICROS[unit!]!);
+}
+
+/** Whether the address of a socket's other end is that of a proxy that is trusted. */
+type TrustedProxies = (address: string | undefined) => boolean;
+
+/** Of addresses and networks, such as 10.0.0.7 and 10.1.0.0/16; undefined where there are none. */
+export function trustedProxies(networks: readonly string[]): TrustedProxies | undefined {
+  if (networks.length === 0) return undefined;
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = "", bits] = network.split("/");
+    const family = isIPv6(address) ? "ipv6" : "ipv4";
+    if (bits === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(bits), family);
+  }
+  return (address) => address !== undefined && list.check(address, isIPv6(address) ? "ipv6" : "ipv4");
 }

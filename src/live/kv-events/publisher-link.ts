@@ -3,8 +3,6 @@ import type { Subscriber } from "zeromq";
 import type { KvEventsLostReason } from "#core/endpoint/knowledge.ts";
 import type { EventAddress } from "./event-address.ts";
 import { LINK_TIMES, type LinkCounts, type LinkListener, type LinkTimes } from "./link-listener.ts";
-import { numberOf, replay } from "./replay.ts";
-import { secondsOf, Sequence } from "./sequence.ts";
 
 /** Messages that wait in the socket; with more, the publisher's are dropped, which is seen as a gap. */
 const WAITING_MAX = 1_000;
@@ -298,4 +296,95 @@ export class PublisherLink {
     const millis = Math.min(this.#times.retryMillis * 2 ** failures, this.#times.retryMillisMax);
     await sleep(millis, undefined, { signal: this.#stop.signal }).catch(() => {});
   }
+}
+
+/** What a message's number means: the next one; one that was there before; some between are missing; another publisher. */
+type Place = "next" | "seen" | "gap" | "restarted";
+
+/**
+ * The order of one publisher's messages: numbers count up from 0 by one, times never go back. A number that was there
+ * before with a time that was not is another publisher's, whose engine was started anew.
+ */
+class Sequence {
+  /** Number of the next message; 0 before the first. */
+  expected = 0;
+  /** Time of the last one, in seconds; -Infinity before the first. */
+  seconds = -Infinity;
+  /** Whether a first message was taken: before it, every number is the next one or behind a gap. */
+  begun = false;
+
+  placeOf(number: number, seconds: number): Place {
+    if (number === this.expected) return "next";
+    if (number > this.expected) return "gap";
+    return seconds > this.seconds ? "restarted" : "seen";
+  }
+
+  take(number: number, seconds: number): void {
+    this.expected = number + 1;
+    this.seconds = seconds;
+    this.begun = true;
+  }
+
+  restart(): void {
+    this.expected = 0;
+    this.seconds = -Infinity;
+    this.begun = false;
+  }
+}
+
+const FLOAT64 = 0xcb;
+const SECONDS_AT = 2;
+const DOUBLE_BYTES = 8;
+
+/** The first element of a batch, an array; -Infinity where that is no double. */
+function secondsOf(payload: Uint8Array): number {
+  if (payload[1] !== FLOAT64 || payload.length < SECONDS_AT + DOUBLE_BYTES) return -Infinity;
+  return new DataView(payload.buffer, payload.byteOffset, payload.length).getFloat64(SECONDS_AT);
+}
+
+/** One message of a publisher. */
+interface Message {
+  readonly number: number;
+  readonly payload: Uint8Array;
+}
+
+/** A publisher that was asked for what it kept has no more. */
+const END = 0xffff_ffff_ffff_ffffn;
+const NUMBER_BYTES = 8;
+/** More than any publisher keeps by default. */
+const MESSAGES_MAX = 100_000;
+
+/**
+ * Asks a publisher for the messages that it kept, from number `from` on, and gives them one by one up to the last.
+ * Throws where it does not answer in time or not in its protocol: `["", topic?, number, payload]`, the number of the end
+ * being -1 (vLLM sends the topic, SGLang and older versions of vLLM do not).
+ */
+async function* replay(address: string, from: number, timeoutMillis: number): AsyncGenerator<Message> {
+  const { Dealer } = await import("zeromq");
+  const socket = new Dealer({ linger: 0, receiveTimeout: timeoutMillis, sendTimeout: timeoutMillis, ipv6: true });
+  try {
+    socket.connect(address);
+    await socket.send([Buffer.alloc(0), numberBytes(from)]);
+    for (let count = 0; count < MESSAGES_MAX; count++) {
+      const frames = await socket.receive();
+      const number = frames.at(-2);
+      const payload = frames.at(-1);
+      if (frames.length < 3 || number?.length !== NUMBER_BYTES || payload === undefined)
+        throw new Error("the answer to a replay has other frames");
+      if (number.readBigUInt64BE() === END) return;
+      yield { number: numberOf(number), payload };
+    }
+  } finally {
+    socket.close();
+  }
+}
+
+function numberOf(bytes: Buffer): number {
+  return Number(bytes.readBigUInt64BE());
+}
+
+function numberBytes(number: number): Buffer {
+  const bytes = Buffer.alloc(NUMBER_BYTES);
+  bytes.writeBigUInt64BE(BigInt(number));
+  return bytes;
 }

@@ -3,8 +3,8 @@ import type { Phase } from "#core/rollout/rollout-state.ts";
 import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import type { RolloutDesk } from "../admin/rollout-desk.ts";
 import type { DifferenceView, RolloutView } from "../admin/rollout-view.ts";
-import { type AutopilotSource, registerAutopilot } from "./metric-autopilot.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
+import { type AutopilotDesk, PROPOSAL_STATES } from "../admin/autopilot-desk.ts";
 
 const PHASES: readonly Phase[] = ["planned", "running", "paused", "promoted", "rolled-back"];
 /** Rollouts with lines of their own: those under way, and the newest of the others. */
@@ -101,4 +101,45 @@ function remembered<T>(of: () => T): () => T {
     if (known === undefined || at - known.at > VIEW_MILLIS) known = { value: of(), at };
     return known.value;
   };
+}
+
+interface AutopilotSource {
+  /** Undefined where no better policy is searched. */
+  readonly autopilot?: Pick<AutopilotDesk, "view"> | undefined;
+}
+
+/** Searches and proposals in numbers; none where there is no autopilot. */
+function registerAutopilot(registry: Registry, { autopilot: desk }: AutopilotSource): void {
+  registerFamily(registry, {
+    name: "gnomon_autopilot_searches_total",
+    help: "Searches for a better policy, by outcome.",
+    type: "counter",
+    rows: () =>
+      Object.entries(desk?.view().searches ?? {}).map(([outcome, value]) => ({
+        value,
+        sharedLabels: NO_LABELS,
+        labels: { outcome },
+      })),
+  });
+  registerFamily(registry, {
+    name: "gnomon_autopilot_proposals",
+    help: "Proposals kept, by state.",
+    type: "gauge",
+    rows: () => {
+      const proposals = desk?.view().proposals;
+      if (proposals === undefined) return [];
+      return PROPOSAL_STATES.map((state) => ({
+        value: proposals.filter((one) => one.state === state).length,
+        sharedLabels: NO_LABELS,
+        labels: { state },
+      }));
+    },
+  });
+  registerFamily(registry, {
+    name: "gnomon_autopilot_rollouts_started_total",
+    help: "Rollouts started from proposals.",
+    type: "counter",
+    rows: () =>
+      desk === undefined ? [] : [{ value: desk.view().started, sharedLabels: NO_LABELS, labels: NO_LABELS }],
+  });
 }

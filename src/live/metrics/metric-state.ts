@@ -8,27 +8,23 @@ import type { FleetKeeper } from "../keeper/fleet-keeper.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
 import type { SourceBoard } from "../endpoints/source-board.ts";
 import type { GatewayCounters } from "../base/gateway-counters.ts";
-import { registerCascades } from "./metric-cascade.ts";
-import { type ForecastSources, registerForecasts } from "./metric-forecast.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
 import { type KvEventSources, registerKvEvents } from "./metric-kv-events.ts";
-import { registerEjections } from "./metric-ejections.ts";
-import { registerAdmission } from "./metric-admission.ts";
 import { type LogCounts, registerLogs } from "./metric-logs.ts";
 import { type OrdersStatus, registerPolicy } from "./metric-policy.ts";
-import { registerRecorder } from "./metric-recorder.ts";
 import { registerRollouts, type RolloutSources } from "./metric-rollout.ts";
 import { registerShadow } from "./metric-shadow.ts";
 import { registerShare } from "./metric-share.ts";
-import { type LabelTexts, SharedLabels } from "./shared-labels.ts";
 import { registerTotals } from "./metric-totals.ts";
-import { registerSources } from "./metric-sources.ts";
 import type { PolicyDesk } from "../admin/policy-desk.ts";
 import type { RecorderStatus } from "../recorder/recorder.ts";
 import type { ShareStatus } from "../share/share-status.ts";
 import type { ShadowStatus } from "./shadow-status.ts";
 import type { HangWatch } from "../keeper/hang-watch.ts";
 import type { TokenizerDescription } from "../tokenizer/described-tokenizer.ts";
+import type { ForecastAccuracy, ForecastCounts } from "./forecast-accuracy.ts";
+import type { CheckCounts } from "../keeper/health-checker.ts";
+import type { SourceRow } from "../endpoints/source-status.ts";
 
 /** What is counted or known elsewhere and only read for a page. */
 export interface StateSources extends KvEventSources, ForecastSources, RolloutSources {
@@ -237,4 +233,207 @@ function registerTokenizers({ tokenizers }: StateSources, family: Family, row: R
         Object.entries(counters).map(([event, count]) => row(count, { for: model, tokenizer: name, event })),
       ),
   );
+}
+
+type LabelTexts = Readonly<Record<string, string>>;
+
+/** Label objects that stay the same between pages; forgotten when there are too many. */
+class SharedLabels {
+  readonly #known = new Map<string, LabelTexts>();
+
+  of(labels: LabelTexts): LabelTexts {
+    const key = JSON.stringify(labels);
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    if (this.#known.size >= SHARED_LABELS_MAX) this.#known.clear();
+    this.#known.set(key, labels);
+    return labels;
+  }
+}
+
+const SHARED_LABELS_MAX = 20_000;
+
+/** Who waits, and whom limits refuse. Classes and limits are those of the policy. */
+function registerAdmission(
+  router: Router,
+  counters: () => Pick<GatewayCounters, "queued" | "limited"> | undefined,
+  family: Family,
+  row: Row,
+): void {
+  family("gauge", "queue_requests", "Requests waiting in the gateway's queue, by the score of their class.", () =>
+    [...router.admission.waitingByBand()].map(([band, count]) => row(count, { class: String(band) })),
+  );
+  family("counter", "queued_total", "Requests that were queued, by reason.", () =>
+    Object.entries(counters()?.queued ?? {}).map(([reason, count]) => row(count, { reason })),
+  );
+  family("counter", "limited_total", "Requests refused by a limit, by the limit's name.", () =>
+    Object.entries(counters()?.limited ?? {}).map(([limit, count]) => row(count, { limit })),
+  );
+}
+
+/** What answers of cascades came to; nothing where there is no cascade. */
+function registerCascades(cascades: () => Cascades | undefined, family: Family, row: Row): void {
+  family("counter", "cascade_answers_total", "Answers of cascades, by outcome.", () =>
+    [...(cascades()?.counts ?? [])].flatMap(([cascade, counts]) =>
+      Object.entries(counts).map(([verdict, count]) => row(count, { cascade, verdict })),
+    ),
+  );
+  family(
+    "gauge",
+    "cascade_escalations_in_flight",
+    "Requests under way at a later model of their cascade than the first.",
+    () => rowsOf(cascades()?.desk.escalationsInFlight, row),
+  );
+  family("gauge", "cascade_held_bytes", "Bytes of streams held back until they are judged.", () =>
+    rowsOf(cascades()?.desk.heldBytes, row),
+  );
+}
+
+function rowsOf(value: number | undefined, row: Row) {
+  return value === undefined ? [] : [row(value)];
+}
+
+interface ForecastSources {
+  /** Left out where nobody compares. */
+  readonly forecasts?: Pick<ForecastAccuracy, "rows">;
+}
+
+const COUNTS: readonly (readonly [name: string, help: string, of: (counts: Readonly<ForecastCounts>) => number])[] = [
+  ["requests_total", "Requests with both a forecast and a measured time.", ({ requests }) => requests],
+  ["seconds_total", "Sum of the forecast times.", ({ forecastMicros }) => forecastMicros / MICROS_PER_SECOND],
+  ["measured_seconds_total", "Sum of the measured times.", ({ measuredMicros }) => measuredMicros / MICROS_PER_SECOND],
+  [
+    "error_seconds_total",
+    "Sum of the absolute errors of the forecasts.",
+    ({ errorMicros }) => errorMicros / MICROS_PER_SECOND,
+  ],
+  [
+    "error_ratio_total",
+    "Sum of the absolute errors, each relative to the measured time.",
+    ({ errorShares }) => errorShares,
+  ],
+];
+
+/** How right the router's forecasts of TTFT and TPOT are: over the requests, errors and ratios are means. */
+function registerForecasts({ forecasts }: ForecastSources, family: Family, row: Row): void {
+  for (const [name, help, of] of COUNTS) {
+    family("counter", `endpoint_forecast_${name}`, `${help} By figure: ttft or tpot.`, () =>
+      (forecasts?.rows() ?? []).flatMap(({ endpoint, figure, counts }) =>
+        counts.requests === 0 ? [] : [row(of(counts), { endpoint, figure })],
+      ),
+    );
+  }
+}
+
+const EJECTED = { "": 0, unhealthy: 1, failures: 2, slow: 3 } as const;
+
+/** Which endpoints are left alone, or get less than their share, and why. `rows` are those of the page under way. */
+function registerEjections(
+  rows: () => readonly EndpointRow[],
+  checks: () => Readonly<CheckCounts> | undefined,
+  family: Family,
+  row: Row,
+): void {
+  const why = "0 not ejected, 1 its health checks fail, 2 its requests fail, 3 its tokens are slow.";
+  family("gauge", "endpoint_ejected", why, () =>
+    rows().map(({ id, ejected }) => row(EJECTED[ejected], { endpoint: id })),
+  );
+  family(
+    "gauge",
+    "endpoint_share",
+    "Share of its usual requests that the endpoint gets; below 1 during slow start.",
+    () => rows().map(({ id, share }) => row(share, { endpoint: id })),
+  );
+  family("counter", "endpoint_ejections_total", "Endpoints ejected because they did worse than the others.", () =>
+    rows().flatMap(({ id, ejections }) =>
+      Object.entries(ejections)
+        .filter(([, count]) => count > 0)
+        .map(([reason, count]) => row(count, { endpoint: id, reason })),
+    ),
+  );
+  family(
+    "counter",
+    "health_checks_total",
+    "Active health checks by result, and the changes of verdict that followed.",
+    () => Object.entries(checks() ?? {}).map(([result, count]) => row(count, { result })),
+  );
+}
+
+/** Name, help and value, undefined where it is not known, which leaves the line out. */
+type Figure = readonly [
+  type: MetricFamily["type"],
+  name: string,
+  help: string,
+  of: (row: SourceRow) => number | undefined,
+];
+
+const FIGURES: readonly Figure[] = [
+  ["gauge", "discovery_up", "1 while the source of endpoints can be read.", ({ up }) => (up ? 1 : 0)],
+  [
+    "gauge",
+    "discovery_news_age_seconds",
+    "Time since the source last sent anything; above 60 s something is wrong.",
+    ({ newsAgeMicros: age }) => (age < 0 ? undefined : age / MICROS_PER_SECOND),
+  ],
+  ["counter", "discovery_failures_total", "Failed lists and watches.", ({ failures }) => failures],
+  ["counter", "discovery_recoveries_total", "Times a source became readable again.", ({ recoveries }) => recoveries],
+  [
+    "counter",
+    "discovery_lists_total",
+    "Complete lists read; many of them mean that resource versions are lost.",
+    ({ lists }) => lists,
+  ],
+  ["counter", "discovery_watches_total", "Watches opened.", ({ watches }) => watches],
+  ["gauge", "discovery_targets", "Endpoints that a DNS or file source names.", ({ targets }) => targets],
+];
+
+/** How the sources of endpoints stand, a line each. */
+function registerSources(registry: Registry, sources: Pick<SourceBoard, "rows"> | undefined): void {
+  for (const [type, name, help, of] of FIGURES) {
+    const rows = () =>
+      (sources?.rows() ?? []).flatMap((row) => {
+        const value = of(row);
+        return value === undefined ? [] : [{ value, labels: { source: row.source }, sharedLabels: NO_LABELS }];
+      });
+    registerFamily(registry, { name: `gnomon_${name}`, help, type, rows });
+  }
+}
+
+/** The trace's recorder; undefined when nothing is recorded. */
+function registerRecorder(recorder: () => RecorderStatus | undefined, family: Family, row: Row): void {
+  const figures: readonly (readonly [MetricFamily["type"], string, string, (status: RecorderStatus) => number])[] = [
+    ["counter", "recorder_records_total", "Trace records written.", (status) => status.recorded],
+    ["counter", "recorder_dropped_total", "Trace records lost to a full buffer or disk.", (status) => status.dropped],
+    [
+      "gauge",
+      "recorder_buffered_bytes",
+      "Trace records waiting in memory to be written.",
+      (status) => status.bufferedBytes,
+    ],
+    ["counter", "recorder_written_bytes_total", "Compressed bytes written.", (status) => status.writtenBytes],
+    [
+      "counter",
+      "recorder_removed_segments_total",
+      "Trace segments removed because of age or total size.",
+      (status) => status.removedSegments,
+    ],
+    [
+      "counter",
+      "recorder_removed_bytes_total",
+      "Compressed bytes of the trace segments removed.",
+      (status) => status.removedBytes,
+    ],
+    [
+      "counter",
+      "recorder_encode_seconds_total",
+      "Event loop time spent on encoding trace records.",
+      (status) => status.encodeMicros / MICROS_PER_SECOND,
+    ],
+  ];
+  for (const [type, name, help, of] of figures) {
+    family(type, name, help, () => {
+      const status = recorder();
+      return status === undefined ? [] : [row(of(status))];
+    });
+  }
 }

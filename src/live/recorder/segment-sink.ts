@@ -1,8 +1,7 @@
-import { stat, unlink } from "node:fs/promises";
-import { join } from "node:path";
+import { stat, unlink, mkdir } from "node:fs/promises";
+import { join, dirname, resolve } from "node:path";
 import { segmentName } from "#trace/segment-name.ts";
-import { type SegmentFile, SegmentWriter } from "#trace/segment-writer.ts";
-import { makeFolder } from "./make-folder.ts";
+import { type SegmentFile, SegmentWriter, TRACE_FOLDER_MODE } from "#trace/segment-writer.ts";
 import type { Batch, Kept } from "./run-lines.ts";
 import { type RetentionLimits, SegmentRetention } from "./segment-retention.ts";
 
@@ -124,4 +123,26 @@ export class SegmentSink {
     this.segments++;
     await this.#retention.scan(path);
   }
+}
+
+/**
+ * Makes a folder of traces and those above it that are missing, their owner's alone; rejects with the system's error. Node's own recursive mkdir never
+ * comes back where the system reports of a folder under an existing one that there is no such file, as /proc does.
+ */
+async function makeFolder(path: string): Promise<void> {
+  const missing: string[] = [];
+  for (let folder = resolve(path); !(await exists(folder)); folder = dirname(folder)) missing.push(folder);
+  for (const folder of missing.toReversed()) await mkdir(folder, TRACE_FOLDER_MODE).catch(ignoreExisting);
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Somebody else may make it at the same time. */
+function ignoreExisting(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EEXIST") throw error;
 }

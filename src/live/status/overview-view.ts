@@ -8,21 +8,23 @@ import type {
   Overview,
   PolicyCard,
   PolicyChangeLine,
+  ShadowCandidateCard,
+  ShadowCard,
+  ShadowPrediction,
 } from "#page/status/overview.ts";
 import { WALL_START_MICROS, nowMicros } from "../base/clock.ts";
 import type { EndpointDirectory, EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import type { FleetKeeper, ScrapeRow } from "../keeper/fleet-keeper.ts";
 import type { PolicyDesk } from "../admin/policy-desk.ts";
-import type { AutopilotDesk } from "../admin/autopilot-desk.ts";
+import type { AutopilotDesk, AutopilotView } from "../admin/autopilot-desk.ts";
 import type { RolloutDesk } from "../admin/rollout-desk.ts";
 import type { KeptDecision, ShownDecisions } from "./shown-decisions.ts";
 import type { Readiness } from "./readiness.ts";
 import type { RecentTraffic } from "./recent-traffic.ts";
-import { autopilotCard } from "./autopilot-card.ts";
 import { rolloutCard } from "./rollout-card.ts";
-import { shadowCard } from "./shadow-card.ts";
-import type { ShadowStatus } from "../metrics/shadow-status.ts";
+import type { ShadowStatus, ShadowCandidate } from "../metrics/shadow-status.ts";
 import { whyText } from "./status-view.ts";
+import type { AutopilotCard } from "#page/status/autopilot-overview.ts";
 
 export interface OverviewParts {
   readonly router: Router;
@@ -172,4 +174,65 @@ function millis(micros: number | undefined): number | null {
 
 function thousandths(share: number): number {
   return Math.round(share * 1_000) / 1_000;
+}
+
+const PROPOSALS_SHOWN = 4;
+
+/** What the page shows of the autopilot. */
+function autopilotCard({ start, latest, searches, proposals }: AutopilotView): AutopilotCard {
+  return {
+    startsAlone: start === "alone",
+    latest,
+    searches: Object.values(searches).reduce((sum, count) => sum + count, 0),
+    proposals: proposals.slice(0, PROPOSALS_SHOWN).map((one) => ({
+      name: one.name,
+      at: Date.parse(one.at),
+      state: one.state,
+      by: one.by,
+      detail: one.detail,
+      inForce: one.inForce,
+      objective: one.objective,
+      gain: one.gain,
+      gainLow: one.gainLow,
+      gainHigh: one.gainHigh,
+    })),
+  };
+}
+
+/** What of the shadow's state the status page shows. */
+function shadowCard({ state, detail, parity, calibration, evaluation }: ShadowStatus): ShadowCard {
+  return {
+    state,
+    detail,
+    decisions: parity.decisions,
+    differences: parity.differences,
+    engine: calibration.source,
+    evaluation:
+      evaluation === undefined
+        ? null
+        : {
+            inForce: evaluation.inForce,
+            requests: evaluation.requests,
+            replicas: evaluation.replicas,
+            withoutIntervals: evaluation.withoutIntervals,
+            measuredSeconds: evaluation.measuredSeconds,
+            candidates: evaluation.candidates.map(candidateCard),
+          },
+  };
+}
+
+function candidateCard({ name, hitRatio, ...candidate }: ShadowCandidate): ShadowCandidateCard {
+  const predicted = Object.entries(candidate.predictedSeconds).map(([metric, point]): [string, ShadowPrediction] => {
+    const interval = candidate.intervalSeconds[metric]?.mean;
+    const difference = candidate.differenceSeconds[metric];
+    return [
+      metric,
+      {
+        mean: interval?.expected ?? point,
+        ...(interval && { low: interval.low, high: interval.high }),
+        ...(difference && { difference: difference.mean, exceedsNoise: difference.exceedsNoise }),
+      },
+    ];
+  });
+  return { name, hitRatio, predicted: Object.fromEntries(predicted) };
 }

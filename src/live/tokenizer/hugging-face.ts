@@ -1,9 +1,8 @@
 import { type Asker, STAYS } from "../base/loop-turn.ts";
 import { AddedTokens } from "./bpe/added-tokens.ts";
-import { BegunChats } from "./begun-chats.ts";
+import { BegunChats, type PlannedPrompt, type PromptChain, type PromptChains } from "./prompt-chains.ts";
 import type { DescribedTokenizer, TokenizerDescription } from "./described-tokenizer.ts";
 import type { HuggingFaceModel } from "./hugging-face-model.ts";
-import type { PlannedPrompt, PromptChain, PromptChains } from "./prompt-chains.ts";
 import { linearSteps, renderedText } from "./prompt-plan.ts";
 import { promptSteps } from "./prompt-steps.ts";
 import type { StepCache } from "./step-cache.ts";

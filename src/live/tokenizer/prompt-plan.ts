@@ -1,4 +1,4 @@
-import type { BegunChat } from "./begun-chats.ts";
+import type { BegunChat } from "./prompt-chains.ts";
 import type { LinearMessages } from "./linear-messages.ts";
 import type { ChatTemplate, RenderOptions } from "./template/chat-template.ts";
 import { contentTexts, engineMessages, type EngineMessage } from "./template/engine-messages.ts";

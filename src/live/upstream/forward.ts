@@ -1,14 +1,13 @@
 import type { Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import { firstStop } from "#core/stage-choice.ts";
-import type { Micros } from "#core/base/units.ts";
-import type { Answer, AnswerHead, KeptAnswer } from "../answer/answer.ts";
+import { type Micros, MICROS_PER_MILLI } from "#core/base/units.ts";
+import type { Answer, AnswerHead, KeptAnswer, Delivery } from "../answer/answer.ts";
 import { AnswerDelivery } from "./answer-delivery.ts";
 import { type Attempt, type AttemptListener, openAttempt } from "./connection/attempt.ts";
 import type { PathStage } from "#core/path/stage.ts";
 import type { SentContent } from "../request/engine-body.ts";
 import { AttemptSigns } from "./connection/attempt-signs.ts";
-import { actOnVerdict } from "./act-on-verdict.ts";
 import { isUnderWay } from "#core/path/path-state.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { nowMicros } from "../base/clock.ts";
@@ -22,11 +21,13 @@ import { type AnswerHeaders, clientHeaders } from "../http/headers.ts";
 import { retriedEvent, cutEvent, givenUpEvent } from "../log/attempt-events.ts";
 import type { ForwardResult } from "./forward-result.ts";
 import type { AttemptEffect, Finish, ReportEffect, ErrorEffect } from "#core/path/path-effect.ts";
-import { type PathEvent, attemptFailed } from "#core/path/path-event.ts";
+import { type PathEvent, attemptFailed, CLIENT_STALLED, HOLD_OVER, TIMED_OUT } from "#core/path/path-event.ts";
 import type { StandbyAttempts } from "./standby-attempts.ts";
 import { progressOf, type TokenProgress } from "./token-progress.ts";
 import { countUp } from "../base/gateway-counters.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import { type FoundAttempt, look } from "#core/path/look.ts";
+import { faultOfLeaving } from "#core/path/wait-verdict.ts";
 
 /**
  * The endpoint's side of a routed request: turns what its attempts do into events, and carries out the effects that
@@ -393,4 +394,34 @@ function writeKept(exchange: ForwardedRequest, endpoint: string, fault: Fault, k
   headers.push("content-length", String(kept.body.length));
   if (fault === "saturated" && kept.headers["retry-after"] === undefined) headers.push("retry-after", "1");
   exchange.writer.whole(kept.status, headers, kept.body);
+}
+
+/** Does with an attempt what its limits of time, and what is known of its endpoint, ask for. */
+function actOnVerdict(exchange: ForwardedRequest, delivery: Delivery, found: FoundAttempt): void {
+  const { at, trouble } = found;
+  const verdict = look(exchange.life, found, exchange.waits);
+  const fault = faultOfLeaving(verdict, trouble);
+  switch (verdict) {
+    case "time-out":
+      return exchange.dispatch(TIMED_OUT);
+    case "stalled":
+      return exchange.dispatch(CLIENT_STALLED);
+    case "cut":
+      return delivery.broke(fault);
+    case "move":
+      countUp(exchange.shared.counters.moved, trouble?.kind ?? "late");
+      return delivery.attemptFailed(fault);
+    case "give-up":
+      return delivery.attemptFailed(fault);
+    case "help":
+      return exchange.life.late();
+    case "wait":
+      if (hidesHeadTooLong(exchange, at - exchange.arrivedAt)) exchange.dispatch(HOLD_OVER);
+  }
+}
+
+function hidesHeadTooLong({ limits, state }: ForwardedRequest, waited: Micros): boolean {
+  const { holdMillis } = limits;
+  if (holdMillis === undefined || waited < holdMillis * MICROS_PER_MILLI) return false;
+  return state.kind === "holding" && state.carriage === "stream" && !state.shown;
 }

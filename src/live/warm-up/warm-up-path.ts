@@ -1,14 +1,11 @@
 import { type IncomingMessage, type ServerResponse, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-
 import { Pool } from "undici";
-
 import { nowMicros } from "../base/clock.ts";
 import { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
 import { type GatewayOptions, createGateway } from "../gateway/gateway.ts";
 import type { RouterTap } from "../base/router-tap.ts";
 import type { Tokenizer } from "../tokenizer/text/tokenizer.ts";
-import { HeldAnswers } from "./held-answers.ts";
 import { joinMadeUp, MADE_UP_MODEL as MODEL } from "./made-up-endpoint.ts";
 
 type Shared = "identity" | "tokenizer" | "limits" | "requestUsage" | "continuesStreams";
@@ -139,4 +136,30 @@ function answer(incoming: IncomingMessage, outgoing: ServerResponse, held: HeldA
     };
     held.pass(next);
   });
+}
+
+/** Answers of a made-up engine that wait halfway until they are let go, so that something can be done meanwhile. */
+class HeldAnswers {
+  readonly #goOn: (() => void)[] = [];
+  #wanted = 0;
+  #reached: (() => void) | undefined;
+
+  /** The next `count` answers wait; resolves once all of them do. */
+  hold(count: number): Promise<void> {
+    this.#wanted = count;
+    return new Promise((resolve) => (this.#reached = resolve));
+  }
+
+  /** Goes on with an answer: at once, or later where it is to wait. */
+  pass(goOn: () => void): void {
+    if (this.#goOn.length === this.#wanted) return goOn();
+    this.#goOn.push(goOn);
+    if (this.#goOn.length === this.#wanted) this.#reached?.();
+  }
+
+  /** Lets all go on. */
+  release(): void {
+    this.#wanted = 0;
+    for (const goOn of this.#goOn.splice(0)) goOn();
+  }
 }

@@ -4,7 +4,7 @@ import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { StepTimes } from "#core/endpoint/step-times.ts";
 import type { Input } from "#core/input/input.ts";
 import { randomFor } from "#core/base/random.ts";
-import { EndpointSpeeds } from "#core/scorer/endpoint-speeds.ts";
+import { EndpointSpeeds } from "#core/scorer/added-latency.ts";
 import { FORECASTER_PARAMETERS, LatencyForecaster } from "#core/scorer/latency-forecaster.ts";
 import { observeTraffic } from "../observed-traffic.ts";
 import { snapshot } from "../state.ts";

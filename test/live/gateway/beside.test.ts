@@ -1,16 +1,13 @@
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { type TestContext, test } from "node:test";
-
 import { Hono } from "hono";
 import type { HttpBindings } from "@hono/node-server";
 import OpenAI from "openai";
-
 import { nowMicros } from "#live/base/clock.ts";
 import { adminAccess } from "#live/admin/admin-access.ts";
-import { enginePages } from "#live/status/engine-pages.ts";
+import { enginePages } from "#live/status/open-pages.ts";
 import { Readiness } from "#live/status/readiness.ts";
-
 import { CHAT, type Got, type Rig, type RigOptions, ask, errorOf, startRig } from "./rig.ts";
 import { type Reply, STREAM_END, STREAM_HEAD, chatAnswer, chunk, headerOf, jsonReply } from "./stub-engine.ts";
 

@@ -4,7 +4,7 @@ import { Registry } from "prom-client";
 import type { Decision } from "#core/input/decision.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { Slo } from "#core/request/slo.ts";
-import { SloMetrics } from "#live/metrics/slo-metrics.ts";
+import { SloMetrics } from "#live/metrics/metrics.ts";
 import { requestOf } from "../../core/rollout/rollout-case.ts";
 
 const SLO = { ttftMicros: 100, tpotMicros: 10 };

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { ClientKeys, plainKeys } from "#live/http/client-auth.ts";
 import { Identifier } from "#live/http/identity.ts";
 import { RequestHeaders } from "#live/http/headers.ts";
-import { trustedProxies } from "#live/request/trusted-proxies.ts";
+import { trustedProxies } from "#live/inference/inference-door.ts";
 import { CHAT, ask, startRig } from "../gateway/rig.ts";
 import { chatAnswer, jsonReply } from "../gateway/stub-engine.ts";
 

@@ -3,8 +3,7 @@ import { test, type TestContext } from "node:test";
 import { ADMIT_ALL, type AdmissionSpec } from "#core/admission/admission-spec.ts";
 import type { Input } from "#core/input/input.ts";
 import type { PeerWindow } from "#core/request/peer-news.ts";
-import type { LimitsStore } from "#live/share/kept-limits.ts";
-import { keptLimitsText, windowsOfText } from "#live/share/kept-limits-text.ts";
+import { type LimitsStore, keptLimitsText, windowsOfText } from "#live/share/kept-limits.ts";
 import { MemoryStream, newRouter, replica, type Replica, until } from "./memory-fleet.ts";
 
 const DAY = {

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BYTE_CHARACTERS } from "#live/tokenizer/bpe/byte-alphabet.ts";
-import { readVocabulary } from "#live/tokenizer/bpe/vocabulary.ts";
+import { BYTE_CHARACTERS, readVocabulary } from "#live/tokenizer/bpe/vocabulary.ts";
 
 /** As a file's text gives it: `__proto__` is an entry like any other there. */
 function model(entries: readonly string[], merges: readonly unknown[]): Parameters<typeof readVocabulary>[0] {
