@@ -106,12 +106,12 @@ export class RequestPath {
   }
 
   /** The attempt failed before its client had a byte: a stage goes on with the request, or policy and router are asked. */
-  #askRetry(fault: Fault): PathEvent {
+  #askRetry(fault: Fault): PathEvent | undefined {
     const { host } = this;
     host.faulted(fault);
     for (const stage of host.stages) {
       const event = stage.takesOver?.(fault);
-      if (event !== undefined) return event;
+      if (event !== undefined) return event === "later" ? undefined : event;
     }
     const part = host.stages.find(({ failed }) => failed !== undefined)?.failed;
     const next = host.router.afterFault(host.routeId, fault, this.attempts, part);

@@ -22,13 +22,13 @@ export interface PathStage {
   /** How long after an attempt was sent something is done about a first token that is late; `late` does it. */
   helpsAfter?(state: PathState): Micros;
   late?(): void;
-  /** The attempt failed before its client had a byte: the event by which the request goes on here, if it does. */
-  takesOver?(fault: Fault): PathEvent | undefined;
   /**
-   * The answer broke behind a part that the client has, and may go on elsewhere: what comes of it, "later" where that
-   * event follows; undefined of a stage to which that is nothing.
+   * The attempt failed before its client had a byte: what comes of it; undefined of a stage to which that is nothing, and
+   * policy and router are asked where it is to none.
    */
-  goesOn?(fault: Fault): PathEvent | "later" | undefined;
+  takesOver?(fault: Fault): StageAnswer | undefined;
+  /** The answer broke behind a part that the client has, and may go on elsewhere: the same, and else it does not. */
+  goesOn?(fault: Fault): StageAnswer | undefined;
   /** What an endpoint of this stage does ahead of the one that answers is done: the router is informed. */
   aheadDone?(): void;
   /** The attempt under way makes its first token. */
@@ -38,6 +38,9 @@ export interface PathStage {
   /** The request is over. */
   ended?(outcome: Outcome): void;
 }
+
+/** The event that answers what a stage is asked, "later" where it dispatches that itself once it knows. */
+export type StageAnswer = PathEvent | "later";
 
 /** Of a request without any. */
 export const NO_STAGES: readonly PathStage[] = [];
