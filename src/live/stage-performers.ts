@@ -1,13 +1,7 @@
+import { cascadeOf } from "./cascade/cascade-run.ts";
+import { continuationOf } from "./continuation/stream-continuation.ts";
 import { secondOf } from "./upstream/hedging/second-attempt.ts";
-import type { StandbyOf } from "./upstream/standby-attempts.ts";
+import type { StagePerformers } from "./upstream/stage-performer.ts";
 
-/** What performs stages of the catalogue here by attempts that stand by; a request has one of them at most. */
-const STANDBYS: readonly StandbyOf[] = [secondOf];
-
-export const standbyOf: StandbyOf = (exchange, first) => {
-  for (const one of STANDBYS) {
-    const standby = one(exchange, first);
-    if (standby !== undefined) return standby;
-  }
-  return undefined;
-};
+/** What performs stages here, beside the one that a decision itself names. */
+export const STAGE_PERFORMERS: StagePerformers = { stages: [continuationOf, cascadeOf], standbys: [secondOf] };

@@ -113,6 +113,12 @@ export class RequestPath {
       const event = stage.takesOver?.(fault);
       if (event !== undefined) return event === "later" ? undefined : event;
     }
+    return this.asked(fault);
+  }
+
+  /** Where a request goes whose attempt failed, as policy and router have it: what follows for the path. */
+  asked(fault: Fault): PathEvent {
+    const { host } = this;
     const part = host.stages.find(({ failed }) => failed !== undefined)?.failed;
     const next = host.router.afterFault(host.routeId, fault, this.attempts, part);
     if (next.kind === "give-up") return { kind: "denied", why: next.why };

@@ -12,6 +12,7 @@ import type { SentContent } from "../request/engine-body.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import { withFields } from "../http/request-body.ts";
 import type { CascadeReading } from "../answer/answer.ts";
+import type { PathStage } from "#core/path/stage.ts";
 import { ASKED_ANEW, FIRST_BYTES } from "#core/path/path-event.ts";
 import type { Dialect } from "../http/route.ts";
 import { tokensOfAll, truncated } from "../request/truncation.ts";
@@ -252,3 +253,7 @@ export class CascadeRun implements CascadeReading {
 }
 
 const NULL = Buffer.from("null");
+
+/** The stage of a request that asked for a cascade; undefined of others. */
+export const cascadeOf = ({ cascade }: { readonly cascade: CascadeRun | undefined }): PathStage | undefined =>
+  cascade?.stage;

@@ -27,7 +27,7 @@ import { KnownBodies } from "../request/known-bodies.ts";
 import { type DoorParts, InferenceDoor, trustedProxies } from "../inference/inference-door.ts";
 import type { RouterTap } from "../base/router-tap.ts";
 import { RequestRouter } from "../routing/request-router.ts";
-import { standbyOf } from "../stage-performers.ts";
+import { STAGE_PERFORMERS } from "../stage-performers.ts";
 import { BodyRoom } from "../http/body-room.ts";
 import { bodyRules, DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "../http/limits.ts";
 import { type AdministrationOptions, addRoutes, type RouteParts } from "./gateway-routes.ts";
@@ -253,7 +253,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     identifier: new Identifier(options.identity),
     slo: new SloRules(options.slo),
     cascades: createCascades(options.cascade, own.router),
-    standbyOf,
+    performers: STAGE_PERFORMERS,
     waits: waitLimits(limits),
     answersIndexed: options.answersIndexed ?? "ids",
     profileOf: options.profileOf ?? ((_model, asked) => asked),

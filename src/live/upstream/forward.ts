@@ -11,7 +11,6 @@ import { AttemptSigns } from "./connection/attempt-signs.ts";
 import { isUnderWay } from "#core/path/path-state.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { nowMicros } from "../base/clock.ts";
-import { continuationOf } from "../continuation/stream-continuation.ts";
 import { continuedAnswer, isContinuation } from "../continuation/continued-answer.ts";
 import { refusal } from "../http/errors.ts";
 import { Stages } from "../disaggregation/stages.ts";
@@ -22,7 +21,7 @@ import { retriedEvent, cutEvent, givenUpEvent } from "../log/attempt-events.ts";
 import type { ForwardResult } from "./forward-result.ts";
 import type { AttemptEffect, Finish, ReportEffect, ErrorEffect } from "#core/path/path-effect.ts";
 import { type PathEvent, attemptFailed, CLIENT_STALLED, HOLD_OVER, TIMED_OUT } from "#core/path/path-event.ts";
-import type { StandbyAttempts } from "./standby-attempts.ts";
+import type { StandbyAttempts } from "./stage-performer.ts";
 import { progressOf, type TokenProgress } from "./token-progress.ts";
 import { countUp } from "../base/gateway-counters.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
@@ -67,9 +66,10 @@ export class Forward implements AttemptListener {
     this.#tokens = progressOf(this.#exchange);
     this.#delivery = new AnswerDelivery(exchange, this, hidesUsage);
     this.decidedAt = routed.at;
-    const continuation = continuationOf(exchange, this);
-    if (continuation !== undefined) this.stages.push(continuation);
-    if (exchange.cascade !== undefined) this.stages.push(exchange.cascade.stage);
+    for (const stageOf of exchange.shared.performers.stages) {
+      const stage = stageOf(exchange, this);
+      if (stage !== undefined) this.stages.push(stage);
+    }
     this.#signs = new AttemptSigns(exchange.shared, this.endpoint, routed.at, exchange.stream, this.#promptTokens);
   }
 
@@ -305,7 +305,7 @@ export class Forward implements AttemptListener {
     if (!isUnderWay(state)) return;
     this.#tokens.sweep(at);
     if (this.#standby === undefined && this.#stages === undefined) {
-      this.#standby = this.#exchange.shared.standbyOf(this.#exchange, this);
+      this.#standby = this.#standbyOf();
       if (this.#standby !== undefined) this.stages.push(this.#standby.stage);
     }
     this.#standby?.sweep(at);
@@ -322,6 +322,14 @@ export class Forward implements AttemptListener {
       trouble,
       continues,
     });
+  }
+
+  #standbyOf(): StandbyAttempts | undefined {
+    for (const standbyOf of this.#exchange.shared.performers.standbys) {
+      const standby = standbyOf(this.#exchange, this);
+      if (standby !== undefined) return standby;
+    }
+    return undefined;
   }
 
   /** How it went, for the router and the observer. */

@@ -8,7 +8,7 @@ import type { CascadedRequest, CascadeRun } from "../cascade/cascade-run.ts";
 import type { StreamKeeping } from "../continuation/keep-stream.ts";
 import type { ContinuedRequest } from "../continuation/stream-continuation.ts";
 import type { PrefilledRequest } from "../disaggregation/stages.ts";
-import type { StandbyOf } from "./standby-attempts.ts";
+import type { StagePerformers } from "./stage-performer.ts";
 
 /** What forwarded requests share. */
 export type ForwardParts = CascadedRequest["shared"] &
@@ -19,8 +19,7 @@ export type ForwardParts = CascadedRequest["shared"] &
     /** Asks engines whether they still serve. */
     readonly serving: ServingChecks;
     readonly openFiles: { met(error: Error): void };
-    /** Attempts that stand by, as stages have them made. */
-    readonly standbyOf: StandbyOf;
+    readonly performers: StagePerformers;
   };
 
 /** A request whose endpoint is decided, as its attempts and their answers need it. */

@@ -50,6 +50,7 @@ export class FaultDesk {
 
   arrived(flight: Flight): void {
     this.#flights.add(flight);
+    if (flight.standby === undefined) for (const perform of this.#performers) perform(flight, this.#host);
     if (this.#sweeps) return;
     this.#sweeps = true;
     this.#host.later(this.#host.clock + this.#rules.sweepMicros, { kind: "sweep" });
@@ -111,10 +112,6 @@ export class FaultDesk {
   #look(flight: Flight): void {
     const { clock: at, fleet, paths, outcomes, router } = this.#host;
     const { hangs } = this.probes;
-    if (!flight.isPerformed) {
-      flight.isPerformed = true;
-      for (const perform of this.#performers) perform(flight, this.#host);
-    }
     const { path } = flight;
     const second = flight.second?.flight;
     if (second !== undefined) this.#lookAtSecond(second);

@@ -73,8 +73,6 @@ export class Flight implements EngineRequest, PathHost {
   second: SecondOf | undefined = undefined;
   /** It is a second one itself, while it is not known which of both answers. */
   standby: Standby | undefined = undefined;
-  /** What performs its stages is there. */
-  isPerformed = false;
   /** It has just taken the first one's place, and is at its engine. */
   isTaken = false;
   /** A piece came since the last sweep. */
@@ -139,7 +137,6 @@ export class Flight implements EngineRequest, PathHost {
   takes(first: Flight): void {
     this.standby = undefined;
     this.second = first.second;
-    this.isPerformed = first.isPerformed;
     this.#stages = first.#stages;
     this.path = first.path;
     this.path.host = this;

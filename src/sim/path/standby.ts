@@ -35,7 +35,7 @@ export interface StandbyHost {
   readonly desk: { arrived(flight: Flight): void; departed(flight: Flight): void } | undefined;
 }
 
-/** What performs a stage in a simulation, of each flight from the first look at it on. */
+/** What performs a stage in a simulation, of each flight that may fail, from its arrival on. */
 export interface StagePerformer {
   /** Undefined where such rules never need it. */
   performs(rules: PathRules): ((flight: Flight, host: StandbyHost) => void) | undefined;

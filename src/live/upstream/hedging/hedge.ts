@@ -9,7 +9,7 @@ import { nowMicros } from "../../base/clock.ts";
 import type { ForwardedRequest } from "../forwarded-request.ts";
 import type { AnswerHeaders } from "../../http/headers.ts";
 import { type Attempt, type AttemptListener, openAttempt } from "../connection/attempt.ts";
-import type { TakenAttempt } from "../standby-attempts.ts";
+import type { TakenAttempt } from "../stage-performer.ts";
 import { AttemptSigns } from "../connection/attempt-signs.ts";
 import { HedgeDelivery, type HedgeVerdict } from "./hedge-delivery.ts";
 import type { SentContent } from "../../request/engine-body.ts";

@@ -8,17 +8,17 @@ import { nowMicros } from "../../base/clock.ts";
 import { countUp } from "../../base/gateway-counters.ts";
 import type { ForwardedRequest } from "../forwarded-request.ts";
 import { Hedge } from "./hedge.ts";
-import type { FirstAttempts, StandbyAttempts, StandbyOf } from "../standby-attempts.ts";
+import type { ForwardedAttempts, StandbyAttempts, StandbyOf } from "../stage-performer.ts";
 
 /** A request's second endpoint as the gateway has it: an attempt whose answer is kept until it is known who answers. */
 class SecondAttempt implements HedgeHost, StandbyAttempts {
   readonly stage: Hedging = new Hedging(this);
   readonly #exchange: ForwardedRequest;
-  readonly #first: FirstAttempts;
+  readonly #first: ForwardedAttempts;
   #second: Hedge | undefined;
   #taken: Hedge | undefined;
 
-  constructor(exchange: ForwardedRequest, first: FirstAttempts) {
+  constructor(exchange: ForwardedRequest, first: ForwardedAttempts) {
     this.#exchange = exchange;
     this.#first = first;
   }
