@@ -8,13 +8,13 @@ import type { Micros } from "#core/base/units.ts";
 import type { Flight } from "../path/flight.ts";
 import type { FlightPaths } from "../path/flight-paths.ts";
 import type { RouterGroup } from "../routers/router-group.ts";
-import type { StagePerformer, StandbyHost } from "../path/standby.ts";
+import type { StagePerformer, StageHost } from "../path/stage-performer.ts";
 import type { SimulationEvent } from "../path/simulation-event.ts";
 import { type EngineFaultHost, EngineFaults } from "./engine-faults.ts";
 import { FleetProbes, type ProbeHost } from "./fleet-probes.ts";
 
 /** The simulation as the desk sees it. */
-export interface FaultHost extends ProbeHost, EngineFaultHost, StandbyHost {
+export interface FaultHost extends ProbeHost, EngineFaultHost, StageHost {
   readonly router: RouterGroup;
   readonly paths: FlightPaths;
 }
@@ -30,7 +30,7 @@ export class FaultDesk {
   readonly engines: EngineFaults;
   readonly #rules: PathRules;
   /** Of stages that may be needed. */
-  readonly #performers: readonly ((flight: Flight, host: StandbyHost) => void)[];
+  readonly #performers: readonly ((flight: Flight, host: StageHost) => void)[];
   readonly #host: FaultHost;
   readonly #flights = new SlotList<Flight>();
   #sweeps = false;

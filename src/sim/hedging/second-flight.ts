@@ -5,17 +5,17 @@ import { STANDBY_ANSWERS } from "#core/path/path-event.ts";
 import type { GiveUpReason, PathRouter } from "#core/path/path-router.ts";
 import type { Micros } from "#core/base/units.ts";
 import { Flight } from "../path/flight.ts";
-import type { SecondOf, StagePerformer, Standby, StandbyHost } from "../path/standby.ts";
+import type { SecondOf, StagePerformer, Standby, StageHost } from "../path/stage-performer.ts";
 
 /** A request's second engine: a flight of its own under the same id, which may take the first one's place. */
 class SecondFlight implements HedgeHost, SecondOf {
   readonly hedging: Hedging = new Hedging(this);
   readonly afterMicros: Micros;
-  readonly #host: StandbyHost;
+  readonly #host: StageHost;
   #first: Flight;
   #second: Flight | undefined;
 
-  constructor(first: Flight, afterMicros: Micros, host: StandbyHost) {
+  constructor(first: Flight, afterMicros: Micros, host: StageHost) {
     this.afterMicros = afterMicros;
     this.#first = first;
     this.#host = host;

@@ -13,7 +13,7 @@ import type { Micros } from "#core/base/units.ts";
 import type { EngineRequest } from "#engine/request.ts";
 import type { FlightContinuation } from "./flight-continuation.ts";
 import type { FlightPaths } from "./flight-paths.ts";
-import type { SecondOf, Standby } from "./standby.ts";
+import type { SecondOf, Standby } from "./stage-performer.ts";
 import type { Handoff } from "./handoff.ts";
 import type { PrefillLeg } from "./prefill-leg.ts";
 import type { Ending } from "../result/outcomes.ts";

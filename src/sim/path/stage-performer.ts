@@ -6,6 +6,7 @@ import type { Outcomes } from "../result/outcomes.ts";
 import type { EngineObserver } from "./engine-observer.ts";
 import type { Flight } from "./flight.ts";
 import type { FlightPaths } from "./flight-paths.ts";
+import type { SimulationEvent } from "./simulation-event.ts";
 
 /** What a second flight of the same request is, while it is not known which of both answers. */
 export interface Standby {
@@ -22,13 +23,15 @@ export interface SecondOf {
   readonly flight: Flight | undefined;
 }
 
-/** The simulation as second attempts see it. */
-export interface StandbyHost {
+/** The simulation as performers of stages see it. */
+export interface StageHost {
   readonly clock: Micros;
   readonly fleet: EngineFleet;
   readonly outcomes: Outcomes;
   readonly observer: EngineObserver;
   readonly paths: FlightPaths;
+  /** Something that is due then. */
+  later(at: Micros, event: SimulationEvent): void;
   /** It is on its way to its engine. */
   carry(flight: Flight): void;
   /** Those in flight are looked at now and then, second ones among them. */
@@ -38,5 +41,5 @@ export interface StandbyHost {
 /** What performs a stage in a simulation, of each flight that may fail, from its arrival on. */
 export interface StagePerformer {
   /** Undefined where such rules never need it. */
-  performs(rules: PathRules): ((flight: Flight, host: StandbyHost) => void) | undefined;
+  performs(rules: PathRules): ((flight: Flight, host: StageHost) => void) | undefined;
 }
