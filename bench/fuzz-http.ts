@@ -65,10 +65,10 @@ async function main(): Promise<void> {
     { port: number },
     { ports: number[] },
   ];
-  const stalls = values.stalls ? new StallFile(mkdtempSync(join(tmpdir(), "gnomon-fuzz-"))) : undefined;
-  Object.assign(process.env, stalls?.environment);
-  const { port, pid } = await startGateway(ports, ["--tokenizer", "estimate"], 0, values.root, stalls?.nodeFlags);
-  stalls?.of(pid);
+  const stalls = new StallFile(mkdtempSync(join(tmpdir(), "gnomon-fuzz-")), values.stalls);
+  Object.assign(process.env, stalls.environment);
+  const { port, pid } = await startGateway(ports, ["--tokenizer", "estimate"], 0, values.root, stalls.nodeFlags);
+  stalls.of(pid);
   // Only now: who is started by a process inherits its priority.
   for (const harmful of [0, upstream.pid!]) setPriority(harmful, ATTACKER_NICENESS);
   probes[0].send({ port, pid });
@@ -81,7 +81,7 @@ async function main(): Promise<void> {
   console.log(
     `seed ${values.seed}; /healthz alone: median ${shown(idle.medianMillis)}, worst ${shown(idle.worstServedMillis)} ms; ${rssMib(pid)} MiB`,
   );
-  const cells = ["worst ms", "with cores", "bare loop", "median ms", "MiB at most", "MiB after", "CPU"];
+  const cells = ["worst ms", "with cores", "bare loop", "turn CPU ms", "median ms", "MiB at most", "MiB after", "CPU"];
   console.log(`${"".padEnd(44)}${cells.map((cell) => cell.padStart(12)).join("")}  answers`);
   const names = positionals.length > 0 ? positionals : Object.keys(HTTP_ATTACKS);
   const total = { worstMillis: 0, rssMib: 0 };
@@ -104,12 +104,12 @@ interface Attacked {
   readonly pid: number;
   /** Of the gateway, and of the bare loop beside it. */
   readonly probes: readonly [ChildProcess, ChildProcess];
-  readonly stalls: StallFile | undefined;
+  readonly stalls: StallFile;
 }
 
 async function attack(names: readonly string[], attacked: Attacked) {
   const { port, pid, stalls } = attacked;
-  await stalls?.restart();
+  await stalls.restart();
   await reports(attacked);
   const statuses = new Map<number, number>();
   const answered = (status: number): void => void statuses.set(status, (statuses.get(status) ?? 0) + 1);
@@ -121,12 +121,13 @@ async function attack(names: readonly string[], attacked: Attacked) {
   const [{ worstMillis, worstServedMillis, medianMillis }, bare] = await reports(attacked);
   const cpuShare = (cpuMicros([pid]) - before) / (performance.now() - beganAt) / 10;
   clearInterval(looks);
-  await stalls?.read();
+  await stalls.read();
   await sleep(SETTLE_MILLIS);
   const figures = [
     shown(worstServedMillis),
     shown(worstMillis),
     shown(bare.worstServedMillis),
+    shown(stalls.turnCpuMillis),
     shown(medianMillis),
     String(peakMib),
     String(rssMib(pid)),
@@ -136,7 +137,7 @@ async function attack(names: readonly string[], attacked: Attacked) {
   console.log(
     `${names.join(" + ").padEnd(44)}${figures.map((cell) => cell.padStart(12)).join("")}  ${answers.join(", ")}`,
   );
-  stalls?.print("the gateway");
+  if (values.stalls) stalls.print("the gateway");
   return { worstMillis: worstServedMillis, peakMib };
 }
 

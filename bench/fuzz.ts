@@ -7,9 +7,11 @@
  *         [--stalls] [PART...]
  *
  * Shown for each part: how long either waited at most, without the time for which the processes waited for a core (and with
- * it), and a client of a process on the gateway's core that does nothing else; what the well client lost, memory of the gateway, and what it counted as defects; with --stalls, what the gateway's
- * event loop was late for (profiling adds some). Needs redis-server. Ends with 1
- * where the gateway ended, counted a defect, lost a request of the well client, or kept another client waiting too long.
+ * it), and a client of a process on the gateway's core that does nothing else; CPU of the longest turn of the gateway's event
+ * loop, which other work on the machine does not change; what the well client lost, memory of the gateway, and what it
+ * counted as defects; with --stalls, what the gateway's event loop was late for (profiling adds some). Needs redis-server.
+ * Ends with 1 where the gateway ended, counted a defect, lost a request of the well client, or kept another client waiting
+ * too long.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync } from "node:fs";
@@ -66,7 +68,7 @@ try {
 interface Fleet {
   readonly port: number;
   readonly pid: number;
-  readonly stalls: StallFile | undefined;
+  readonly stalls: StallFile;
   readonly probe: ChildProcess;
   /** Of a process on the gateway's core that does nothing else. */
   readonly bareProbe: ChildProcess;
@@ -114,10 +116,10 @@ async function main(): Promise<void> {
     LLAMA_3,
     ...settings.flatMap((one) => ["--set", one]),
   ];
-  const stalls = values.stalls ? new StallFile(mkdtempSync(join(tmpdir(), "gnomon-fuzz-"))) : undefined;
-  Object.assign(process.env, stalls?.environment);
-  const { port, pid } = await startGateway([...ports, hostilePort], flags, 0, undefined, stalls?.nodeFlags);
-  stalls?.of(pid);
+  const stalls = new StallFile(mkdtempSync(join(tmpdir(), "gnomon-fuzz-")), values.stalls);
+  Object.assign(process.env, stalls.environment);
+  const { port, pid } = await startGateway([...ports, hostilePort], flags, 0, undefined, stalls.nodeFlags);
+  stalls.of(pid);
   // Only now: who is started by a process inherits its priority.
   for (const harmful of [0, engine.pid!, writer.pid!]) setPriority(harmful, HOSTILE_NICENESS);
   const fleet: Fleet = { port, pid, stalls, probe, bareProbe, well, engine, writer };
@@ -131,6 +133,7 @@ async function main(): Promise<void> {
     "healthz ms",
     "with cores",
     "bare loop",
+    "turn CPU ms",
     "request ms",
     "with cores",
     "asked",
@@ -163,7 +166,7 @@ async function main(): Promise<void> {
 
 async function attack(fleet: Fleet, chosen: readonly Part[], name: string) {
   const { port, pid, engine, writer } = fleet;
-  await fleet.stalls?.restart();
+  await fleet.stalls.restart();
   await reports(fleet);
   const until = performance.now() + Number(values.seconds) * 1_000;
   let mib = rssMib(pid);
@@ -178,7 +181,7 @@ async function attack(fleet: Fleet, chosen: readonly Part[], name: string) {
   await Promise.all(work);
   const [health, well, bare] = await reports(fleet);
   clearInterval(looks);
-  await fleet.stalls?.read();
+  await fleet.stalls.read();
   engine.send("none" satisfies HostileTurn);
   writer.send(false);
   await sleep(SETTLE_MILLIS);
@@ -187,6 +190,7 @@ async function attack(fleet: Fleet, chosen: readonly Part[], name: string) {
     health.worstServedMillis.toFixed(1),
     health.worstMillis.toFixed(1),
     bare.worstServedMillis.toFixed(1),
+    fleet.stalls.turnCpuMillis.toFixed(1),
     well.worstServedMillis.toFixed(1),
     well.worstMillis.toFixed(1),
     String(well.asked),
@@ -197,7 +201,7 @@ async function attack(fleet: Fleet, chosen: readonly Part[], name: string) {
   ];
   const shown = attacked === undefined ? name : `${name}: ${attacked}`;
   console.log(`${shown.padEnd(60)}${figures.map((cell) => cell.padStart(12)).join("")}`);
-  fleet.stalls?.print("the gateway");
+  if (values.stalls) fleet.stalls.print("the gateway");
   for (const one of well.lost.slice(0, 3)) console.log(`  lost: ${one}`);
   return { millis: Math.max(health.worstServedMillis, well.worstServedMillis), mib, lost: well.lost.length, defects };
 }

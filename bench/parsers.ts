@@ -11,6 +11,7 @@
  */
 import { parseArgs } from "node:util";
 import { type Reader, READERS } from "./parsers/readers.ts";
+import { threadCpuMillis } from "./thread-cpu.ts";
 
 const EXPONENT_MAX = 1.15;
 const STRETCH_MILLIS_MAX = 50;
@@ -18,7 +19,7 @@ const DOUBLINGS = 4;
 const ROUNDS = 3;
 /** What is faster is too short to have a slope. */
 const MILLIS_MIN = 20;
-/** The kernel counts no finer. */
+/** What is faster is calls and compilers alone. */
 const COUNTED_MILLIS_MIN = 0.1;
 
 const { values, positionals } = parseArgs({ options: { all: { type: "boolean" } }, allowPositionals: true });
@@ -84,12 +85,12 @@ async function measured(reader: Reader, name: string): Promise<Measured> {
 /** CPU of this thread while it is read, and between two passes of the event loop at most. */
 async function cost(reader: Reader, bytes: Buffer): Promise<{ readonly millis: number; readonly longest: number }> {
   await new Promise(setImmediate);
-  const start = cpuMillis();
+  const start = threadCpuMillis();
   let last = start;
   let longest = 0;
   let isOver = false;
   const pass = (): void => {
-    const now = cpuMillis();
+    const now = threadCpuMillis();
     longest = Math.max(longest, now - last);
     last = now;
     if (!isOver) setImmediate(pass);
@@ -101,14 +102,9 @@ async function cost(reader: Reader, bytes: Buffer): Promise<{ readonly millis: n
     // Refused is read.
   }
   isOver = true;
-  const millis = cpuMillis() - start;
+  const millis = threadCpuMillis() - start;
   await new Promise(setImmediate);
   return { millis, longest };
-}
-
-function cpuMillis(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
 }
 
 function slope(xs: readonly number[], ys: readonly number[]): number {

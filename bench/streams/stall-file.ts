@@ -13,9 +13,15 @@ export class StallFile {
   readonly nodeFlags: readonly string[] = ["--import", join(import.meta.dirname, "loop-stalls.ts")];
   readonly environment: Readonly<Record<string, string>>;
 
-  constructor(folder: string) {
+  /** Not `profiled`, it costs its process next to nothing, and shows not what the loop was late for. */
+  constructor(folder: string, profiled = true) {
     this.#path = join(folder, `stalls-${StallFile.#count++}.json`);
-    this.environment = { STALLS_PATH: this.#path };
+    this.environment = { STALLS_PATH: this.#path, STALLS_PROFILED: profiled ? "1" : "0" };
+  }
+
+  /** Of what was read last: CPU of the main thread in its longest turn. */
+  get turnCpuMillis(): number {
+    return this.#report!.turnCpuMillis;
   }
 
   of(pid: number): void {
@@ -58,6 +64,9 @@ export class StallFile {
         `${longest.toFixed(0)} ms; ${percent(waited, all)} waited for a core, ${percent(collected, all)} collected ` +
         `garbage, ${percent(Math.max(0, all - waited - collected), all)} worked; collections: ${kinds.join(", ") || "none"}`,
     );
+    const byCpu = stalls.toSorted((a, b) => b.cpuMillis - a.cpuMillis).slice(0, LONGEST);
+    const longestCpu = byCpu.map((one) => `${one.cpuMillis.toFixed(1)} (${one.collectedMillis.toFixed(1)})`);
+    console.log(`            most CPU at once, ms (of the time, collections): ${longestCpu.join(", ") || "none"}`);
     const worked = stalls.map((one) => one.millis - one.waitedMillis - one.collectedMillis).sort((a, b) => b - a);
     const longestWork = worked.slice(0, LONGEST).map((one) => one.toFixed(1));
     const places = work.map(([place, took]) => `${place} ${took.toFixed(1)}`);

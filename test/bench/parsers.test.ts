@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { READERS } from "../../bench/parsers/readers.ts";
+import { threadCpuMillis } from "../../bench/thread-cpu.ts";
 
 const SMALL_BYTES = 16_384;
 const TIMES_LARGER = 8;
@@ -12,14 +13,13 @@ const MILLIS_MIN = 60;
 for (const [name, { shapes, read }] of Object.entries(READERS)) {
   test(`${name}: what bytes cost that are made to be dear does not grow with the square of their number`, async () => {
     const millisOf = async (bytes: Buffer): Promise<number> => {
-      const { user, system } = process.threadCpuUsage();
+      const before = threadCpuMillis();
       try {
         await read(bytes);
       } catch {
         // Refused is read.
       }
-      const after = process.threadCpuUsage();
-      return (after.user - user + after.system - system) / 1_000;
+      return threadCpuMillis() - before;
     };
     for (const [shape, build] of Object.entries(shapes)) {
       const [small, large] = [build(SMALL_BYTES), build(TIMES_LARGER * SMALL_BYTES)];
