@@ -1,13 +1,15 @@
 /** A module of WebAssembly that exports a page of memory and nothing else. */
-const MEMORY_ALONE = Uint8Array.of(
-  ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
-  ...[5, 3, 1, 0, 1],
-  ...[7, 10, 1, 6, ...Buffer.from("memory"), 2, 0],
-);
+const MEMORY_ALONE = Buffer.concat([
+  Buffer.from([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]),
+  Buffer.from([5, 3, 1, 0, 1]),
+  Buffer.from([7, 10, 1, 6]),
+  Buffer.from("memory"),
+  Buffer.from([2, 0]),
+]);
 /** CLOCK_THREAD_CPUTIME_ID, as WASI numbers it. */
 const THREAD_CPU = 3;
 
-const { emitWarning } = process;
+const emitWarning = process.emitWarning.bind(process);
 process.emitWarning = () => {};
 const { WASI } = await import("node:wasi");
 process.emitWarning = emitWarning;

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
+import { giveBack } from "../base/give-back.ts";
 
 /**
  * Writes one answer to a client. Frames chunks itself: size line, data and line end go out as one buffer, where Node
@@ -49,12 +50,12 @@ export class ClientWriter {
 
   /**
    * A whole answer at once. A short one goes as a string of bytes, which Node joins to the head: one write, where a
-   * buffer makes it gather two.
+   * buffer makes it gather two. One that is `done` with is read by nobody else.
    */
-  whole(status: number, headers: string[], body: Buffer): void {
+  whole(status: number, headers: string[], body: Buffer, done = false): void {
     this.#response.writeHead(status, headers);
     if (body.length <= JOINED_BYTES_MAX) this.#response.end(body.toString("latin1"), "latin1");
-    else this.#response.end(body);
+    else this.#response.end(body, done ? () => giveBack(body) : undefined);
   }
 
   /** False when the client does not keep up, until `onDrain`. */

@@ -1,8 +1,10 @@
+import { giveBack } from "../base/give-back.ts";
 import { isAborted, isUnproven } from "./aborted-answer.ts";
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "./answer.ts";
 import { faultOfStatus } from "./faults.ts";
 import { ownCachedTokens } from "./own-cached-tokens.ts";
 import { outerText, type Usage, findUsage } from "./answer-json.ts";
+import { headerOf } from "../http/headers.ts";
 
 /**
  * Holds an answer that comes in one piece until it is whole, so that one that is no good can still be had from another
@@ -14,8 +16,11 @@ export class WholeAnswer implements Answer {
   readonly #delivery: Delivery;
   readonly #head: AnswerHead;
   readonly #bytesMax: number;
-  readonly #chunks: Buffer[] = [];
+  /** Memory of what came so far: the first piece, where it is all. */
+  #body: Buffer = EMPTY;
   #bytes = 0;
+  /** A piece that was copied, which undici may still be at. */
+  #copied: Buffer | undefined;
   #usage: Usage | undefined;
   #responseId: string | undefined;
 
@@ -27,17 +32,39 @@ export class WholeAnswer implements Answer {
   }
 
   data(chunk: Buffer): void {
-    this.#chunks.push(chunk);
-    this.#bytes += chunk.length;
-    if (this.#bytes <= this.#bytesMax) return;
+    if (this.#copied !== undefined) giveBack(this.#copied);
+    this.#copied = undefined;
+    if (this.#bytes + chunk.length <= this.#bytesMax) return this.#keep(chunk);
     if (this.#head.status >= 500) return this.#delivery.attemptFailed(faultOfStatus(this.#head.status, EMPTY));
     this.#delivery.counters.uninspected++;
-    this.#delivery.letThrough(this.#head, this.#chunks.splice(0));
+    const before = this.#body.subarray(0, this.#bytes);
+    this.#delivery.letThrough(this.#head, before.length > 0 ? [before, chunk] : [chunk]);
+  }
+
+  /** Copied as it comes: a large answer, copied in one go as it ends, would keep everybody waiting. */
+  #keep(chunk: Buffer): void {
+    const bytes = this.#bytes + chunk.length;
+    if (this.#bytes === 0) this.#body = chunk;
+    else {
+      if (bytes > this.#body.length) this.#grow(bytes);
+      this.#body.set(chunk, this.#bytes);
+      this.#copied = chunk;
+    }
+    this.#bytes = bytes;
+  }
+
+  #grow(bytes: number): void {
+    const declared = Number(headerOf(this.#head.headers, "content-length"));
+    const room = declared >= bytes && declared <= this.#bytesMax ? declared : GROWTH * bytes;
+    const before = this.#body;
+    this.#body = Buffer.allocUnsafeSlow(room);
+    this.#body.set(before.subarray(0, this.#bytes));
+    giveBack(before);
   }
 
   ended(): void {
     const { status } = this.#head;
-    const body = this.#body();
+    const body = (this.#body = this.#body.subarray(0, this.#bytes));
     if (status >= 500) {
       return this.#delivery.attemptFailed(faultOfStatus(status, body), { ...this.#head, body });
     }
@@ -60,7 +87,7 @@ export class WholeAnswer implements Answer {
     this.#usage = usage;
     if (this.#delivery.dialect === "responses") this.#responseId = outerText(body, "id");
     const { cascade } = this.#delivery;
-    if (cascade !== undefined) this.#chunks[0] = cascade.readWhole(body);
+    if (cascade !== undefined) this.#body = cascade.readWhole(body);
     this.#delivery.completed("ok", false);
   }
 
@@ -69,25 +96,22 @@ export class WholeAnswer implements Answer {
 
   writeHeld(): void {
     const { cachedTokens } = this.#delivery;
-    const whole = this.#delivery.named(this.#body());
+    const whole = this.#delivery.named(this.#body);
     const body = cachedTokens === undefined ? whole : ownCachedTokens(whole, cachedTokens);
     const headers = this.#delivery.headers(this.#head, false, this.#usage?.promptTokens);
     headers.push("content-length", String(body.length));
-    this.#delivery.writer.whole(this.#head.status, headers, body);
-    this.#delivery.answerReader?.whole(body);
+    const { answerReader, writer } = this.#delivery;
+    writer.whole(this.#head.status, headers, body, answerReader === undefined);
+    answerReader?.whole(body);
   }
 
   counts(): AnswerCounts {
     return { usage: this.#usage, tokensSeen: undefined, responseId: this.#responseId };
   }
-
-  #body(): Buffer {
-    if (this.#chunks.length !== 1) this.#chunks.splice(0, Infinity, Buffer.concat(this.#chunks, this.#bytes));
-    return this.#chunks[0]!;
-  }
 }
 
 const EMPTY = Buffer.alloc(0);
+const GROWTH = 2;
 
 /** An object, from its first to its last byte; what is between is the engine's word. */
 function looksLikeJson(body: Buffer): boolean {

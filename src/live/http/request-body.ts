@@ -1,5 +1,7 @@
 import { IncomingMessage } from "node:http";
 import { type Refusal, refusal } from "./errors.ts";
+import { giveBack } from "../base/give-back.ts";
+import { LONG_READS } from "../base/long-reads.ts";
 import { type Asker, AskerLeft, loopTurn } from "../base/loop-turn.ts";
 import type { Fields } from "../base/fields.ts";
 import { passOverBody } from "./node-parser.ts";
@@ -53,6 +55,7 @@ class CollectedBody implements BodyTaker {
 
   /** What comes once the body is refused is passed over. */
   piece(chunk: Buffer): boolean {
+    LONG_READS.came(this.#incoming.socket, chunk.length);
     if (this.#refused) return false;
     this.#bytes += chunk.length;
     if (this.#bytes > this.#reader.bytesMax) return this.#refuse(tooLarge(this.#reader.bytesMax));
@@ -68,13 +71,24 @@ class CollectedBody implements BodyTaker {
 
   whole(): void {
     if (this.#refused) return;
-    this.#reader.done(this.#chunks === undefined ? (this.#first ?? EMPTY) : Buffer.concat(this.#chunks, this.#bytes));
+    const body = this.#chunks === undefined ? (this.#first ?? EMPTY) : Buffer.concat(this.#chunks, this.#bytes);
+    this.#forget();
+    this.#reader.done(body);
   }
+
+  /** Its pieces are of no use any more. */
+  readonly #forget = (): void => {
+    this.#first = undefined;
+    if (this.#chunks === undefined) return;
+    this.#incoming.socket.removeListener("close", this.#forget);
+    for (const chunk of this.#chunks) giveBack(chunk);
+    this.#chunks = undefined;
+  };
 
   /** A body in pieces of a byte would take a hundred times its length; large pieces stay as they are. */
   #add(chunk: Buffer): void {
     if (++this.#pieces % PIECES_AT_ONCE === 0) void this.#waitForTurn();
-    const chunks = (this.#chunks ??= [this.#first!]);
+    const chunks = (this.#chunks ??= this.#ofMany());
     chunks.push(chunk);
     const isSmall = chunk.length < LARGE_PIECE_BYTES;
     this.#loose = isSmall ? this.#loose + 1 : 0;
@@ -83,6 +97,11 @@ class CollectedBody implements BodyTaker {
     if (this.#loose > 1) chunks.push(Buffer.concat(chunks.splice(-this.#loose), this.#looseBytes));
     this.#loose = 0;
     this.#looseBytes = 0;
+  }
+
+  #ofMany(): Buffer[] {
+    this.#incoming.socket.once("close", this.#forget);
+    return [this.#first!];
   }
 
   /** What is read already still comes. Reading goes on in turn with all other long work of the process. */
@@ -107,8 +126,7 @@ class CollectedBody implements BodyTaker {
 
   #refuse(refused: Refusal): false {
     this.#refused = true;
-    this.#first = undefined;
-    this.#chunks = undefined;
+    this.#forget();
     this.#reader.done(refused);
     return false;
   }

@@ -117,3 +117,18 @@ test("a client of HTTP/1.0 gets no chunks", async () => {
   writer.end();
   assert.equal(body(await textOf(client, "two")), "onetwo");
 });
+
+test("the memory of a whole answer is given back once all of it went out, where nobody else reads it", async () => {
+  for (const done of [true, false]) {
+    const { answers, client } = await answering(GET, 1);
+    const answer = Buffer.allocUnsafeSlow(3_000_000).fill(MARK);
+    new ClientWriter(answers[0]!).whole(200, ["content-length", String(answer.length)], answer, done);
+    let got = 0;
+    for await (const piece of client.iterator({ destroyOnReturn: false })) {
+      for (const byte of piece as Buffer) if (byte === MARK) got++;
+      if (got === 3_000_000) break;
+    }
+    assert.ok(answers[0]!.writableFinished);
+    assert.equal(answer.length, done ? 0 : 3_000_000);
+  }
+});
