@@ -30,7 +30,7 @@ import { parseArgs } from "node:util";
 import { endAll, kept, message } from "./children.ts";
 import { cpuMicros, mainMicros, pinned, startGateway } from "./gateway-process.ts";
 import type { LoadOrder, LoadReport } from "./http-load.ts";
-import { median } from "./median.ts";
+import { median } from "#core/base/quantile.ts";
 import { startNginx } from "./nginx-process.ts";
 import { startPeers } from "./peer-process.ts";
 

@@ -15,7 +15,7 @@ import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { median } from "./median.ts";
+import { median } from "#core/base/quantile.ts";
 
 const { values } = parseArgs({
   options: {

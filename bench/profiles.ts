@@ -17,7 +17,7 @@
 import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { type NamedProfile, loadProfile, profileNames } from "#config/profile-file.ts";
-import { signalsOf } from "#config/profile-signals.ts";
+import { signalsOfProfile } from "#config/profile-signals.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import { CASES, type Case, ENGINES_DEFAULT, LOADS, type Study, WORKLOADS } from "./profiles/case.ts";
 import { caseWorkload } from "./profiles/case-workload.ts";
@@ -65,7 +65,8 @@ interface Row {
 /** Every profile under its own gauges, and gnomon's own under each of the others' too; or all under the same. */
 function rowsOf(all: readonly NamedProfile[], { scrapeMicros }: Study): Row[] {
   if (scrapeMicros !== "own") return all.map((profile) => ({ profile, scrapeMicros }));
-  const own = (profile: NamedProfile): Micros => Math.round(signalsOf(profile).intervalMillis * MICROS_PER_MILLI);
+  const own = (profile: NamedProfile): Micros =>
+    Math.round(signalsOfProfile(profile).intervalMillis * MICROS_PER_MILLI);
   const intervals = new Set(all.map(own));
   return all.flatMap((profile) => {
     const others = profile.name.startsWith("gnomon")

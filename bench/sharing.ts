@@ -12,7 +12,7 @@
 import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { loadProfile } from "#config/profile-file.ts";
-import { signalsOf } from "#config/profile-signals.ts";
+import { signalsOfProfile } from "#config/profile-signals.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { ROUTER_SPREADS, type RoutersOptions } from "#sim/setting/routers-options.ts";
 import { CASES, type Case, ENGINES_DEFAULT, LOADS, type Study } from "./profiles/case.ts";
@@ -41,7 +41,7 @@ const study: Study = {
   half: "all",
   engines: number("engines", flags.engines),
   fleet: "even",
-  scrapeMicros: Math.round(signalsOf(profile).intervalMillis * MICROS_PER_MILLI),
+  scrapeMicros: Math.round(signalsOfProfile(profile).intervalMillis * MICROS_PER_MILLI),
 };
 const spread = ROUTER_SPREADS.find((one) => one === flags.spread) ?? fail(`--spread: got ${flags.spread}`);
 const workloads = flags.workload === undefined ? ["mooncake", "weka"] : [flags.workload];

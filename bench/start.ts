@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { endAll, kept, message } from "./children.ts";
-import { median } from "./median.ts";
+import { median } from "#core/base/quantile.ts";
 import { freePort } from "./free-port.ts";
 
 const HERE = resolve(import.meta.dirname, "..");

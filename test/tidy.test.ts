@@ -155,6 +155,23 @@ test("file names are words with hyphens, and no folder is a drawer for everythin
   assert.deepEqual(wrong, []);
 });
 
+/** Names of two things that are still to be given one name each. */
+const SHARED_NAMES: ReadonlySet<string> = new Set(["EventTokens", "Step", "Waiting"]);
+
+test("one name is one thing: no two files of src export a class, type or function of the same name", () => {
+  const known = new Map<string, string[]>();
+  for (const file of SOURCES) {
+    const exported = /^export (?:abstract |async )*(?:class|interface|type|function\*?) (\w+)/gm;
+    // Overloads are one function.
+    for (const name of new Set([...textOf(file).matchAll(exported)].map(([, one]) => one!))) {
+      known.getOrInsert(name, []).push(file);
+    }
+  }
+  const twice = [...known].filter(([name, files]) => files.length > 1 && !SHARED_NAMES.has(name));
+  assert.deepEqual(twice, []);
+  for (const name of SHARED_NAMES) assert.ok((known.get(name) ?? []).length > 1, `${name} is one thing now`);
+});
+
 test("every name in the catalog states what it does, what it reads and where it is from", () => {
   const silent = Object.entries(CATALOG).flatMap(([kind, plugins]) =>
     Object.entries<Pick<Plugin<unknown>, "summary" | "source" | "reads" | "parameters">>(plugins).flatMap(

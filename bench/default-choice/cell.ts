@@ -1,4 +1,4 @@
-import { signalsOf } from "#config/profile-signals.ts";
+import { signalsOfProfile } from "#config/profile-signals.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import { meetsTarget } from "#sim/result/slo.ts";
 import type { SimulationResult } from "#sim/simulate.ts";
@@ -31,7 +31,7 @@ export function runCell(
   requests: readonly WorkloadRequest[],
 ): Cell {
   const profile = policyNamed(policy);
-  const scrapeMicros = Math.round((one.scrapeMillis ?? signalsOf(profile).intervalMillis) * MICROS_PER_MILLI);
+  const scrapeMicros = Math.round((one.scrapeMillis ?? signalsOfProfile(profile).intervalMillis) * MICROS_PER_MILLI);
   const study = {
     seed,
     requestsMax: Infinity,

@@ -1,5 +1,5 @@
 import Table from "cli-table3";
-import { percentile } from "#sim/result/distribution.ts";
+import { percentile } from "#core/base/quantile.ts";
 
 /** A predicted distribution beside the real one, request by request. */
 export interface Comparison {

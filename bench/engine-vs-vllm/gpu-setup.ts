@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { readHuggingFaceModel } from "#engine/step-time/hugging-face.ts";
-import type { Exchange } from "#engine/step-time/exchange.ts";
+import type { BoardExchange } from "#engine/step-time/board-exchange.ts";
 import type { ExpertShape, ModelShape } from "#engine/step-time/model-shape.ts";
 import { RunMeta } from "./meta.ts";
 
@@ -21,7 +21,7 @@ export interface GpuSetup {
   /** Of a mixture of experts. */
   readonly experts: ExpertShape | undefined;
   /** Between several GPUs, where the link between them is known. */
-  readonly exchange: Exchange | undefined;
+  readonly exchange: BoardExchange | undefined;
 }
 
 /** By the models' own cards. */
@@ -43,7 +43,7 @@ const MODELS: Readonly<Record<string, KnownModel>> = {
  * Of boards without NVLink: GB/s and microseconds from one to the next, as LLMServingSim's configurations have them for
  * these boards. Nothing is fitted to them here.
  */
-const LINKS: Readonly<Record<string, Pick<Exchange, "gigabytesPerSecond" | "hopMicros">>> = {
+const LINKS: Readonly<Record<string, Pick<BoardExchange, "gigabytesPerSecond" | "hopMicros">>> = {
   RTX4090: { gigabytesPerSecond: 16, hopMicros: 1 },
   RTXPRO6000: { gigabytesPerSecond: 16, hopMicros: 20 },
 };

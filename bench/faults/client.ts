@@ -88,8 +88,3 @@ export async function atRate(perSecond: number, seconds: number, one: (i: number
   }
   await Promise.all(all);
 }
-
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
-}

@@ -2,10 +2,11 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { atRate, ask, quantile, type Got } from "./client.ts";
+import { atRate, ask, type Got } from "./client.ts";
 import { startEngines } from "./faulty-fleet.ts";
 import { type GatewayUnderTest, startGateway } from "./gateway-under-test.ts";
 import type { Row } from "./report.ts";
+import { quantile } from "#core/base/quantile.ts";
 
 const SHARES = { large: 2, "small-1": 1, "small-2": 1 } as const;
 type Tenant = keyof typeof SHARES;

@@ -6,7 +6,7 @@ import { listen, questions } from "../continuation/stream.ts";
 import { enginePort, engineReady, signalGroup, startGroup } from "../engine-group.ts";
 import { startGateway } from "../gateway-process.ts";
 import type { Row } from "./report.ts";
-import { median } from "../median.ts";
+import { median } from "#core/base/quantile.ts";
 
 export interface PausesOptions {
   /** Starts an engine as one group of processes, PORT standing for its port; emulated ones where it is left out. */

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
-import { ask, atRate, inParallel, quantile } from "./client.ts";
+import { ask, atRate, inParallel } from "./client.ts";
 import { startEngines } from "./faulty-fleet.ts";
 import { type GatewayUnderTest, residentBytes, startGateway } from "./gateway-under-test.ts";
 import type { Row } from "./report.ts";
+import { quantile } from "#core/base/quantile.ts";
 
 const TOKEN_MILLIS = 2_000;
 const ENGINES = 4;

@@ -1,4 +1,4 @@
-import { median } from "../median.ts";
+import { median } from "#core/base/quantile.ts";
 import { LlmDPredictor } from "./llm-d-predictor.ts";
 import { movingAverages } from "./moving-average.ts";
 import { type FigureName, FIGURES, type Sample } from "./sample.ts";

@@ -1,5 +1,5 @@
 import type { Outcomes } from "#sim/result/outcomes.ts";
-import { percentile } from "#sim/result/distribution.ts";
+import { percentile } from "#core/base/quantile.ts";
 import { type Answers, outputTokensOf } from "./answers.ts";
 import type { GoldenCase } from "./golden-case.ts";
 import { type GoldenRun, seenAt } from "./run-case.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import type { PolicyHistory, PolicyView } from "#live/admin/policy-desk.ts";
+import type { PolicyHistory, PolicyView } from "#live/admin/policy-admin.ts";
 import { Replay, type ReplayResult } from "#shadow/recorded/replay.ts";
 import { TraceReader } from "#trace/reader.ts";
 

@@ -1,4 +1,4 @@
-import { readHuggingFaceModel, type HuggingFaceModel } from "#engine/step-time/hugging-face.ts";
+import { readHuggingFaceModel, type ModelConfig } from "#engine/step-time/hugging-face.ts";
 
 const silu = { hidden_act: "silu", torch_dtype: "bfloat16", tie_word_embeddings: false };
 
@@ -106,7 +106,7 @@ const CONFIGS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 };
 
 /** What gnomon reads from it. */
-export function modelNamed(name: string): HuggingFaceModel {
+export function modelNamed(name: string): ModelConfig {
   const config = Object.hasOwn(CONFIGS, name) ? CONFIGS[name] : undefined;
   if (config === undefined) throw new Error(`${name}: expected one of ${Object.keys(CONFIGS).join(", ")}`);
   const model = readHuggingFaceModel(config);

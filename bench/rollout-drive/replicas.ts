@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { PolicyView } from "#live/admin/policy-desk.ts";
+import type { PolicyView } from "#live/admin/policy-admin.ts";
 import { ownRedis } from "../../test/live/share/redis-server.ts";
 import { Clients } from "./clients.ts";
 import { DrivenGateway, startEngines } from "./gateway.ts";

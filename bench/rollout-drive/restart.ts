@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { PolicyView } from "#live/admin/policy-desk.ts";
+import type { PolicyView } from "#live/admin/policy-admin.ts";
 import { switchbackArm } from "#core/rollout/assignment.ts";
 import { nameHash } from "#core/base/random.ts";
 import { traceOfStorm } from "../policy/storm.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
-import type { FigureKey } from "#shadow/job/rollout-sample.ts";
+import type { PlannedFigureKey } from "#shadow/job/rollout-sample.ts";
 import { namedDesigns } from "#shadow/job/rollout-design.ts";
 import { rolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { CASES, type ClosedLoopCase } from "../closed-loop/case.ts";
@@ -14,7 +14,7 @@ const PAIRS: readonly (readonly [string, string])[] = [
   ["round-robin", "prefix-affinity"],
   ["gnomon", "least-loaded"],
 ];
-const KEYS: readonly FigureKey[] = ["ttft.mean", "e2e.mean"];
+const KEYS: readonly PlannedFigureKey[] = ["ttft.mean", "e2e.mean"];
 const WINDOW_SECONDS = 20;
 const RUNS = 6;
 const [MOONCAKE, MOONCAKE_HIGH, WEKA] = CASES as [ClosedLoopCase, ClosedLoopCase, ClosedLoopCase];

@@ -1,4 +1,4 @@
-import type { FigureKey } from "#shadow/job/rollout-sample.ts";
+import type { PlannedFigureKey } from "#shadow/job/rollout-sample.ts";
 import { runCandidate } from "#shadow/candidate/candidate.ts";
 import type { DesignStudy } from "#shadow/rollout/design-study.ts";
 import { predictedTimes, predictingCandidate } from "#shadow/rollout/prediction.ts";
@@ -10,7 +10,7 @@ import { candidateNamed, madeSetting } from "./study-setting.ts";
 
 const POWER = 0.8;
 const LEVEL = 0.05;
-const KEY: FigureKey = "e2e.mean";
+const KEY: PlannedFigureKey = "e2e.mean";
 const CONVERSATIONS_PER_SECOND = 6;
 const PILOT_SEED = 5001;
 const PILOT_SECONDS = 600;

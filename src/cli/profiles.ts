@@ -6,7 +6,7 @@ import type { Plugin, Signal } from "#core/plugin/plugin.ts";
 import type { PluginSpec, ProfileSpec, StageSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { unknownWord } from "#config/problem.ts";
-import { signalsOf as gaugesStated, signalsText } from "#config/profile-signals.ts";
+import { signalsOfProfile as gaugesStated, signalsText } from "#config/profile-signals.ts";
 import { loadProfile, profileNames, type NamedProfile } from "#config/profile-file.ts";
 
 type CatalogEntry = Pick<Plugin<unknown>, "summary" | "reads" | "source" | "parameters">;

@@ -3,7 +3,7 @@ import { Command } from "commander";
 import type { Decision } from "#core/input/decision.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { decisionView } from "#live/status/status-view.ts";
-import { type Difference, Replay, type ReplayResult } from "#shadow/recorded/replay.ts";
+import { type DecisionDifference, Replay, type ReplayResult } from "#shadow/recorded/replay.ts";
 import { TraceReader, type TraceReport } from "#trace/reader.ts";
 import type { RecordedDecision } from "#trace/codec/record.ts";
 import { decisionTable } from "./explain/decision-table.ts";
@@ -85,7 +85,7 @@ function side(decision: Decision | RecordedDecision | undefined): string {
   return decision === undefined ? "no decision" : decisionTable(viewOf(decision), "decision");
 }
 
-function firstView(first: Difference | undefined) {
+function firstView(first: DecisionDifference | undefined) {
   if (first === undefined) return null;
   const { record, what, recorded, replayed } = first;
   return { record, what, recorded: recorded && viewOf(recorded), replayed: replayed && viewOf(replayed) };

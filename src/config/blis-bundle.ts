@@ -1,13 +1,13 @@
 import * as z from "zod";
 import { SCHEDULER_POLICIES } from "#engine/config.ts";
 import { ConfigError } from "./config-error.ts";
-import type { Policy } from "./policy-config.ts";
+import type { BlisPolicy } from "./policy-config.ts";
 import { checkShape, type Problem } from "./problem.ts";
 
 /** A bundle that BLIS's simulator loads, as sections of a policies file; its routing names a policy and scorers. */
 export interface BundleSections {
   readonly sections: Readonly<Record<string, object>>;
-  readonly routing: Policy | undefined;
+  readonly routing: BlisPolicy | undefined;
 }
 
 const positive = z.number().gt(0).max(1e12).optional();

@@ -7,7 +7,7 @@ import { POLICY_CONFIG_SCHEMA } from "./profile-schema.ts";
 import { readYamlFile } from "./yaml-file.ts";
 
 /** A policy as BLIS writes it, in YAML or in flags. */
-export interface Policy {
+export interface BlisPolicy {
   readonly policy: string;
   /** Undefined takes the default weights 3/2/2. */
   readonly scorers: readonly { readonly name: string; readonly weight: number }[] | undefined;
@@ -21,7 +21,7 @@ const REMOVED: Readonly<Record<string, string>> = {
 };
 
 /** Reads --policy-config. Throws ConfigError with every problem, naming the successor of keys that were removed. */
-export function readPolicyConfig(file: string): Policy {
+export function readPolicyConfig(file: string): BlisPolicy {
   const yaml = readYamlFile(file);
   if (!yaml.ok) throw new ConfigError(yaml.problems.map((problem) => problemLine(problem)));
   const { value, lineOf } = yaml.value;
@@ -35,7 +35,7 @@ export function readPolicyConfig(file: string): Policy {
 }
 
 /** Reads `prefix-affinity:3,queue-depth:2`. Names and weights are judged later, with the profile. */
-export function parseScorers(text: string): NonNullable<Policy["scorers"]> {
+export function parseScorers(text: string): NonNullable<BlisPolicy["scorers"]> {
   return text.split(",").map((part) => {
     const [, name, weight] = /^\s*([^:\s]+)\s*:\s*(\S+)\s*$/.exec(part) ?? [];
     if (name === undefined || weight === undefined) {
@@ -54,7 +54,7 @@ export interface PolicyOrigin {
 }
 
 /** The profile that a policy stands for. Throws ConfigError with every problem. */
-export function profileOfPolicy({ policy, scorers }: Policy, from: PolicyOrigin): NamedProfile {
+export function profileOfPolicy({ policy, scorers }: BlisPolicy, from: PolicyOrigin): NamedProfile {
   if (policy !== "weighted") return namedPolicy(policy, scorers, from);
   const given = scorers?.map(({ name, weight }): ScorerSpec => ({ plugin: name, weight, parameters: {} }));
   const spec = {
@@ -76,7 +76,7 @@ export function profileOfPolicy({ policy, scorers }: Policy, from: PolicyOrigin)
   };
 }
 
-function namedPolicy(policy: string, scorers: Policy["scorers"], from: PolicyOrigin): NamedProfile {
+function namedPolicy(policy: string, scorers: BlisPolicy["scorers"], from: PolicyOrigin): NamedProfile {
   const accepted = [...new Set(["weighted", ...profileNames()])];
   if (!accepted.includes(policy)) {
     throw new ConfigError([`routing-policy: ${unknownWord("policy", policy, accepted)} (${from.policy})`]);

@@ -21,7 +21,7 @@ export type ProfileSignals = Readonly<z.output<typeof SIGNALS_SCHEMA>>;
 export const OWN_SIGNALS: ProfileSignals = { intervalMillis: 1_000, delayMillis: DELAY_MILLIS, source: "gnomon's own" };
 
 /** The signals of a profile, for the gateway, simulations and comparisons alike. */
-export function signalsOf({ signals }: { readonly signals?: ProfileSignals | undefined }): ProfileSignals {
+export function signalsOfProfile({ signals }: { readonly signals?: ProfileSignals | undefined }): ProfileSignals {
   return signals ?? OWN_SIGNALS;
 }
 
@@ -44,14 +44,14 @@ interface Signalled {
 export function scrapeMillisFor(profiles: readonly Signalled[]): number {
   return profiles
     .filter(readsGauges)
-    .reduce((least, one) => Math.min(least, signalsOf(one).intervalMillis), OWN_SIGNALS.intervalMillis);
+    .reduce((least, one) => Math.min(least, signalsOfProfile(one).intervalMillis), OWN_SIGNALS.intervalMillis);
 }
 
 /** Of profiles that decide by gauges, those that are made for gauges read more often than that, a line each. */
 export function madeForMore(profiles: readonly Signalled[], intervalMillis: number): string[] {
   return profiles
-    .filter((one) => readsGauges(one) && signalsOf(one).intervalMillis < intervalMillis)
-    .map((one) => `${one.name} is made for ${signalsText(signalsOf(one))}`);
+    .filter((one) => readsGauges(one) && signalsOfProfile(one).intervalMillis < intervalMillis)
+    .map((one) => `${one.name} is made for ${signalsText(signalsOfProfile(one))}`);
 }
 
 function readsGauges({ spec }: Signalled): boolean {

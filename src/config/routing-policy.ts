@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Policy } from "./policy-config.ts";
+import type { BlisPolicy } from "./policy-config.ts";
 
 const weight = z.number().min(0).max(1e6);
 /** `routing:` of a policies file. */
@@ -35,7 +35,7 @@ export const WEIGHT_SCORERS = {
 /** Where no weight is given; one that is given is not joined by others that were not. */
 const WEIGHTS_DEFAULT = { cache_affinity_weight: 3, queue_depth_weight: 2 };
 
-export function routingOf(given: z.output<typeof ROUTING_SCHEMA>): Policy {
+export function routingOf(given: z.output<typeof ROUTING_SCHEMA>): BlisPolicy {
   switch (given.type) {
     case "profile":
       return { policy: given.params.name, scorers: undefined };

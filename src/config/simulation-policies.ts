@@ -12,7 +12,7 @@ import { ADMISSION_SCHEMA, limitOf } from "./admission-template.ts";
 import { AUTOSCALE_SCHEMA, autoscaleOf, type AutoscaleSection } from "./autoscale-policy.ts";
 import { bundleSections, isBundle } from "./blis-bundle.ts";
 import { ConfigError } from "./config-error.ts";
-import type { Policy } from "./policy-config.ts";
+import type { BlisPolicy } from "./policy-config.ts";
 import { ROUTING_SCHEMA, routingOf } from "./routing-policy.ts";
 import { checkShape, type Problem, problemLine, unknownWord } from "./problem.ts";
 import { readYamlFile } from "./yaml-file.ts";
@@ -21,7 +21,7 @@ import { readYamlFile } from "./yaml-file.ts";
 export interface SimulationPolicies {
   readonly admission: AdmissionSpec | undefined;
   readonly priority: PrioritySpec | undefined;
-  readonly routing: Policy | undefined;
+  readonly routing: BlisPolicy | undefined;
   readonly scheduler: SchedulerPolicy | undefined;
   readonly preemption: PreemptionPolicy | undefined;
   readonly autoscale: AutoscaleSection | undefined;

@@ -2,7 +2,7 @@ import type { Permit } from "./admission/permit.ts";
 import type { WaitingRequest } from "./admission/waiting-request.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
-import type { Handoff } from "./plugin/spec.ts";
+import type { PrefillOrder } from "./plugin/spec.ts";
 import type { Insertion } from "./prefix/prefix-index.ts";
 import type { RouteRequest } from "./request/request.ts";
 import type { RolloutMembership } from "./rollouts.ts";
@@ -43,7 +43,7 @@ export interface PendingPrefill {
   readonly state: EndpointState;
   readonly insertion: Insertion | undefined;
   readonly sentAt: Micros;
-  readonly handoff: Handoff;
+  readonly handoff: PrefillOrder;
 }
 
 /** A request at a second endpoint. */

@@ -1,4 +1,4 @@
-import type { AdmissionDesk } from "./admission-desk.ts";
+import type { AdmissionController } from "./admission-controller.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import { Ledger } from "./endpoint/ledger.ts";
@@ -11,7 +11,7 @@ import { continuedRequest } from "./input/continued-request.ts";
 import type { ColocateReason } from "./disaggregation/colocate.ts";
 import type { PrefillFailed, TransferFailed } from "./request/prefill-input.ts";
 import type {
-  AttemptFailed,
+  AttemptFailedInput,
   Input,
   RequestContinued,
   RequestFinished,
@@ -56,11 +56,11 @@ export class Placements {
   readonly #fleet: Fleet;
   readonly #index: PrefixIndex;
   readonly #answers: AwaitedAnswers;
-  readonly #admission: AdmissionDesk;
+  readonly #admission: AdmissionController;
   /** Inputs naming requests that are not in flight: one that came after the end, or a gap in a trace. */
   strayInputs = 0;
 
-  constructor(fleet: Fleet, index: PrefixIndex, admission: AdmissionDesk) {
+  constructor(fleet: Fleet, index: PrefixIndex, admission: AdmissionController) {
     this.#fleet = fleet;
     this.#index = index;
     this.#prefills = new PrefillCharges(index);
@@ -198,7 +198,7 @@ export class Placements {
     if (pending !== undefined) this.#admission.progress(pending, outputTokens);
   }
 
-  #attemptFailed({ at, requestId, fault }: AttemptFailed): void {
+  #attemptFailed({ at, requestId, fault }: AttemptFailedInput): void {
     const pending = this.pending.get(requestId);
     if (pending?.state === undefined) {
       this.strayInputs++;

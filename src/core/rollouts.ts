@@ -10,7 +10,7 @@ import {
   type BookInput,
   EMPTY_BOOK,
   isAbout,
-  isUnderWay,
+  isRolloutUnderWay,
   rivalOf,
   type RolloutBook,
   rolloutOf,
@@ -65,7 +65,7 @@ export class Rollouts {
 
   /** Profiles that rollouts under way need, by name. */
   get profiles(): Profiles {
-    const needed = this.#book.filter(isUnderWay).map(({ plan }) => this.#entries.get(plan.name)!.profiles);
+    const needed = this.#book.filter(isRolloutUnderWay).map(({ plan }) => this.#entries.get(plan.name)!.profiles);
     return Object.assign({}, ...needed) as Profiles;
   }
 
@@ -98,11 +98,11 @@ export class Rollouts {
     if (input.kind === "rollout-removed") this.#entries.delete(input.rollout);
     else this.#follow(input, next);
     this.#book = next;
-    this.#underWay = next.some(isUnderWay);
+    this.#underWay = next.some(isRolloutUnderWay);
     this.#planned = next.some(({ phase }) => phase === "planned");
     this.#readsSessions = next.some((one) => {
       const { design } = one.plan;
-      return isUnderWay(one) && "by" in design && design.by === "session";
+      return isRolloutUnderWay(one) && "by" in design && design.by === "session";
     });
   }
 

@@ -1,7 +1,7 @@
 import { assert } from "./base/assert.ts";
 import { letInElsewhere } from "./admission/let-in-elsewhere.ts";
 import { usedElsewhere } from "./admission/used-elsewhere.ts";
-import { AdmissionDesk } from "./admission-desk.ts";
+import { AdmissionController } from "./admission-controller.ts";
 import { EMPTY_BREAKDOWN } from "./input/breakdown.ts";
 import type { Decision, Placed, Routed } from "./input/decision.ts";
 import { BREAKER_DEFAULTS, type BreakerOptions } from "./endpoint/breaker.ts";
@@ -62,14 +62,14 @@ export class Router {
   /** What other routers of the same endpoints reported. */
   readonly peers: PeerBook;
   /** Who is let in, and who waits. */
-  readonly admission: AdmissionDesk;
+  readonly admission: AdmissionController;
   #sequence = 0;
 
   constructor(options: RouterOptions) {
     this.#streamOf = options.streamOf ?? ((sequence) => randomFor(options.seed, sequence));
     this.#index = options.index;
     this.#fleet = new Fleet({ ...options, breaker: options.breaker ?? BREAKER_DEFAULTS });
-    this.admission = new AdmissionDesk(this.#fleet);
+    this.admission = new AdmissionController(this.#fleet);
     this.admission.configure(options.admission, 0, []);
     this.#placements = new Placements(this.#fleet, options.index, this.admission);
     this.#sessions = new SessionInference(undefined, options.sessionRemembered);

@@ -1,3 +1,4 @@
+import { percentile } from "#core/base/quantile.ts";
 /** Of a set of values, in their own unit. All null when there were none. */
 export interface DistributionSummary {
   readonly count: number;
@@ -22,16 +23,4 @@ export function summarize(values: Iterable<number>): DistributionSummary {
     p99: percentile(sorted, 99),
     max: sorted[sorted.length - 1] ?? null,
   };
-}
-
-/**
- * Percentile p in [0, 100] of ascending values, interpolated linearly between the closest ranks (type 7 of R. J.
- * Hyndman and Y. Fan, 1996; numpy's default, which vLLM's own benchmarks report).
- */
-export function percentile(ascending: Float64Array, p: number): number {
-  const rank = ((ascending.length - 1) * p) / 100;
-  const below = Math.floor(rank);
-  const low = ascending[below] ?? Number.NaN;
-  const high = ascending[Math.min(below + 1, ascending.length - 1)] ?? Number.NaN;
-  return low + (high - low) * (rank - below);
 }

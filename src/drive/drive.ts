@@ -8,8 +8,8 @@ import { imbalanceOf } from "./imbalance.ts";
 import { measured } from "./measured.ts";
 import type { DriveOptions } from "./options.ts";
 import type { DriveReport } from "./report.ts";
-import { Run } from "./run.ts";
-import { Target } from "./target.ts";
+import { DriveRun } from "./run.ts";
+import { DriveTarget } from "./target.ts";
 
 /** A driver whose late sends reach this is not driving the workload it was asked for. */
 const BEHIND_MILLIS_P99 = 100;
@@ -45,12 +45,12 @@ export class DriveError extends Error {
  */
 export async function drive(options: DriveOptions, onStart?: (control: DriveControl) => void): Promise<DriveReport> {
   const workload = await openWorkload(options.workload, { ...options.import, seed: options.seed });
-  const targets = options.urls.map((url) => new Target(url, options.concurrency));
+  const targets = options.urls.map((url) => new DriveTarget(url, options.concurrency));
   const delay = monitorEventLoopDelay({ resolution: LOOP_SAMPLE_MILLIS });
   try {
     const model = options.model === "" ? await discoverModel(targets, options.headers) : options.model;
     const fit = new WorkloadFit(options.fit);
-    const run = new Run(options, targets, model);
+    const run = new DriveRun(options, targets, model);
     let interrupted = false;
     onStart?.({
       stop: () => ((interrupted = true), run.stop()),
@@ -81,7 +81,10 @@ export async function drive(options: DriveOptions, onStart?: (control: DriveCont
   }
 }
 
-async function discoverModel(targets: readonly Target[], headers: Readonly<Record<string, string>>): Promise<string> {
+async function discoverModel(
+  targets: readonly DriveTarget[],
+  headers: Readonly<Record<string, string>>,
+): Promise<string> {
   const [target] = targets;
   if (target === undefined) throw new DriveError("expected at least one URL");
   const found = await target.firstModel(Object.entries(headers).flat());
@@ -91,7 +94,7 @@ async function discoverModel(targets: readonly Target[], headers: Readonly<Recor
 
 interface Driven extends Pick<DriveReport, "model" | "interrupted" | "driver"> {
   readonly options: DriveOptions;
-  readonly run: Run;
+  readonly run: DriveRun;
   readonly fit: WorkloadFit;
   readonly read: ImportReport;
 }

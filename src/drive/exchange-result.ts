@@ -8,7 +8,7 @@ import type { Micros } from "#core/base/units.ts";
  * "abort", `cut` closed before the end, `no-done` a stream that ended without [DONE], `garbage` not JSON, `empty`
  * complete without a token, `timeout` the driver's own limit.
  */
-export type Outcome =
+export type SentOutcome =
   | "ok"
   | "aborted"
   | "cancelled"
@@ -26,7 +26,7 @@ export type Outcome =
 
 /** Times are microseconds on the driver's clock; NaN where something did not happen or was not reported. */
 export interface ExchangeResult {
-  readonly outcome: Outcome;
+  readonly outcome: SentOutcome;
   readonly status: number;
   /** Who served, as the gateway reports it; "" where it did not. */
   readonly endpoint: string;
@@ -45,6 +45,6 @@ export interface ExchangeResult {
   readonly errorMessage: string;
 }
 
-export function isFailure(outcome: Outcome): boolean {
+export function isFailure(outcome: SentOutcome): boolean {
   return outcome !== "ok" && outcome !== "aborted" && outcome !== "cancelled";
 }

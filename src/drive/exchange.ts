@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import type { Micros } from "#core/base/units.ts";
 import { parseAnswer, type AnswerPart } from "./answer.ts";
-import type { ExchangeResult, Outcome } from "./exchange-result.ts";
+import type { ExchangeResult, SentOutcome } from "./exchange-result.ts";
 import { SseReader } from "./sse-reader.ts";
 
 const ENDPOINT_HEADER = "x-gnomon-endpoint";
@@ -25,13 +25,13 @@ export interface ExchangeOptions {
 }
 
 /** One request on the wire: reads the answer's bytes as they come, measures, and reports exactly once. */
-export class Exchange implements Dispatcher.DispatchHandler {
+export class DriveExchange implements Dispatcher.DispatchHandler {
   readonly #options: ExchangeOptions;
   readonly #sentMicros: Micros;
   #controller: Dispatcher.DispatchController | undefined;
   /** Why the driver itself closed. */
-  #closing: Outcome | undefined;
-  #fault: Outcome | undefined;
+  #closing: SentOutcome | undefined;
+  #fault: SentOutcome | undefined;
   #ended = false;
   #status = 0;
   #endpoint = "";
@@ -157,13 +157,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** Of an answer that came to its end. */
-  #verdict(): Outcome {
+  #verdict(): SentOutcome {
     if (this.#finishReason === "abort") return "engine-abort";
     // A token may have no text of its own; usage shows that it was there.
     return this.#contentChunks > 0 || this.#completionTokens > 0 ? "ok" : "empty";
   }
 
-  #finish(outcome: Outcome): void {
+  #finish(outcome: SentOutcome): void {
     if (this.#ended) return;
     this.#ended = true;
     const streamed = this.#options.stream;

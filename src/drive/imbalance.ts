@@ -1,4 +1,4 @@
-export interface Imbalance {
+export interface LoadImbalance {
   /** Largest number in flight at one endpoint over the mean of all, weighted by time; 1 is balance. Null: one endpoint. */
   readonly mean: number | null;
   readonly max: number | null;
@@ -19,7 +19,7 @@ export interface Spans {
  * How unevenly requests were in flight over the endpoints that served at least one, from sending to the end as the
  * driver saw them. Moments with fewer requests in flight than endpoints are left out: they cannot be even.
  */
-export function imbalanceOf({ size, endpoints, sent, ended, endpointOf }: Spans): Imbalance {
+export function imbalanceOf({ size, endpoints, sent, ended, endpointOf }: Spans): LoadImbalance {
   if (endpoints < 2) return { mean: null, max: null };
   // Even numbers are sendings, odd ones endings of request number >> 1; an ending comes first where times are equal.
   const events = Uint32Array.from({ length: size * 2 }, (_, i) => i);

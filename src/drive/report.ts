@@ -1,6 +1,6 @@
 import type { DistributionSummary } from "./distribution-summary.ts";
 import type { HitEstimate } from "./hit-estimate.ts";
-import type { Imbalance } from "./imbalance.ts";
+import type { LoadImbalance } from "./imbalance.ts";
 
 /** What a run measured; the JSON that `--json` writes. */
 export interface DriveReport {
@@ -38,7 +38,7 @@ export interface DriveReport {
   /** The gateway's expectation against what the engines found; null where no request has both. */
   readonly hitEstimate: HitEstimate | null;
   readonly endpoints: readonly EndpointReport[];
-  readonly imbalance: Imbalance;
+  readonly imbalance: LoadImbalance;
   readonly drift: DriftReport;
   readonly driver: {
     readonly cpuSeconds: number;

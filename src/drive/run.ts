@@ -3,14 +3,14 @@ import { MICROS_PER_MILLI, MICROS_PER_SECOND, MILLIS_PER_SECOND, type Micros } f
 import type { WorkloadFit } from "#trace/import/fit-workload.ts";
 import { Schedule, type Due } from "#trace/schedule.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
-import { Exchange } from "./exchange.ts";
-import { isFailure, type ExchangeResult, type Outcome } from "./exchange-result.ts";
+import { DriveExchange } from "./exchange.ts";
+import { isFailure, type ExchangeResult, type SentOutcome } from "./exchange-result.ts";
 import type { DriveOptions } from "./options.ts";
 import { PromptWriter } from "./prompt-writer.ts";
 import { requestBody } from "./request-body.ts";
 import { RequestLog } from "./request-log.ts";
 import { SampleLog } from "./sample-log.ts";
-import type { Target } from "./target.ts";
+import type { DriveTarget } from "./target.ts";
 
 /** The workload is read so far ahead of what is due. */
 const LOOKAHEAD_MICROS = MICROS_PER_SECOND;
@@ -30,9 +30,9 @@ interface ClosingPlan {
 }
 
 /** Sends a workload to its targets. Times are microseconds since `start`. */
-export class Run {
+export class DriveRun {
   readonly samples = new SampleLog();
-  readonly failureMessages = new Map<Outcome, string>();
+  readonly failureMessages = new Map<SentOutcome, string>();
   sent = 0;
   /** Sent late because `concurrency` requests were in flight. */
   heldByConcurrency = 0;
@@ -40,19 +40,19 @@ export class Run {
   sessionsHeld = 0;
   #fullUntilMicros = -1;
   readonly #options: DriveOptions;
-  readonly #targets: readonly Target[];
+  readonly #targets: readonly DriveTarget[];
   readonly #model: string;
   readonly #schedule: Schedule;
   readonly #prompts: PromptWriter;
   readonly #requestLog: RequestLog | undefined;
-  readonly #inFlight = new Set<Exchange>();
+  readonly #inFlight = new Set<DriveExchange>();
   readonly #start = performance.now();
   readonly #headers: readonly string[];
   #timer: NodeJS.Timeout | undefined;
   #stopping = false;
   #wake: (() => void) | undefined;
 
-  constructor(options: DriveOptions, targets: readonly Target[], model: string) {
+  constructor(options: DriveOptions, targets: readonly DriveTarget[], model: string) {
     this.#options = options;
     this.#targets = targets;
     this.#model = model;
@@ -186,7 +186,7 @@ export class Run {
     const model = traceModels && request.model !== "" ? request.model : this.#model;
     const body = requestBody(request, model, this.#prompts, this.#options);
     const closing = this.#closing(request);
-    const exchange = new Exchange({
+    const exchange = new DriveExchange({
       stream,
       now: () => this.now(),
       abortAfterChunks: closing.afterChunks,
@@ -234,7 +234,7 @@ export class Run {
     this.failureMessages.set(outcome, errorMessage.slice(0, MESSAGE_CHARS_MAX));
   }
 
-  #ended(exchange: Exchange, due: Due, url: string, result: ExchangeResult): void {
+  #ended(exchange: DriveExchange, due: Due, url: string, result: ExchangeResult): void {
     if (this.#inFlight.size >= this.#options.concurrency) this.#fullUntilMicros = this.now();
     this.#inFlight.delete(exchange);
     this.#keepMessage(due.request, result);

@@ -7,7 +7,7 @@ const CONNECT_MILLIS_MAX = 10_000;
 const MODELS_MILLIS_MAX = 10_000;
 
 /** A URL under load: a pool of plain connections without limits on how long an answer takes. */
-export class Target {
+export class DriveTarget {
   readonly url: string;
   readonly #pool: Pool;
   readonly #base: string;

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { FaultSyntaxError, parseFaults, sortFaults, type FaultSet, type InsteadFault } from "./fault/fault.ts";
 import { ApiError, badRequest } from "./http/api-error.ts";
-import { parseJsonBody, readBody } from "./http/body.ts";
-import { isOpen, newExchange, type Exchange } from "./http/exchange.ts";
+import { parseJsonBody, readWholeBody } from "./http/body.ts";
+import { isOpen, newExchange, type ServedRequest } from "./http/exchange.ts";
 import { sendEmpty, sendJson, sendPreflightRefusal } from "./http/reply.ts";
-import { routeTable, type Route, type RouteTable } from "./route/routes.ts";
+import { routeTable, type EmulatorRoute, type RouteTable } from "./route/routes.ts";
 import { headerText, type Service } from "./service/service.ts";
 
 const FAULT_HEADER = "x-emulator-fault";
@@ -27,7 +27,7 @@ export class Dispatcher {
     this.#dispatch(exchange).catch((error: unknown) => this.#fail(exchange, error));
   };
 
-  async #dispatch(exchange: Exchange): Promise<void> {
+  async #dispatch(exchange: ServedRequest): Promise<void> {
     const { request, path } = exchange;
     const method = request.method ?? "GET";
     if (!this.#authorised(exchange, method)) {
@@ -57,14 +57,14 @@ export class Dispatcher {
     else await this.#handleJson(exchange, route);
   }
 
-  async #handleJson(exchange: Exchange, route: Extract<Route, { kind: "json" }>): Promise<void> {
-    const body = await readBody(exchange.request);
+  async #handleJson(exchange: ServedRequest, route: Extract<EmulatorRoute, { kind: "json" }>): Promise<void> {
+    const body = await readWholeBody(exchange.request);
     if (body === undefined || !isOpen(exchange)) return;
     await route.handle(this.#service, exchange, parseJsonBody(exchange.request, body));
   }
 
   /** No such path, another method, or a slash too many. */
-  #refuse(exchange: Exchange, methods: ReadonlyMap<string, Route> | undefined): void {
+  #refuse(exchange: ServedRequest, methods: ReadonlyMap<string, EmulatorRoute> | undefined): void {
     const [allowed] = methods?.keys() ?? [];
     if (allowed !== undefined) {
       const json = '{"detail":"Method Not Allowed"}';
@@ -82,7 +82,7 @@ export class Dispatcher {
     sendEmpty(exchange, 307, ["location", `http://${request.headers.host ?? ""}${twin}${query}`]);
   }
 
-  #authorised(exchange: Exchange, method: string): boolean {
+  #authorised(exchange: ServedRequest, method: string): boolean {
     if (this.#secret === "" || method === "OPTIONS" || !exchange.path.startsWith("/v1")) return true;
     const given = headerText(exchange, "authorization");
     const space = given.indexOf(" ");
@@ -96,7 +96,7 @@ export class Dispatcher {
   }
 
   /** Throws ApiError 400 for a fault that does not exist. */
-  #faults(exchange: Exchange, route: Route): FaultSet {
+  #faults(exchange: ServedRequest, route: EmulatorRoute): FaultSet {
     const header = headerText(exchange, FAULT_HEADER);
     const planned = this.#service.faultPlan;
     if (header === "" || !this.#service.options.faults) {
@@ -110,7 +110,7 @@ export class Dispatcher {
     }
   }
 
-  #break(exchange: Exchange, fault: InsteadFault): void {
+  #break(exchange: ServedRequest, fault: InsteadFault): void {
     switch (fault.kind) {
       case "status": {
         const type = fault.code === 503 ? "Service Unavailable" : "InternalServerError";
@@ -131,7 +131,7 @@ export class Dispatcher {
     }
   }
 
-  #fail(exchange: Exchange, error: unknown): void {
+  #fail(exchange: ServedRequest, error: unknown): void {
     if (!isOpen(exchange) || exchange.response.headersSent) {
       exchange.response.destroy();
       return;

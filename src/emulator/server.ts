@@ -9,7 +9,7 @@ import { resolveOptions, type EmulatorOptions, type ResolvedOptions } from "./se
 import { statsOf, type EmulatorStats } from "./route/admin.ts";
 import { Service } from "./service/service.ts";
 import { QuadTokenizer } from "./tokenizer/quad-tokenizer.ts";
-import type { Tokenizer } from "./tokenizer/tokenizer.ts";
+import type { EngineTokenizer } from "./tokenizer/tokenizer.ts";
 
 export type { EmulatorOptions } from "./service/options.ts";
 export type { EmulatorStats } from "./route/admin.ts";
@@ -147,10 +147,10 @@ class RunningEmulator implements Emulator {
   }
 }
 
-async function loadTokenizer(options: ResolvedOptions): Promise<Tokenizer> {
+async function loadTokenizer(options: ResolvedOptions): Promise<EngineTokenizer> {
   if (options.tokenizer === undefined) return new QuadTokenizer();
-  const { HuggingFaceTokenizer } = await import("./tokenizer/hugging-face-tokenizer.ts");
-  return HuggingFaceTokenizer.load(options.tokenizer);
+  const { LibraryTokenizer } = await import("./tokenizer/library-tokenizer.ts");
+  return LibraryTokenizer.load(options.tokenizer);
 }
 
 function listen(http: Server, options: ResolvedOptions): Promise<void> {

@@ -2,7 +2,7 @@ import { achievedBy, FIRST_TOKEN_DELAY } from "./achieved.ts";
 import { type EngineConfig, engineDefaults, type QueueDelay } from "./config.ts";
 import type { Hardware } from "./hardware.ts";
 import { kvBlocksThatFit } from "./kv-capacity.ts";
-import type { HuggingFaceModel } from "./step-time/hugging-face.ts";
+import type { ModelConfig } from "./step-time/hugging-face.ts";
 import { GRAPH_TOKENS_MAX } from "./step-time/graph-tokens.ts";
 import type { Achieved } from "./step-time/kernel-roofline.ts";
 import { kvBytesPerToken } from "./step-time/model-shape.ts";
@@ -23,7 +23,7 @@ export interface ModelledOptions {
 const LARGE_MEMORY_BYTES = 70 * 2 ** 30;
 
 /** A model on boards as vLLM would serve it by default, its speed by a roofline for each group of kernels. */
-export function modelledEngine(model: HuggingFaceModel, board: Hardware, options: ModelledOptions): EngineConfig {
+export function modelledEngine(model: ModelConfig, board: Hardware, options: ModelledOptions): EngineConfig {
   const {
     tensorParallel,
     utilization,

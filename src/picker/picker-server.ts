@@ -29,7 +29,7 @@ export interface PickerOptions {
   readonly ready: () => boolean;
 }
 
-export interface Picker {
+export interface PickerServer {
   readonly port: number;
   readonly healthPort: number | undefined;
   /**
@@ -52,7 +52,7 @@ const STREAMS_PER_REQUEST = 2;
 const STREAMS_MORE = 1_000;
 
 /** Serves Envoy's external processing protocol; rejects with the system's error where the address cannot be had. */
-export async function startPicker(options: PickerOptions): Promise<Picker> {
+export async function startPicker(options: PickerOptions): Promise<PickerServer> {
   const { gateway, routes, administration = [], host, port, healthPort, tls, fallbacksMax, ready } = options;
   const addresses = new Addresses(gateway.directory);
   const shared: PickerParts = { gateway, addresses, pathOf: pathReader(routes, administration), fallbacksMax };

@@ -21,7 +21,7 @@ import { runPart } from "./observe/live-run.ts";
 import { shadowPart } from "./observe/live-shadow.ts";
 import { tracingPart } from "./observe/live-tracing.ts";
 import { stateWatchPart } from "./observe/state-watch.ts";
-import type { Given } from "./plan/given.ts";
+import type { GatewayContext } from "./plan/gateway-context.ts";
 import { policyPart } from "./policy/live-policy.ts";
 import { breakersPart, settingsPart, tapPart } from "./policy/live-router.ts";
 import { statePart } from "./policy/live-state.ts";
@@ -39,7 +39,7 @@ import { tokenizersPart } from "./tokens/tokenizers.ts";
  * What a running gateway is made of. Each part states what it needs, how it starts and stops, and which settings it
  * takes over while it runs; the table of ARCHITECTURE.md shows them.
  */
-export const GATEWAY = assembly<Given>()(
+export const GATEWAY = assembly<GatewayContext>()(
   ["plan", "environment", "log", "leaving"],
   [
     // Before all others, so that it ends behind them.

@@ -24,10 +24,10 @@ import { type Ending, Outcomes } from "./result/outcomes.ts";
 import { progress, progressLater } from "./progress-report.ts";
 import { RouterGroup } from "./routers/router-group.ts";
 import { RolloutLooks } from "./rollout-looks.ts";
-import { type RoutingHost, RoutingDesk } from "./routing-desk.ts";
+import { type RoutingHost, RequestDispatcher } from "./request-dispatcher.ts";
 import { CacheCopies } from "./signal/cache-copies.ts";
 import { lookingInto } from "./signal/looking-into.ts";
-import { ScalingDesk, type ScalingHost } from "./scaling/scaling-desk.ts";
+import { ScalingController, type ScalingHost } from "./scaling/scaling-controller.ts";
 import { kvEventFeed } from "./signal/kv-event-feed.ts";
 import { SignalFeed } from "./signal/signal-feed.ts";
 import { signalHost } from "./signal/signal-host.ts";
@@ -58,7 +58,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
   readonly desk: FaultDesk | undefined;
   readonly changes: FleetChanges;
   readonly #looks: RolloutLooks;
-  readonly scaling: ScalingDesk | undefined;
+  readonly scaling: ScalingController | undefined;
   readonly cascade: CascadeStage | undefined;
   #past = false;
   clock: Micros = 0;
@@ -66,13 +66,13 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
   open = 0;
   events = 0;
   readonly gate: AdmissionGate;
-  readonly routing: RoutingDesk;
+  readonly routing: RequestDispatcher;
 
   constructor(options: SimulationOptions) {
     this.#options = options;
     this.#agenda = new Agenda(options.fleetEvents ?? []);
     this.gate = new AdmissionGate(options, this.outcomes);
-    this.routing = new RoutingDesk(this, options);
+    this.routing = new RequestDispatcher(this, options);
     const { prefixes } = options;
     this.observer = new EngineObserver(this.outcomes, this, options);
     this.#copies = prefixes.kind === "engine-caches" ? new CacheCopies(prefixes.delayMicros, this.fleet) : undefined;
@@ -97,7 +97,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
     for (const spec of options.engines) this.changes.join(0, spec);
     const { cascade, router, latency } = options;
     this.cascade = cascade && new CascadeStage(cascade, router.seed, latency.answerMicros, this);
-    this.scaling = options.scaling && new ScalingDesk(options.scaling, options.engines, this);
+    this.scaling = options.scaling && new ScalingController(options.scaling, options.engines, this);
     while (this.#agenda.nextAt < 0) this.#take(this.#agenda.pop());
   }
 

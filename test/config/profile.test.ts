@@ -9,7 +9,7 @@ import { parseScorers, profileOfPolicy, readPolicyConfig } from "#config/policy-
 import { loadConfig } from "#config/load.ts";
 import { inlineProfile } from "#config/native-profile.ts";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
-import { madeForMore, OWN_SIGNALS, scrapeMillisFor, signalsOf } from "#config/profile-signals.ts";
+import { madeForMore, OWN_SIGNALS, scrapeMillisFor, signalsOfProfile } from "#config/profile-signals.ts";
 import { resolveProfiles } from "#config/resolve-profiles.ts";
 
 /** A folder of files, which goes when the test is over; returns its path. */
@@ -168,7 +168,7 @@ test("a peer's profile states how often its own router reads gauges; what extend
       "schedulingProfiles: [{name: default, plugins: [{pluginRef: queue-scorer}]}]\n",
     "wrong.yaml": "name: wrong\nsignals: {intervalMillis: 0, source: x}\nscorers: [{plugin: queue, weight: 1}]\n",
   });
-  const every = (nameOrPath: string) => signalsOf(loadProfile(nameOrPath)).intervalMillis;
+  const every = (nameOrPath: string) => signalsOfProfile(loadProfile(nameOrPath)).intervalMillis;
   for (const name of profileNames()) assert.ok(loadProfile(name).signals, `${name} states its signals`);
   assert.equal(every("gnomon"), OWN_SIGNALS.intervalMillis);
   const fast = [

@@ -3,9 +3,9 @@ import { readFile, readdir } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { Exchange } from "#drive/exchange.ts";
+import { DriveExchange } from "#drive/exchange.ts";
 import type { ExchangeResult } from "#drive/exchange-result.ts";
-import { Target } from "#drive/target.ts";
+import { DriveTarget } from "#drive/target.ts";
 
 const CAPTURES = join(import.meta.dirname, "../golden/vllm-http");
 
@@ -21,11 +21,11 @@ async function exchanged(bytes: Buffer, stream: boolean, pieceBytes: number): Pr
   server.listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const target = new Target(url, 1);
+  const target = new DriveTarget(url, 1);
   try {
     return await new Promise((resolve) => {
       const now = () => Math.round(performance.now() * 1_000);
-      const exchange = new Exchange({ stream, now, abortAfterChunks: undefined, onEnd: resolve });
+      const exchange = new DriveExchange({ stream, now, abortAfterChunks: undefined, onEnd: resolve });
       target.post("/v1/completions", [], Buffer.from("{}"), exchange);
     });
   } finally {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { percentile, summarize } from "#drive/distribution-summary.ts";
+import { percentile } from "#core/base/quantile.ts";
+import { summarize } from "#drive/distribution-summary.ts";
 
 const values = fc.array(fc.double({ min: -1e6, max: 1e6, noNaN: true }), { minLength: 1, maxLength: 200 });
 

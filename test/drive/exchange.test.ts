@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { describe, it } from "node:test";
-import { Exchange } from "#drive/exchange.ts";
+import { DriveExchange } from "#drive/exchange.ts";
 import type { ExchangeResult } from "#drive/exchange-result.ts";
-import { Target } from "#drive/target.ts";
+import { DriveTarget } from "#drive/target.ts";
 import { event, startStubEngine, type StubOptions, type StubRequest } from "./stub-engine.ts";
 
 const SSE = { "content-type": "text/event-stream" };
@@ -18,7 +18,7 @@ interface Ask {
 
 async function ask({ stub = {}, stream = true, abortAfterChunks, closeAfterMillis }: Ask): Promise<ExchangeResult> {
   const engine = await startStubEngine(stub);
-  const target = new Target(engine.url, 1);
+  const target = new DriveTarget(engine.url, 1);
   try {
     return await send(target, stream, abortAfterChunks, closeAfterMillis);
   } finally {
@@ -28,14 +28,14 @@ async function ask({ stub = {}, stream = true, abortAfterChunks, closeAfterMilli
 }
 
 function send(
-  target: Target,
+  target: DriveTarget,
   stream: boolean,
   abortAfterChunks?: number,
   closeAfterMillis?: number,
 ): Promise<ExchangeResult> {
   return new Promise((resolve) => {
     const now = () => Math.round(performance.now() * 1_000);
-    const exchange = new Exchange({ stream, now, abortAfterChunks, onEnd: resolve });
+    const exchange = new DriveExchange({ stream, now, abortAfterChunks, onEnd: resolve });
     const body = Buffer.from(JSON.stringify({ prompt: "x y z", max_tokens: 3, stream }));
     target.post("/v1/completions", ["content-type", "application/json"], body, exchange);
     if (closeAfterMillis !== undefined) setTimeout(() => exchange.close("timeout"), closeAfterMillis);
@@ -82,14 +82,14 @@ describe("an exchange", () => {
         sendNext = () => void (pieces.length > 1 ? response.write(pieces.shift()!) : response.end(pieces.shift()));
       }),
     );
-    const target = new Target(engine.url, 1);
+    const target = new DriveTarget(engine.url, 1);
     /** Ten milliseconds after each piece was read the next one is sent. */
-    class Read extends Exchange {
-      override onResponseStart(...head: Parameters<Exchange["onResponseStart"]>): void {
+    class Read extends DriveExchange {
+      override onResponseStart(...head: Parameters<DriveExchange["onResponseStart"]>): void {
         super.onResponseStart(...head);
         this.#next();
       }
-      override onResponseData(...piece: Parameters<Exchange["onResponseData"]>): void {
+      override onResponseData(...piece: Parameters<DriveExchange["onResponseData"]>): void {
         super.onResponseData(...piece);
         this.#next();
       }
@@ -164,7 +164,7 @@ describe("an exchange", () => {
   it("reports that nobody listens", async () => {
     const engine = await startStubEngine();
     await engine.close();
-    const target = new Target(engine.url, 1);
+    const target = new DriveTarget(engine.url, 1);
     assert.equal((await send(target, true)).outcome, "connect");
     await target.close();
   });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { Duplex } from "node:stream";
 import { test } from "node:test";
-import { newSequence, type Sequence } from "#emulator/generation/sequence.ts";
+import { newSequence, type EmulatedSequence } from "#emulator/generation/sequence.ts";
 import { newExchange } from "#emulator/http/exchange.ts";
 import { TokenStream } from "#emulator/openai/token-stream.ts";
 
@@ -42,7 +42,7 @@ class PlainStream extends TokenStream {
     this.stream.data("open");
   }
 
-  protected tokens(sequence: Sequence, from: number, to: number, last: boolean): void {
+  protected tokens(sequence: EmulatedSequence, from: number, to: number, last: boolean): void {
     this.stream.data(`${sequence.choice}:${from}-${to}${last ? "!" : ""}`);
   }
 
@@ -51,7 +51,9 @@ class PlainStream extends TokenStream {
   }
 }
 
-async function open(choices: number): Promise<{ client: Client; stream: PlainStream; sequences: readonly Sequence[] }> {
+async function open(
+  choices: number,
+): Promise<{ client: Client; stream: PlainStream; sequences: readonly EmulatedSequence[] }> {
   const client = new Client();
   const plan = { tokens: new Int32Array(9), texts: [], finish: "length", stopReason: null } as const;
   const sequences = Array.from({ length: choices }, (_, choice) =>
@@ -84,7 +86,7 @@ async function open(choices: number): Promise<{ client: Client; stream: PlainStr
 
 test("a client that reads gets one event per token, choices in turns", async () => {
   const { client, stream, sequences } = await open(2);
-  const [first, second] = sequences as [Sequence, Sequence];
+  const [first, second] = sequences as [EmulatedSequence, EmulatedSequence];
   first.produced = 1;
   stream.advance();
   await settled();
@@ -103,7 +105,7 @@ test("a client that reads gets one event per token, choices in turns", async () 
 
 test("tokens for a client that does not read wait, and come as one event when it reads on", async () => {
   const { client, stream, sequences } = await open(1);
-  const [sequence] = sequences as [Sequence];
+  const [sequence] = sequences as [EmulatedSequence];
   client.reading = false;
   for (let produced = 1; produced <= 9; produced++) {
     sequence.produced = produced;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addDecode, addPrefill, emptyShape } from "#engine/step-time/batch-shape.ts";
-import { exchangeMicros } from "#engine/step-time/exchange.ts";
+import { exchangeMicros } from "#engine/step-time/board-exchange.ts";
 import { activatedExperts, ExpertTime } from "#engine/step-time/expert-time.ts";
 import { graphTokens } from "#engine/step-time/graph-tokens.ts";
 import { createStepTime } from "#engine/step-time/step-time.ts";

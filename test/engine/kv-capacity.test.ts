@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HARDWARE } from "#engine/hardware.ts";
 import { kvBlocksThatFit, weightBytes } from "#engine/kv-capacity.ts";
-import { type HuggingFaceModel, readHuggingFaceModel } from "#engine/step-time/hugging-face.ts";
+import { type ModelConfig, readHuggingFaceModel } from "#engine/step-time/hugging-face.ts";
 import { kvBytesPerToken } from "#engine/step-time/model-shape.ts";
 
 const LLAMA_8B = {
@@ -18,7 +18,7 @@ const LLAMA_8B = {
   vocab_size: 128256,
 };
 
-function modelOf(config: unknown): HuggingFaceModel {
+function modelOf(config: unknown): ModelConfig {
   const model = readHuggingFaceModel(config);
   assert.ok(typeof model !== "string");
   return model;

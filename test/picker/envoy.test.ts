@@ -9,7 +9,7 @@ import { test, type TestContext } from "node:test";
 import OpenAI from "openai";
 import type { Emulator } from "#emulator/server.ts";
 import { ModelRewrites } from "#live/discovery/workload-rules.ts";
-import { type Picker, startPicker } from "#picker/picker-server.ts";
+import { type PickerServer, startPicker } from "#picker/picker-server.ts";
 import { startAs } from "../emulator/captures.ts";
 import { until } from "../live/discovery/fleet-under-test.ts";
 import { NEVER_OPEN, type Rig, startRig } from "../live/gateway/rig.ts";
@@ -36,7 +36,7 @@ const RENAMED = new ModelRewrites(
 class Setting {
   engines: Emulator[] = [];
   rig!: Rig;
-  picker!: Picker;
+  picker!: PickerServer;
   url = "";
   pickerPort = 0;
 

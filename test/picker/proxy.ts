@@ -1,6 +1,6 @@
 import { type ClientDuplexStream, credentials, makeGenericClientConstructor } from "@grpc/grpc-js";
 import type { TestContext } from "node:test";
-import { type Picker, type PickerOptions, startPicker } from "#picker/picker-server.ts";
+import { type PickerServer, type PickerOptions, startPicker } from "#picker/picker-server.ts";
 import { EXTERNAL_PROCESSOR, serviceOf } from "#picker/protocol.ts";
 import type { ProcessingRequest, ProcessingResponse, Struct } from "#picker/wire.ts";
 import { type Rig, type RigOptions, startRig } from "../live/gateway/rig.ts";
@@ -16,11 +16,11 @@ export const DUPLEX = 4;
 /** A picker over a real router and a proxy that speaks to it as Envoy does. */
 export class ProxyRig {
   readonly rig: Rig;
-  readonly picker: Picker;
+  readonly picker: PickerServer;
   readonly #client: InstanceType<typeof Client>;
   readonly #open = new Set<Exchange>();
 
-  private constructor(rig: Rig, picker: Picker) {
+  private constructor(rig: Rig, picker: PickerServer) {
     this.rig = rig;
     this.picker = picker;
     this.#client = new Client(`127.0.0.1:${picker.port}`, credentials.createInsecure());

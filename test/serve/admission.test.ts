@@ -33,18 +33,18 @@ test("a gateway with tight limits warms up, and its admission changes while it r
     return decision.kind === "routed" ? "routed" : decision.reason;
   };
   assert.deepEqual(["1", "2"].map(asks), ["routed", "rate-limit"]);
-  const { desk } = stack.policy;
+  const { admin } = stack.policy;
   const patch = { admission: { limits: { rate: { requestsMax: 3 } } } };
-  assert.equal(desk.change(patch, "merge", BY).outcome, "applied");
+  assert.equal(admin.change(patch, "merge", BY).outcome, "applied");
   assert.deepEqual(["3", "4", "5"].map(asks), ["routed", "routed", "rate-limit"], "what was counted counts on");
-  const wrong = desk.change({ admission: { limits: { rate: { per: "nobody" } } } }, "merge", BY);
+  const wrong = admin.change({ admission: { limits: { rate: { per: "nobody" } } } }, "merge", BY);
   assert.ok(
     wrong.outcome === "refused" && /admission\.limits\.rate\.per/.test(wrong.problems.join()),
     JSON.stringify(wrong),
   );
-  assert.equal(desk.change({ admission: { limits: null, shedAt: null } }, "merge", BY).outcome, "applied");
+  assert.equal(admin.change({ admission: { limits: null, shedAt: null } }, "merge", BY).outcome, "applied");
   assert.equal(asks("6"), "routed");
-  assert.equal(desk.rollback(1, BY).outcome, "applied");
+  assert.equal(admin.rollback(1, BY).outcome, "applied");
   assert.equal(asks("7"), "routed", "a limit that was gone begins anew");
   assert.equal(asks("8"), "rate-limit");
 });

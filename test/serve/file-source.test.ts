@@ -10,7 +10,7 @@ import type { FleetKeeper } from "#live/keeper/fleet-keeper.ts";
 import type { KeeperEvent } from "#live/endpoints/keeper-event.ts";
 import { SourceBoard } from "#live/endpoints/source-board.ts";
 import type { Target } from "#live/endpoints/target.ts";
-import { FileSource } from "#serve/endpoints/file-source.ts";
+import { EndpointsFileSource } from "#serve/endpoints/endpoints-file-source.ts";
 
 function folderOf(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), "endpoints-"));
@@ -25,7 +25,7 @@ function followed(t: TestContext, file: string, environment: Record<string, stri
   const keeper = { setTargets: (_: string, targets: readonly Target[]) => void shown.push(targets) } as FleetKeeper;
   const config = CONFIG_SCHEMA.parse({ discovery: { file, fileWatchMillis: 20 } });
   const stack = { keeper, report: (event: KeeperEvent) => void events.push(event), sources };
-  const source = new FileSource(file, stack, config, environment);
+  const source = new EndpointsFileSource(file, stack, config, environment);
   t.after(() => source.stop());
   return { shown, events, sources, urls: () => shown.at(-1)!.map(({ url }) => url) };
 }

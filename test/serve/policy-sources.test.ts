@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { servePlan } from "#cli/serve/serve-options.ts";
-import { documentDesk } from "#serve/policy/document-desk.ts";
-import { FileSource } from "#serve/policy/file-source.ts";
+import { policyAdmin } from "#serve/policy/policy-admin.ts";
+import { PolicyFileSource } from "#serve/policy/policy-file-source.ts";
 import { policyOf } from "#serve/policy/policy.ts";
 import { type PolicyChange, PolicyKeeper } from "#serve/policy/policy-keeper.ts";
 import { pastPolicies, policiesText } from "#serve/policy/saved-policies.ts";
@@ -33,13 +33,13 @@ function keeperOf(
     objections,
     report: () => {},
   });
-  return { plan, keeper, changes, desk: documentDesk(keeper, plan.config, {}) };
+  return { plan, keeper, changes, admin: policyAdmin(keeper, plan.config, {}) };
 }
 
 const problemsOf = (outcome: object) => ("problems" in outcome ? (outcome.problems as readonly string[]) : []);
 
 test("a document is checked whole: every problem has its path and what is accepted, and nothing changes", () => {
-  const { desk, changes, keeper } = keeperOf(undefined);
+  const { admin, changes, keeper } = keeperOf(undefined);
   const wrong: readonly (readonly [document: unknown, said: RegExp])[] = [
     [
       { routing: { profile: "nobody" } },
@@ -71,15 +71,15 @@ test("a document is checked whole: every problem has its path and what is accept
   const before = JSON.stringify(keeper.view());
   for (const how of ["replace", "merge"] as const) {
     for (const [document, said] of wrong) {
-      const outcome = desk.change(document, how, REQUEST);
+      const outcome = admin.change(document, how, REQUEST);
       assert.equal(outcome.outcome, "refused", JSON.stringify(document));
       assert.match(problemsOf(outcome)[0] ?? "", said);
     }
   }
   assert.equal(JSON.stringify(keeper.view()), before);
   assert.deepEqual(changes, []);
-  assert.equal(desk.history().refused.length, Math.min(32, 2 * wrong.length));
-  const two = desk.change({ listen: { port: 9 }, tokenizer: { kind: "character" } }, "replace", REQUEST);
+  assert.equal(admin.history().refused.length, Math.min(32, 2 * wrong.length));
+  const two = admin.change({ listen: { port: 9 }, tokenizer: { kind: "character" } }, "replace", REQUEST);
   assert.deepEqual(
     problemsOf(two).map((line) => line.split(":")[0]),
     ["listen.port", "tokenizer.kind"],
@@ -87,26 +87,26 @@ test("a document is checked whole: every problem has its path and what is accept
 });
 
 test("what is read comes back: the policy in force may be sent again, is bounded in its history, and rolled back to", () => {
-  const { desk, changes, keeper } = keeperOf(undefined, ["policy.historyMax=3"]);
-  assert.equal(desk.change(keeper.view()!.document, "replace", REQUEST).outcome, "unchanged");
+  const { admin, changes, keeper } = keeperOf(undefined, ["policy.historyMax=3"]);
+  assert.equal(admin.change(keeper.view()!.document, "replace", REQUEST).outcome, "unchanged");
   const mine = { extends: "llm-d", scorers: [{ plugin: "queue-depth", weight: 5 }] };
-  const made = desk.change({ routing: { profile: "mine" }, profiles: { mine } }, "merge", REQUEST);
+  const made = admin.change({ routing: { profile: "mine" }, profiles: { mine } }, "merge", REQUEST);
   assert.deepEqual([made.outcome, made.version], ["applied", 2]);
   const { document, defaultProfile, profiles } = keeper.view()!;
   assert.deepEqual([defaultProfile, profiles], ["mine", ["gnomon", "mine"]]);
-  assert.equal(desk.change(JSON.parse(JSON.stringify(document)), "replace", REQUEST).outcome, "unchanged");
-  assert.equal(desk.change({ profiles: { gnomon: null } }, "merge", { ...REQUEST, dryRun: true }).outcome, "checked");
+  assert.equal(admin.change(JSON.parse(JSON.stringify(document)), "replace", REQUEST).outcome, "unchanged");
+  assert.equal(admin.change({ profiles: { gnomon: null } }, "merge", { ...REQUEST, dryRun: true }).outcome, "checked");
   assert.equal(keeper.version, 2);
-  desk.change({ profiles: { gnomon: null } }, "merge", REQUEST);
+  admin.change({ profiles: { gnomon: null } }, "merge", REQUEST);
   assert.deepEqual(keeper.view()!.profiles, ["mine"]);
-  assert.equal(desk.rollback(2, REQUEST).outcome, "applied");
+  assert.equal(admin.rollback(2, REQUEST).outcome, "applied");
   assert.deepEqual(keeper.view()!.document, document);
   assert.equal(keeper.view()!.note, "rollback to 2");
-  const { versions, forgotten } = desk.history();
+  const { versions, forgotten } = admin.history();
   assert.deepEqual([versions.map(({ version }) => version), forgotten], [[4, 3, 2], 1]);
-  assert.match(problemsOf(desk.rollback(1, REQUEST))[0]!, /expected one of the remembered versions 2 to 4, got 1/);
-  assert.match(problemsOf(desk.rollback("4", REQUEST))[0]!, /^version: expected .* got "4"/);
-  assert.equal(desk.change({ limits: { attemptsMax: 5 } }, "merge", { ...REQUEST, ifVersion: 3 }).outcome, "refused");
+  assert.match(problemsOf(admin.rollback(1, REQUEST))[0]!, /expected one of the remembered versions 2 to 4, got 1/);
+  assert.match(problemsOf(admin.rollback("4", REQUEST))[0]!, /^version: expected .* got "4"/);
+  assert.equal(admin.change({ limits: { attemptsMax: 5 } }, "merge", { ...REQUEST, ifVersion: 3 }).outcome, "refused");
   assert.deepEqual(
     changes.map(({ version, source }) => [version, source]),
     [
@@ -126,8 +126,8 @@ test("a file is followed however it is replaced, read whole or not at all, and t
     `name: mine\nextends: llm-d\nscorers: [{ plugin: queue-depth, weight: ${weight} }]\n`;
   writeFileSync(profile, weights(1));
   writeFileSync(file, text(2));
-  const { plan, keeper, changes, desk } = keeperOf(file);
-  const source = new FileSource({ configFile: file, reload: plan.reload!, running: plan.config, watchMillis: 5 });
+  const { plan, keeper, changes, admin } = keeperOf(file);
+  const source = new PolicyFileSource({ configFile: file, reload: plan.reload!, running: plan.config, watchMillis: 5 });
   source.start(keeper.offer);
   t.after(() => source.stop());
   const attempts = () => changes.at(-1)?.policy.config.limits.attemptsMax;
@@ -155,7 +155,7 @@ test("a file is followed however it is replaced, read whole or not at all, and t
   writeFileSync(profile, weights(3));
   await until("the profile that it names", () => changes.at(-1)?.policy.profile.spec.scorers[0]?.weight === 3);
   // What somebody else changed since stays, while the file changes other keys.
-  assert.equal(desk.change({ routing: { profile: "round-robin" } }, "merge", REQUEST).outcome, "applied");
+  assert.equal(admin.change({ routing: { profile: "round-robin" } }, "merge", REQUEST).outcome, "applied");
   swap(8, `${text(7)}admission: { limits: { all: { type: token-bucket, bucketTokens: 60, refillPerSecond: 1 } } }\n`);
   await until("a limit", () => changes.at(-1)?.policy.config.admission.limits["all"] !== undefined);
   assert.equal(keeper.inForce.profile.name, "round-robin");
@@ -163,7 +163,7 @@ test("a file is followed however it is replaced, read whole or not at all, and t
   await until("no limit", () => changes.at(-1)?.policy.config.admission.limits["all"] === undefined);
   assert.equal(keeper.inForce.profile.name, "round-robin");
   const { version } = keeper;
-  assert.equal(desk.change({ limits: { attemptsMax: 9 } }, "merge", REQUEST).outcome, "applied");
+  assert.equal(admin.change({ limits: { attemptsMax: 9 } }, "merge", REQUEST).outcome, "applied");
   swap(3, `# only a remark\n${text(7)}`);
   await until("a remark", () => counted("unchanged") === 2);
   assert.deepEqual([keeper.version, attempts()], [version + 1, 9]);
@@ -178,8 +178,8 @@ test("a file is followed however it is replaced, read whole or not at all, and t
 });
 
 test("after a restart keys that the configuration changed meanwhile have its values, and all others what was in force", () => {
-  const { plan, keeper, desk } = keeperOf(undefined);
-  desk.change({ routing: { profile: "lmetric" }, limits: { attemptsMax: 7 } }, "merge", REQUEST);
+  const { plan, keeper, admin } = keeperOf(undefined);
+  admin.change({ routing: { profile: "lmetric" }, limits: { attemptsMax: 7 } }, "merge", REQUEST);
   const kept: unknown = JSON.parse(policiesText(keeper.past));
   const restarted = (set: readonly string[]) => {
     const { config, ...profiles } = servePlan({ set }, {});
@@ -198,21 +198,21 @@ test("after a restart keys that the configuration changed meanwhile have its val
 });
 
 test("each change lists the keys that it changes, before it is made and after", () => {
-  const { desk } = keeperOf(undefined);
+  const { admin } = keeperOf(undefined);
   const before = { path: "limits.attemptsMax", before: 3, after: 5 };
   const other = { extends: "llm-d", scorers: [{ plugin: "queue-depth", weight: 5 }] };
   const document = { limits: { attemptsMax: 5 }, routing: { models: { "a.b": "llm-d" } } };
   const changes = [{ path: 'routing.models["a.b"]', after: "llm-d" }, before];
   const asked = (dryRun: boolean) => {
-    const outcome = desk.change(document, "merge", { ...REQUEST, dryRun });
+    const outcome = admin.change(document, "merge", { ...REQUEST, dryRun });
     return "changes" in outcome ? outcome.changes.filter(({ path }) => !path.startsWith("profiles")) : [];
   };
   assert.deepEqual(asked(true), changes);
   assert.deepEqual(asked(true), changes);
   assert.deepEqual(asked(false), changes);
   assert.deepEqual(asked(true), []);
-  desk.change({ profiles: { other } }, "merge", REQUEST);
-  const again = desk.change({ profiles: { other: { extends: "llm-d" } } }, "merge", REQUEST);
+  admin.change({ profiles: { other } }, "merge", REQUEST);
+  const again = admin.change({ profiles: { other: { extends: "llm-d" } } }, "merge", REQUEST);
   assert.ok("changes" in again && again.changes.every(({ path }) => path.startsWith("profiles.other.")));
 });
 
@@ -224,7 +224,7 @@ test("a file that was refused for what stood in its way is offered again when it
   const objections: string[] = [];
   const { plan, keeper } = keeperOf(file, [], () => objections);
   const reload = () => servePlan({ config: file }, {});
-  const source = new FileSource({ configFile: file, reload, running: plan.config, watchMillis: 1 });
+  const source = new PolicyFileSource({ configFile: file, reload, running: plan.config, watchMillis: 1 });
   t.after(() => source.stop());
   source.start(keeper.offer);
   const refused = () => keeper.counts().find(({ outcome }) => outcome === "refused")?.count ?? 0;

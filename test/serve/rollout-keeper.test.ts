@@ -23,7 +23,7 @@ import { Router } from "#core/router.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 import { RouterTap } from "#live/base/router-tap.ts";
 import { policyOf } from "#serve/policy/policy.ts";
-import { policyFromDocument } from "#serve/policy/document-desk.ts";
+import { policyFromDocument } from "#serve/policy/policy-admin.ts";
 import { PolicyKeeper } from "#serve/policy/policy-keeper.ts";
 import { RolloutKeeper } from "#serve/rollout/rollout-keeper.ts";
 import { RolloutMemory } from "#serve/rollout/rollout-memory.ts";

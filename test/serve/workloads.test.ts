@@ -105,7 +105,7 @@ test("objectives are classes of the policy in force, by either header, and 0 whe
   const asked = inputs.flatMap((input) => (input.kind === "request-arrived" ? [input.request.sloClass] : []));
   assert.deepEqual(asked, ["urgent", "batch", "standard"]);
   const patch = { admission: { classes: { batch: -1, standard: 2 } } };
-  assert.equal(stack.policy.desk.change(patch, "merge", BY).outcome, "applied");
+  assert.equal(stack.policy.admin.change(patch, "merge", BY).outcome, "applied");
   const last = inputs.findLast(({ kind }) => kind === "policy-changed");
   assert.ok(last?.kind === "policy-changed");
   assert.deepEqual(

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PromptChains } from "#sim/source/prompt-chains.ts";
+import { WorkloadChains } from "#sim/source/prompt-chains.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "#trace/workload-request.ts";
 
 /** 2^33 + 5 has another high half than 5. */
@@ -13,7 +13,7 @@ function prompt(index: number, ids: readonly number[], idTokens: number): Worklo
 }
 
 /** Hashes as one word per block. */
-function blocksOf(chains: PromptChains, request: WorkloadRequest): string[] {
+function blocksOf(chains: WorkloadChains, request: WorkloadRequest): string[] {
   const { hashes, length } = chains.chainOf(request);
   return Array.from({ length }, (_, i) => `${hashes[2 * i]} ${hashes[2 * i + 1]}`);
 }
@@ -26,7 +26,7 @@ for (const [blockTokens, idTokens] of [
   [64, 16],
 ] as const) {
   test(`blocks of ${blockTokens} named by ids of ${idTokens} tokens: equal content, equal names, and no others`, () => {
-    const chains = new PromptChains(blockTokens, 3);
+    const chains = new WorkloadChains(blockTokens, 3);
     const whole = blocksOf(chains, prompt(0, IDS, idTokens));
     for (let ids = 1; ids <= IDS.length; ids++) {
       const part = blocksOf(chains, prompt(7, IDS.slice(0, ids), idTokens));
@@ -37,12 +37,16 @@ for (const [blockTokens, idTokens] of [
       assert.deepEqual(changed.slice(0, same), whole.slice(0, same));
       for (let i = same; i < changed.length; i++) assert.notEqual(changed[i], whole[i], `block ${i}`);
     }
-    assert.deepEqual(blocksOf(new PromptChains(blockTokens, 3), prompt(1, IDS, idTokens)), whole, "whoever names them");
+    assert.deepEqual(
+      blocksOf(new WorkloadChains(blockTokens, 3), prompt(1, IDS, idTokens)),
+      whole,
+      "whoever names them",
+    );
   });
 }
 
 test("parts of one id have names of their own, and an id's parts are named alike wherever it stands", () => {
-  const chains = new PromptChains(16, 3);
+  const chains = new WorkloadChains(16, 3);
   const blocks = blocksOf(chains, prompt(0, IDS, 512));
   assert.equal(new Set(blocks.slice(0, 32)).size, 32);
   assert.deepEqual(blocks.slice(96, 128), blocks.slice(0, 32), "the fourth id is the first");

@@ -12,7 +12,7 @@ import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import { Member } from "#live/keeper/member.ts";
 import { createGateway } from "#live/gateway/gateway.ts";
 import { RouterTap } from "#live/base/router-tap.ts";
-import { HangWatch } from "#live/keeper/hang-watch.ts";
+import { HangDetector } from "#live/keeper/hang-detector.ts";
 import { EngineFleet } from "#sim/fleet/engine-fleet.ts";
 import { Flight } from "#sim/path/flight.ts";
 import type { FlightPaths } from "#sim/path/flight-paths.ts";
@@ -65,7 +65,7 @@ export class LiveHost implements HandoffHost {
   readonly #router: Router;
   readonly #tap: RouterTap;
   readonly #directory = new EndpointDirectory();
-  readonly #hangs: HangWatch;
+  readonly #hangs: HangDetector;
   readonly #fleet = new EngineFleet();
   readonly #engines: SocketEngine[] = [];
   readonly #members: Member[] = [];
@@ -110,7 +110,7 @@ export class LiveHost implements HandoffHost {
     });
     this.#tap = new RouterTap(this.#router);
     this.#tap.listen({ accepted: this.words.take });
-    this.#hangs = new HangWatch({ tap: this.#tap, directory: this.#directory });
+    this.#hangs = new HangDetector({ tap: this.#tap, directory: this.#directory });
     this.gateway = createGateway({
       tokenizer: () => WORD_TOKENIZER,
       identity: IDENTITY,

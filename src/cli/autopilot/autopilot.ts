@@ -1,9 +1,9 @@
 import { Command } from "commander";
-import type { AutopilotOutcome, AutopilotView, ProposalView } from "#live/admin/autopilot-desk.ts";
+import type { AutopilotOutcome, AutopilotView, ProposalView } from "#live/admin/autopilot-admin.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
 import { callAdmin, type GatewayFlags } from "../admin/admin-client.ts";
 import { gatewayOptions } from "../admin/gateway-options.ts";
-import { percent, signedPercent } from "../output/figure-text.ts";
+import { percentOf, signedPercentOf } from "../output/figure-text.ts";
 
 /** Better policies that a running gateway's shadow proposes. */
 export function autopilotCommand(): Command {
@@ -49,7 +49,7 @@ function statusText({ start, searches, latest, latestAt, started, proposals }: A
 }
 
 function proposalText(one: ProposalView): string {
-  const gain = `${signedPercent(one.gain)} (${percent(one.gainLow)} to ${percent(one.gainHigh)})`;
+  const gain = `${signedPercentOf(one.gain)} (${percentOf(one.gainLow)} to ${percentOf(one.gainHigh)})`;
   const who = one.by === "" ? "" : ` by ${one.by}`;
   const detail = one.detail === "" ? "" : `: ${one.detail}`;
   return `${one.name}, ${one.state}${who}${detail}: ${one.objective} ${gain} over ${one.inForce}, judged on ${one.sessions} conversations`;

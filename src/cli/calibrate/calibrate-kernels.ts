@@ -4,10 +4,10 @@ import { achievedBy } from "#engine/achieved.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { Hardware } from "#engine/hardware.ts";
 import type { ExpertRow } from "#engine/step-time/expert-time.ts";
-import type { HuggingFaceModel } from "#engine/step-time/hugging-face.ts";
+import type { ModelConfig } from "#engine/step-time/hugging-face.ts";
 import type { KernelTableSpec } from "#engine/step-time/kernel-table.ts";
 import { modelledEngine } from "#engine/modelled-engine.ts";
-import type { Exchange } from "#engine/step-time/exchange.ts";
+import type { BoardExchange } from "#engine/step-time/board-exchange.ts";
 import { GRAPH_TOKENS_MAX } from "#engine/step-time/graph-tokens.ts";
 import { engineFields } from "#shadow/calibrate/engine-text.ts";
 import { writeWholeFile } from "#trace/export/whole-file.ts";
@@ -63,7 +63,7 @@ export function calibrateKernels(folder: string, flags: KernelFlags): void {
 
 /** The experts of a mixture, spread over all boards of several ranks (vLLM's --enable-expert-parallel). */
 function spreadExperts(
-  { shape: { experts, hidden, bytesPerParameter } }: HuggingFaceModel,
+  { shape: { experts, hidden, bytesPerParameter } }: ModelConfig,
   rows: readonly ExpertRow[],
   board: Hardware,
   tensorParallel: number,
@@ -79,13 +79,13 @@ function spreadExperts(
 }
 
 /** Of neighbours in a ring of so many boards. */
-function linkOf(board: Hardware, gpus: number): Pick<Exchange, "gigabytesPerSecond" | "hopMicros"> {
+function linkOf(board: Hardware, gpus: number): Pick<BoardExchange, "gigabytesPerSecond" | "hopMicros"> {
   if (board.linkGbs <= PCIE_GBS_MAX) return PCIE_LINK;
   const { linkBandwidth, reduceMicros } = achievedBy(board.generation);
   return { gigabytesPerSecond: board.linkGbs * linkBandwidth, hopMicros: reduceMicros / (2 * (gpus - 1)) };
 }
 
-function exchangeOf(board: Hardware, gpus: number, bytesPerToken: number): Exchange | undefined {
+function exchangeOf(board: Hardware, gpus: number, bytesPerToken: number): BoardExchange | undefined {
   if (gpus === 1) return undefined;
   return { gpus, bytesPerToken, ...linkOf(board, gpus) };
 }

@@ -12,7 +12,7 @@ import {
   TooFewPoints,
 } from "#shadow/calibrate/steady-fit.ts";
 import { writeWholeFile } from "#trace/export/whole-file.ts";
-import { figureTable, millis, signedPercent } from "../output/figure-text.ts";
+import { figureTable, millisOf, signedPercentOf } from "../output/figure-text.ts";
 import { benchPoints } from "./bench-points.ts";
 import { givenSizes, type SizeFlags } from "./engine-sizes.ts";
 import { liveEngine, livePoints } from "./live-points.ts";
@@ -88,7 +88,7 @@ function report(fit: SteadyFit, points: readonly SteadyPoint[], from: string, fl
     tpot: fit.predicted[i]!.tpotMicros / point.tpotMicros - 1,
   }));
   const most = (name: "ttft" | "tpot") =>
-    signedPercent(off.reduce((a, b) => (Math.abs(b[name]) > Math.abs(a) ? b[name] : a), 0));
+    signedPercentOf(off.reduce((a, b) => (Math.abs(b[name]) > Math.abs(a) ? b[name] : a), 0));
   const comment = [
     `Fitted by gnomon to ${points.length} measurements of ${from}.`,
     `Measured error on those, at most: TTFT ${most("ttft")}, TPOT ${most("tpot")}. Not validated on another load.`,
@@ -107,10 +107,10 @@ function report(fit: SteadyFit, points: readonly SteadyPoint[], from: string, fl
     const predicted = fit.predicted[i]!;
     table.push([
       `${users} x ${promptTokens} + ${outputTokens}`,
-      millis(ttftMicros),
-      millis(predicted.ttftMicros),
-      millis(tpotMicros),
-      millis(predicted.tpotMicros),
+      millisOf(ttftMicros),
+      millisOf(predicted.ttftMicros),
+      millisOf(tpotMicros),
+      millisOf(predicted.tpotMicros),
     ]);
   });
   process.stderr.write(`${table.toString()}\n`);

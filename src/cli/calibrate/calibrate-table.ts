@@ -3,7 +3,7 @@ import type { Calibration } from "#shadow/calibrate/calibrate.ts";
 import type { ModelError } from "#shadow/calibrate/model-error.ts";
 import { PARAMETERS } from "#shadow/calibrate/parameters.ts";
 import type { PredictionError } from "#shadow/figure/figures.ts";
-import { figureTable, millis, signedPercent } from "../output/figure-text.ts";
+import { figureTable, millisOf, signedPercentOf } from "../output/figure-text.ts";
 import { heldOutSentence } from "./held-out-sentence.ts";
 
 const METRICS = [
@@ -55,12 +55,12 @@ function rows(table: Table.Table, name: string, error: ModelError): void {
 
 function cells(error: PredictionError): string[] {
   return [
-    millis(error.predictedMean),
-    millis(error.observedMean),
-    signedPercent(error.meanRelative),
-    signedPercent(error.p50Relative),
-    signedPercent(error.p90Relative),
-    signedPercent(error.p99Relative),
+    millisOf(error.predictedMean),
+    millisOf(error.observedMean),
+    signedPercentOf(error.meanRelative),
+    signedPercentOf(error.p50Relative),
+    signedPercentOf(error.p90Relative),
+    signedPercentOf(error.p99Relative),
     `${(100 * error.mape).toFixed(1)} %`,
     Number.isNaN(error.correlation) ? "-" : error.correlation.toFixed(3),
     String(error.pairs),

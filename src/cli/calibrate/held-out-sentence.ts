@@ -1,5 +1,5 @@
 import type { ModelError } from "#shadow/calibrate/model-error.ts";
-import { signedPercent, wrapped } from "../output/figure-text.ts";
+import { signedPercentOf, wrapped } from "../output/figure-text.ts";
 
 const METRICS = [
   ["e2eMicros", "E2E"],
@@ -17,7 +17,7 @@ export function heldOutSentence(heldOut: ModelError): string {
     return one === undefined ? [] : [{ label, off: one.meanRelative }];
   });
   if (known.length === 0) return "No request was held out, so the error of this fit is not known.";
-  const parts = known.map(({ label, off }) => `${signedPercent(off)} in mean ${label}`);
+  const parts = known.map(({ label, off }) => `${signedPercentOf(off)} in mean ${label}`);
   const far = known.filter(({ off }) => Math.abs(off) > FAR_SHARE).map(({ label }) => label);
   const advice =
     far.length === 0

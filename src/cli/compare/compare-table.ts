@@ -1,7 +1,7 @@
 import Table from "cli-table3";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { type Compared, type Gap, SHARES, type Transfer, type TransferAnswer } from "#shadow/question/compare.ts";
-import { percent, signedPercent } from "../output/figure-text.ts";
+import { percentOf, signedPercentOf } from "../output/figure-text.ts";
 
 const NAMES: Readonly<Record<Compared, string>> = {
   ttftMean: "TTFT mean",
@@ -37,14 +37,14 @@ function summaryCells({ spearman, pairs, pairsPreserved, relativeMeanAbsolute, r
   return [
     spearman === undefined ? "-" : spearman.toFixed(3),
     `${pairsPreserved} of ${pairs}`,
-    relativeMeanAbsolute === undefined ? "-" : percent(relativeMeanAbsolute),
-    regret === undefined ? "-" : percent(regret),
+    relativeMeanAbsolute === undefined ? "-" : percentOf(relativeMeanAbsolute),
+    regret === undefined ? "-" : percentOf(regret),
   ];
 }
 
 function gapCells({ policy, live, simulated, absolute, relative }: Gap, figure: Compared): string[] {
-  const value = (one: number) => (SHARES.has(figure) ? percent(one) : (one / MICROS_PER_MILLI).toFixed(2));
-  const signed = relative === undefined ? "-" : signedPercent(relative);
+  const value = (one: number) => (SHARES.has(figure) ? percentOf(one) : (one / MICROS_PER_MILLI).toFixed(2));
+  const signed = relative === undefined ? "-" : signedPercentOf(relative);
   return [policy, value(live), value(simulated), value(absolute), signed];
 }
 

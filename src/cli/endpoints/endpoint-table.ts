@@ -1,5 +1,5 @@
 import Table from "cli-table3";
-import type { EndpointControl } from "#live/admin/endpoint-desk.ts";
+import type { EndpointControl } from "#live/admin/endpoint-admin.ts";
 
 /** Endpoints as an operator drives them, a row each. */
 export function endpointTable(endpoints: readonly EndpointControl[]): string {

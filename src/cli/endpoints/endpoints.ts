@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command } from "commander";
-import type { EndpointControl } from "#live/admin/endpoint-desk.ts";
+import type { EndpointControl } from "#live/admin/endpoint-admin.ts";
 import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { callAdmin, type GatewayFlags } from "../admin/admin-client.ts";
 import { gatewayOptions } from "../admin/gateway-options.ts";
-import { amount } from "../flag/flag-number.ts";
+import { amountFlag } from "../flag/flag-number.ts";
 import { endpointTable } from "./endpoint-table.ts";
 
 interface DrainFlags extends GatewayFlags {
@@ -55,7 +55,7 @@ function drainCommand(): Command {
     .option(
       "--grace <seconds>",
       "move requests that can continue at another endpoint after this time; 0 moves them at once",
-      amount(0, GRACE_SECONDS_MAX),
+      amountFlag(0, GRACE_SECONDS_MAX),
     )
     .option("--wait", "return once this gateway has no more requests there")
     .action(async (id: string, flags: DrainFlags) => {

@@ -12,7 +12,7 @@ import { runCandidate, type Scenario, type Setting } from "#shadow/candidate/can
 import { OBJECTIVES, type ObjectiveName } from "#core/objective-names.ts";
 import { objectiveNamed } from "#shadow/job/objective.ts";
 import { whole } from "../flag/flag-number.ts";
-import { gaugesOf } from "../flag/profile-gauges.ts";
+import { profileGauges } from "../flag/profile-gauges.ts";
 import { addTrafficFlags } from "../rollout/traffic-flags.ts";
 import { type SloFlags, sloOptions, sloTargets } from "../tune/slo-targets.ts";
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
@@ -148,7 +148,7 @@ async function reportsOf(path: string, flags: EvaluateFlags): Promise<PolicyRepo
     const scenario = change && scenarioFor(change, setting);
     if (typeof scenario === "string") return failedReport(id, scenario);
     // --scrape-interval is that of all, as the setting has it.
-    const gauges = signals && flags.scrapeInterval === undefined ? gaugesOf(signals) : undefined;
+    const gauges = signals && flags.scrapeInterval === undefined ? profileGauges(signals) : undefined;
     const attempt = await evaluations.run({ name: id, spec, scenario, gauges });
     return attempt.ok
       ? policyReport({ id, spec, change }, inForce.name, objective, attempt.evaluation)

@@ -12,7 +12,7 @@ export interface Limits {
 }
 
 /** An evaluation, or why there is none. */
-export type Attempt =
+export type EvaluationAttempt =
   | { readonly ok: true; readonly evaluation: Evaluation }
   | { readonly ok: false; readonly error: string };
 
@@ -28,14 +28,14 @@ export class IsolatedEvaluations {
   }
 
   /** Never rejects. */
-  async run(candidate: Candidate): Promise<Attempt> {
+  async run(candidate: Candidate): Promise<EvaluationAttempt> {
     const { timeoutMillis, heapMegabytesMax, script } = this.#limits;
     const worker = new Worker(script ?? new URL("./evaluation.worker.ts", import.meta.url), {
       workerData: { ...this.#given, candidate },
       resourceLimits: { maxOldGenerationSizeMb: heapMegabytesMax },
       name: "evaluation",
     });
-    const { promise, resolve } = Promise.withResolvers<Attempt>();
+    const { promise, resolve } = Promise.withResolvers<EvaluationAttempt>();
     const failed = (error: string) => resolve({ ok: false, error });
     const timer = setTimeout(() => failed(`it took longer than ${timeoutMillis} ms`), timeoutMillis);
     worker.on("message", (evaluation: Evaluation) => resolve({ ok: true, evaluation }));

@@ -4,7 +4,7 @@ import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { causeWords } from "#shadow/report/cause-words.ts";
 import type { GainPart } from "#shadow/tune/gain-parts.ts";
 import { isShare, type Objective } from "#shadow/job/objective.ts";
-import { millis, percent, signedPercent } from "../output/figure-text.ts";
+import { millisOf, percentOf, signedPercentOf } from "../output/figure-text.ts";
 import type { CandidateChange } from "./candidate-change.ts";
 import type { Evaluation } from "./evaluation.ts";
 
@@ -148,10 +148,10 @@ function verdictOf(
   change: CandidateChange | undefined,
 ): string {
   const unit = isShare(objective) ? " of all requests met their targets more" : "";
-  const gains = gain < GAIN_SHOWN_MIN ? "is far worse" : `gains ${signedPercent(gain)}${unit}`;
+  const gains = gain < GAIN_SHOWN_MIN ? "is far worse" : `gains ${signedPercentOf(gain)}${unit}`;
   const verdict = `Against ${inForce} this policy ${gains}.`;
   if (completed >= completedBefore) return verdict;
-  const share = (count: number): string => percent(count / Math.max(1, requests));
+  const share = (count: number): string => percentOf(count / Math.max(1, requests));
   const admission = typeOf(change?.admission?.section);
   const named = typeof admission === "string" ? `, ${admission},` : "";
   const cost =
@@ -179,13 +179,13 @@ function reflectionOf(objective: Objective, evaluation: Evaluation): string {
     const [before, after] = [parts.figures.before[metric], parts.figures.after[metric]];
     if (before === undefined || after === undefined) return [];
     return [
-      `${metric.replace("Micros", "").toUpperCase()} mean ${millis(before.mean)} -> ${millis(after.mean)} ms, p99 ${millis(before.p99)} -> ${millis(after.p99)} ms`,
+      `${metric.replace("Micros", "").toUpperCase()} mean ${millisOf(before.mean)} -> ${millisOf(after.mean)} ms, p99 ${millisOf(before.p99)} -> ${millisOf(after.p99)} ms`,
     ];
   });
   const text = (one: GainPart) =>
     isShare(objective)
-      ? `${percent(1 - one.before)} -> ${percent(1 - one.after)} met their targets`
-      : `${millis(one.before)} -> ${millis(one.after)} ms`;
+      ? `${percentOf(1 - one.before)} -> ${percentOf(1 - one.after)} met their targets`
+      : `${millisOf(one.before)} -> ${millisOf(one.after)} ms`;
   const isAlike = completed >= ALIKE_MIN * completedBefore;
   const groups = (isAlike ? [...parts.byPrompt, ...parts.byTurn] : []).toSorted(
     (a, b) => a.share * gain - b.share * gain,
@@ -196,7 +196,7 @@ function reflectionOf(objective: Objective, evaluation: Evaluation): string {
   const all = parts.byEndpoint.reduce((sum, one) => sum + one.requestsAfter, 0);
   const lines = [
     ...(figures.length === 0 ? [] : [`${figures.join("; ")}.`]),
-    `Cached prompt tokens ${percent(parts.hitRatio.before)} -> ${percent(parts.hitRatio.after)}; most in flight at one endpoint over the mean ${imbalance.toFixed(2)}; the busiest endpoint got ${percent((busiest?.requestsAfter ?? 0) / Math.max(1, all))} of the requests.`,
+    `Cached prompt tokens ${percentOf(parts.hitRatio.before)} -> ${percentOf(parts.hitRatio.after)}; most in flight at one endpoint over the mean ${imbalance.toFixed(2)}; the busiest endpoint got ${percentOf((busiest?.requestsAfter ?? 0) / Math.max(1, all))} of the requests.`,
     ...(best === undefined ? [] : [`It helps most: ${best.label} (${best.requests} requests): ${text(best)}.`]),
     ...(worst === undefined || worst === best
       ? []
@@ -209,5 +209,5 @@ function reflectionOf(objective: Objective, evaluation: Evaluation): string {
 }
 
 function signedMillisOf(micros: number): string {
-  return `${micros < 0 ? "-" : "+"}${millis(Math.abs(micros))} ms`;
+  return `${micros < 0 ? "-" : "+"}${millisOf(Math.abs(micros))} ms`;
 }

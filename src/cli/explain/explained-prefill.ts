@@ -7,7 +7,7 @@ import type { Random } from "#core/base/random.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 
 /** The first stage of a decision, whose endpoint answers. */
-export interface AnswerStage {
+export interface DecodeStage {
   readonly request: RouteRequest;
   readonly snapshots: readonly Snapshot[];
   readonly ids: readonly string[];
@@ -27,7 +27,7 @@ export function marksOf(
 /** Who computes the prompt, or why the endpoint that answers does, as the router decides it for a first attempt. */
 export function explainedPrefill(
   { spec, roles, prefill }: PrefillStages,
-  { request, snapshots, ids, ineligible, chosen, random }: AnswerStage,
+  { request, snapshots, ids, ineligible, chosen, random }: DecodeStage,
 ): PrefillStage | ColocateReason {
   const why = colocateReason(spec, request, chosen.hitTokens, { continued: false, transferFailed: false });
   if (why !== undefined) return why;

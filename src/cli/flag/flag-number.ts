@@ -13,7 +13,7 @@ export function whole(min: number, max: number): (text: string) => number {
 }
 
 /** A number of a range. */
-export function amount(min: number, max: number): (text: string) => number {
+export function amountFlag(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
     if (text.trim() === "" || !(value >= min && value <= max))
@@ -23,7 +23,7 @@ export function amount(min: number, max: number): (text: string) => number {
 }
 
 /** Above 0, up to 1. */
-export function share(text: string): number {
+export function shareFlag(text: string): number {
   const value = Number(text);
   if (!(value > 0 && value <= 1)) throw new InvalidArgumentError("expected a number above 0, up to 1");
   return value;

@@ -4,12 +4,12 @@
  */
 
 /** Values after commas, of an option that may be repeated. */
-export function listOf<T>(parse: (text: string) => T): (text: string, before?: readonly T[]) => readonly T[] {
+export function listFlag<T>(parse: (text: string) => T): (text: string, before?: readonly T[]) => readonly T[] {
   return (text, before = []) => [...before, ...text.split(",").map(parse)];
 }
 
 /** Names, paths or addresses after commas, of an option that may be repeated. */
-export const names = listOf((text) => text.trim());
+export const names = listFlag((text) => text.trim());
 
 /** A value each time, which may have commas of its own, of an option that may be repeated. */
 export function repeated(text: string, before: readonly string[] = []): readonly string[] {

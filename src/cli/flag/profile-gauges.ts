@@ -1,11 +1,11 @@
 import { type NamedProfile, loadProfile } from "#config/profile-file.ts";
-import { type ProfileSignals, signalsOf, signalsText, staleAfterMillis } from "#config/profile-signals.ts";
+import { type ProfileSignals, signalsOfProfile, signalsText, staleAfterMillis } from "#config/profile-signals.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { Candidate, Gauges } from "#shadow/candidate/candidate.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 
 /** Signals as a simulation has them. */
-export function gaugesOf({ intervalMillis, delayMillis }: ProfileSignals): Gauges {
+export function profileGauges({ intervalMillis, delayMillis }: ProfileSignals): Gauges {
   return {
     signals: scrapedEvery(Math.round(intervalMillis * MICROS_PER_MILLI), Math.round(delayMillis * MICROS_PER_MILLI)),
     staleAfterMicros: Math.round(staleAfterMillis(intervalMillis) * MICROS_PER_MILLI),
@@ -14,7 +14,7 @@ export function gaugesOf({ intervalMillis, delayMillis }: ProfileSignals): Gauge
 
 /** A profile as a candidate, with the signals that it is made for. */
 export function profileCandidate(profile: NamedProfile): Candidate {
-  return { name: profile.name, spec: profile.spec, gauges: gaugesOf(signalsOf(profile)) };
+  return { name: profile.name, spec: profile.spec, gauges: profileGauges(signalsOfProfile(profile)) };
 }
 
 /** The same of a profile by name or path; throws ConfigError. */

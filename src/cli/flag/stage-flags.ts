@@ -3,8 +3,8 @@ import { PATH_RULES, type PathRules } from "#core/path/path-rules.ts";
 import { STAGE_SETTINGS } from "#core/stages.ts";
 import type { StageFlag, StageSetting } from "#core/path/stage-kind.ts";
 import { RARE } from "#drive/rare-option.ts";
-import { amount, share } from "./flag-number.ts";
-import { listOf } from "./list-flag.ts";
+import { amountFlag, shareFlag } from "./flag-number.ts";
+import { listFlag } from "./list-flag.ts";
 
 const MILLIS_MAX = 1e8;
 
@@ -29,7 +29,7 @@ export function askedStageOptions(again: string): readonly Option[] {
   return FLAGGED.map((one) => {
     const { meaning, asks } = one.flag;
     if (asks === undefined) return optionOf(one, meaning, parserOf(one), one.usual);
-    const list = listOf(parserOf(one));
+    const list = listFlag(parserOf(one));
     return optionOf(
       one,
       `ask about a gateway that is to ${meaning}; ${again}`,
@@ -47,7 +47,7 @@ function optionOf({ flag }: Flagged, meaning: string, parser: Parser, usual: unk
 }
 
 function parserOf({ kind, min }: Flagged): (text: string) => number {
-  return kind === "share" ? share : amount(min, MILLIS_MAX);
+  return kind === "share" ? shareFlag : amountFlag(min, MILLIS_MAX);
 }
 
 function valueOf(flags: StageFlags, { flag }: Flagged): unknown {

@@ -15,7 +15,7 @@ import { deserialize, serialize } from "node:v8";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { ResultMemory } from "#shadow/job/result-memory.ts";
 
-export interface KeptLimits {
+export interface ResultLimits {
   /** Of all files together, on the disk. */
   readonly bytesMax: number;
   readonly filesMax: number;
@@ -25,7 +25,7 @@ export interface KeptLimits {
   readonly pendingBytesMax: number;
 }
 
-export const KEPT_LIMITS: KeptLimits = {
+export const KEPT_LIMITS: ResultLimits = {
   bytesMax: 512 * 2 ** 20,
   filesMax: 20_000,
   resultBytesMax: 128 * 2 ** 20,
@@ -46,7 +46,7 @@ const DIGEST_BYTES = 32;
  */
 export class KeptResults implements ResultMemory {
   readonly #folder: string;
-  readonly #limits: KeptLimits;
+  readonly #limits: ResultLimits;
   readonly #program: string;
   readonly #pending = new Map<string, Buffer>();
   #pendingBytes = 0;
@@ -56,7 +56,7 @@ export class KeptResults implements ResultMemory {
   /** Why nothing more is kept; "" while it is. */
   trouble = "";
 
-  constructor(folder: string, limits: KeptLimits = KEPT_LIMITS, program = programDigest()) {
+  constructor(folder: string, limits: ResultLimits = KEPT_LIMITS, program = programDigest()) {
     this.#folder = folder;
     this.#limits = limits;
     this.#program = program;

@@ -34,19 +34,19 @@ export function wrapped(text: string): string {
   return [...lines, line].join("\n");
 }
 
-export function millis(micros: number): string {
+export function millisOf(micros: number): string {
   const value = micros / MICROS_PER_MILLI;
   return value < 100 ? value.toFixed(2) : value.toFixed(0);
 }
 
 export function signedMillis(micros: number): string {
-  return `${micros < 0 ? "-" : "+"}${millis(Math.abs(micros))}`;
+  return `${micros < 0 ? "-" : "+"}${millisOf(Math.abs(micros))}`;
 }
 
-export function percent(share: number): string {
+export function percentOf(share: number): string {
   return `${(100 * share).toFixed(1)} %`;
 }
 
-export function signedPercent(share: number): string {
-  return `${share < 0 ? "" : "+"}${percent(share)}`;
+export function signedPercentOf(share: number): string {
+  return `${share < 0 ? "" : "+"}${percentOf(share)}`;
 }

@@ -1,5 +1,5 @@
 import Table from "cli-table3";
-import type { PolicyHistory } from "#live/admin/policy-desk.ts";
+import type { PolicyHistory } from "#live/admin/policy-admin.ts";
 
 /** Versions and refused changes, newest first. */
 export function historyTable({ versions, refused, forgotten }: PolicyHistory): string {

@@ -7,7 +7,7 @@ import { type Override, applyOverrides, overrideFromText } from "#config/overrid
 import { problemLine } from "#config/problem.ts";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
 import { schemaNode } from "#config/schema-node.ts";
-import type { PolicyHistory, PolicyOutcome, PolicyView } from "#live/admin/policy-desk.ts";
+import type { PolicyHistory, PolicyOutcome, PolicyView } from "#live/admin/policy-admin.ts";
 import { historyTable } from "./policy-table.ts";
 import { type GatewayFlags, callAdmin, warnUnkept } from "../admin/admin-client.ts";
 import { repeated } from "../flag/list-flag.ts";

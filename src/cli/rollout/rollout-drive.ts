@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command, InvalidArgumentError } from "commander";
-import type { RolloutOutcome } from "#live/admin/rollout-desk.ts";
+import type { RolloutReply } from "#live/admin/rollout-admin.ts";
 import type { RolloutsView, RolloutView } from "#live/admin/rollout-view.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
@@ -49,7 +49,7 @@ function startCommand(): Command {
     .action(async (file: string, flags: StartFlags) => {
       const body = readFileSync(file === "-" ? STDIN : file, "utf8");
       const path = flags.dryRun === true ? "/rollout?dry-run=true" : "/rollout";
-      const outcome = (await callAdmin(flags, { method: "POST", path, body, ...by(flags) })) as RolloutOutcome;
+      const outcome = (await callAdmin(flags, { method: "POST", path, body, ...by(flags) })) as RolloutReply;
       if (outcome.outcome !== "applied") return print("it could be started; nothing was changed");
       printApplied(outcome);
       if (flags.watch === true) await watch(flags, outcome.rollout.name);
@@ -118,11 +118,11 @@ async function make(
 ): Promise<void> {
   const body = JSON.stringify({ ...more, ...(flags.reason !== undefined && { reason: flags.reason }) });
   const path = `${pathOf(name)}/${step}`;
-  const outcome = (await callAdmin(flags, { method: "POST", path, body, ...by(flags) })) as RolloutOutcome;
+  const outcome = (await callAdmin(flags, { method: "POST", path, body, ...by(flags) })) as RolloutReply;
   if (outcome.outcome === "applied") printApplied(outcome);
 }
 
-function printApplied({ rollout, unkept }: Extract<RolloutOutcome, { readonly outcome: "applied" }>): void {
+function printApplied({ rollout, unkept }: Extract<RolloutReply, { readonly outcome: "applied" }>): void {
   print(rolloutLine(rollout));
   warnUnkept(unkept);
 }

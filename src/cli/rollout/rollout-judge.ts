@@ -7,7 +7,7 @@ import type { Difference } from "#core/rollout/judge/verdict.ts";
 import { TraceReader } from "#trace/reader.ts";
 import { isTrace } from "#trace/segment-name.ts";
 import { checkOutputFile } from "../output/check-output-file.ts";
-import { brokenName, figureTable, percent, signedMillis, wrapped } from "../output/figure-text.ts";
+import { brokenName, figureTable, percentOf, signedMillis, wrapped } from "../output/figure-text.ts";
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
 import { anyTrafficOf, notesOf } from "../what-if/what-if-traffic.ts";
 import { addTrafficFlags } from "./traffic-flags.ts";
@@ -61,7 +61,7 @@ function judgeTable(judged: JudgedRollout): string {
       `${metric.toUpperCase()} ${figure}`,
       differenceText(measured),
       differenceText(adjusted),
-      percent(adjusted.varianceLeft),
+      percentOf(adjusted.varianceLeft),
     ]);
   }
   const requests = arms.map((arm) => `${arm.name} (${arm.profile}) ${arm.tally.counts.requests}`).join(", ");
@@ -70,7 +70,7 @@ function judgeTable(judged: JudgedRollout): string {
     "",
     wrapped(
       `Rollout ${name}, ${phase}; requests: ${requests}. Each arm less the control, milliseconds, with intervals that ` +
-        `are valid at any time of looking with ${percent(1 - level)}; adjusted by what the simulator predicts if the control had routed all:`,
+        `are valid at any time of looking with ${percentOf(1 - level)}; adjusted by what the simulator predicts if the control had routed all:`,
     ),
     table.toString(),
     "",

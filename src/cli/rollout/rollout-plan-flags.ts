@@ -2,9 +2,9 @@ import { RARE, rareOption } from "#drive/rare-option.ts";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
-import { type FigureKey, PLANNED_FIGURES } from "#shadow/job/rollout-sample.ts";
-import { amount, share, whole } from "../flag/flag-number.ts";
-import { listOf, repeated } from "../flag/list-flag.ts";
+import { type PlannedFigureKey, PLANNED_FIGURES } from "#shadow/job/rollout-sample.ts";
+import { amountFlag, shareFlag, whole } from "../flag/flag-number.ts";
+import { listFlag, repeated } from "../flag/list-flag.ts";
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
 import { addCacheFlags } from "../long-work/long-work.ts";
 import { addTrafficFlags } from "./traffic-flags.ts";
@@ -14,7 +14,7 @@ export interface RolloutPlanFlags extends TrafficFlags {
   readonly design: readonly string[];
   readonly window: readonly number[];
   readonly steps: readonly number[];
-  readonly metric: FigureKey;
+  readonly metric: PlannedFigureKey;
   readonly power: number;
   readonly level: number;
   readonly hours: readonly number[];
@@ -27,8 +27,8 @@ export interface RolloutPlanFlags extends TrafficFlags {
 /** Names of designs that --design accepts; each stands for all that begin with it. */
 const DESIGN_NAMES = ["switchback", "pools", "split", "canary"] as const;
 
-const FIGURES: readonly FigureKey[] = TIME_METRICS.flatMap((metric) =>
-  PLANNED_FIGURES.map((figure): FigureKey => `${metric}.${figure}`),
+const FIGURES: readonly PlannedFigureKey[] = TIME_METRICS.flatMap((metric) =>
+  PLANNED_FIGURES.map((figure): PlannedFigureKey => `${metric}.${figure}`),
 );
 const HOURS_DEFAULT: readonly number[] = [24];
 const STEPS_DEFAULT: readonly number[] = [1, 5, 25, 50, 100];
@@ -58,7 +58,7 @@ export function rolloutPlanOptions(): Command {
     )
     .addOption(
       new Option("--window <seconds>", `lengths of a switchback's windows; ${SEVERAL}`)
-        .argParser(listOf(amount(1, WINDOW_SECONDS_MAX)))
+        .argParser(listFlag(amountFlag(1, WINDOW_SECONDS_MAX)))
         .default([], "up to three that the trace has room for"),
     )
     .addOption(
@@ -72,12 +72,12 @@ export function rolloutPlanOptions(): Command {
         .choices(FIGURES)
         .default("e2e.mean" as const),
     )
-    .addOption(rareOption("--power <share>", "probability of finding a difference that is there", share, 0.8))
+    .addOption(rareOption("--power <share>", "probability of finding a difference that is there", shareFlag, 0.8))
     .addOption(
       rareOption(
         "--level <share>",
         "probability of reporting one, at any time of looking, where there is none",
-        share,
+        shareFlag,
         0.05,
       ),
     )
@@ -117,7 +117,7 @@ function percents(text: string): readonly number[] {
   return steps;
 }
 
-const HOURS = listOf(amount(0.01, 24 * 365));
+const HOURS = listFlag(amountFlag(0.01, 24 * 365));
 
 /** The first one takes the place of the default. */
 function hours(text: string, before: readonly number[]): readonly number[] {

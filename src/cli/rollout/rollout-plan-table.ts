@@ -1,21 +1,21 @@
 import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
 import type { FigureStudy } from "#shadow/rollout/design-study.ts";
 import { isBiased, NOTHING_KNOWN } from "#shadow/rollout/recommendation.ts";
-import { type FigureKey, PLANNED_FIGURES } from "#shadow/job/rollout-sample.ts";
+import { type PlannedFigureKey, PLANNED_FIGURES } from "#shadow/job/rollout-sample.ts";
 import { type ArmTruth, controlFigure, type RolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import {
   brokenName,
   figureTable,
-  millis,
-  percent,
+  millisOf,
+  percentOf,
   signedMillis,
-  signedPercent,
+  signedPercentOf,
   wrapped,
 } from "../output/figure-text.ts";
 
-const KEYS: readonly FigureKey[] = TIME_METRICS.flatMap((metric) =>
-  PLANNED_FIGURES.map((figure): FigureKey => `${metric}.${figure}`),
+const KEYS: readonly PlannedFigureKey[] = TIME_METRICS.flatMap((metric) =>
+  PLANNED_FIGURES.map((figure): PlannedFigureKey => `${metric}.${figure}`),
 );
 const HEADS: Readonly<Record<string, string>> = { ttft: "TTFT", tpot: "TPOT", e2e: "E2E", mean: "mean", p99: "p99" };
 const NAME_WIDTH = 20;
@@ -34,7 +34,7 @@ export function rolloutPlanTable(study: RolloutStudy, guessedEngine?: string): s
     truthTable(study),
     wrapped(
       `What each design shows of ${titleOf(study.figure)}, ${other} less ${control} (${runs} simulated rollouts each; ` +
-        `+- a standard error), and how long it runs to find that with a power of ${percent(study.power)}, ` +
+        `+- a standard error), and how long it runs to find that with a power of ${percentOf(study.power)}, ` +
         `as measured, and adjusted by the simulator's predictions of each window:`,
     ),
     designTable(study),
@@ -53,7 +53,7 @@ export function rolloutPlanTable(study: RolloutStudy, guessedEngine?: string): s
   return `${parts.join("\n")}\n`;
 }
 
-function titleOf(key: FigureKey): string {
+function titleOf(key: PlannedFigureKey): string {
   const [metric, figure] = key.split(".") as [string, string];
   return `${figure === "mean" ? "mean" : "p99 of"} ${HEADS[metric]}`;
 }
@@ -63,13 +63,14 @@ function verdict(study: RolloutStudy, guessedEngine: string | undefined): string
   const { control, other, figure, designs, recommendation, power } = study;
   const [before, after] = [controlFigure(study.truth.control, figure), controlFigure(study.truth.other, figure)];
   const change = after - before;
-  const size = `${millis(Math.abs(change))} ms (${signedPercent(change / before)})`;
+  const size = `${millisOf(Math.abs(change))} ms (${signedPercentOf(change / before)})`;
   const known =
     Math.abs(change) < 0.001 * before
       ? `${titleOf(figure)} is expected to be the same under ${other} and ${control}`
       : `${other} is expected to ${change < 0 ? "take" : "add"} ${size} ${change < 0 ? "off" : "to"} ${control}'s ${titleOf(figure)}`;
   const time = recommendation.hours === undefined ? "" : ` for ${duration(recommendation.hours)}`;
-  const finds = recommendation.hours === undefined ? "" : `, which finds that with a probability of ${percent(power)}`;
+  const finds =
+    recommendation.hours === undefined ? "" : `, which finds that with a probability of ${percentOf(power)}`;
   const advice = `run ${spoken(recommendation.design)}${time}${finds}`;
   const warning = recommendation.warning === "" ? "" : ` (${recommendation.warning})`;
   const wrong = designs.filter((one) => isBiased(one, figure, before) && one.name !== recommendation.design);
@@ -97,11 +98,11 @@ function truthTable({ truth, control, other }: RolloutStudy): string {
   const table = figureTable(["profile", ...KEYS.map(headOf)], [NAME_WIDTH, ...KEYS.map(() => 12)]);
   const row = (arm: ArmTruth) => KEYS.map((key) => controlFigure(arm, key));
   const [before, after] = [row(truth.control), row(truth.other)];
-  table.push([brokenName(control, NAME_WIDTH), ...before.map(millis)]);
-  table.push([brokenName(other, NAME_WIDTH), ...after.map(millis)]);
+  table.push([brokenName(control, NAME_WIDTH), ...before.map(millisOf)]);
+  table.push([brokenName(other, NAME_WIDTH), ...after.map(millisOf)]);
   table.push([
     "difference",
-    ...after.map((value, i) => `${signedMillis(value - before[i]!)}\n${signedPercent(value / before[i]! - 1)}`),
+    ...after.map((value, i) => `${signedMillis(value - before[i]!)}\n${signedPercentOf(value / before[i]! - 1)}`),
   ]);
   return table.toString();
 }
@@ -115,10 +116,10 @@ function designTable({ designs, figure }: RolloutStudy): string {
       brokenName(study.name, NAME_WIDTH),
       signedMillis(one.truth),
       signedMillis(one.estimate),
-      `${signedMillis(one.bias)} +- ${millis(one.biasError)}`,
+      `${signedMillis(one.bias)} +- ${millisOf(one.biasError)}`,
       timeCell(one, one.hours),
       timeCell(one, one.hoursAdjusted),
-      percent(one.varianceLeft),
+      percentOf(one.varianceLeft),
     ]);
   }
   return table.toString();
@@ -159,7 +160,7 @@ function limitText({ figure, each, absoluteMax, relativeMax }: Guardrail): strin
     ...(relativeMax === undefined ? [] : [`${relativeMax} times the control's`]),
     ...(absoluteMax === undefined
       ? []
-      : [figure.endsWith("-rate") ? percent(absoluteMax) : `${millis(absoluteMax)} ms`]),
+      : [figure.endsWith("-rate") ? percentOf(absoluteMax) : `${millisOf(absoluteMax)} ms`]),
   ];
   return `${figure}${each === undefined ? "" : ` of each ${each}`} at most ${limits.join(" or ")}`;
 }
@@ -183,7 +184,7 @@ function biasTable(study: RolloutStudy): string {
 
 function detectableTable({ designs }: RolloutStudy, hours: number): string {
   const table = figureTable(["design", ...KEYS.map(headOf)], [NAME_WIDTH, ...KEYS.map(() => 12)]);
-  const text = (micros: number | undefined) => (Number.isFinite(micros) ? millis(micros!) : "none");
+  const text = (micros: number | undefined) => (Number.isFinite(micros) ? millisOf(micros!) : "none");
   for (const { name, figures } of designs) {
     const cells = KEYS.map((key) => {
       return `${text(figures[key].detectable[hours])}\n${text(figures[key].detectableAdjusted[hours])}`;
@@ -193,7 +194,7 @@ function detectableTable({ designs }: RolloutStudy, hours: number): string {
   return table.toString();
 }
 
-function headOf(key: FigureKey): string {
+function headOf(key: PlannedFigureKey): string {
   return key
     .split(".")
     .map((word) => HEADS[word])

@@ -12,7 +12,7 @@ import { rolloutDocument } from "#shadow/rollout/rollout-document.ts";
 import { type RolloutStudy, rolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { defaultGuardrails, guardrailDocuments } from "#serve/rollout/guardrails.ts";
 import { checkOutputFile } from "../output/check-output-file.ts";
-import { gaugesOf } from "../flag/profile-gauges.ts";
+import { profileGauges } from "../flag/profile-gauges.ts";
 import { notesOf, type Traffic } from "../what-if/what-if-traffic.ts";
 import { doLongWork, type LongWork } from "../long-work/long-work.ts";
 import { ownTrafficOf } from "./own-traffic.ts";
@@ -58,7 +58,7 @@ async function studied(
 ) {
   const traffic = await ownTrafficOf(path, flags, work);
   const signals = sharedSignals(traffic, flags);
-  const setting = { ...traffic.setting, ...gaugesOf(signals) };
+  const setting = { ...traffic.setting, ...profileGauges(signals) };
   const notes = [...notesOf(traffic), `both arms: ${signalsText(signals)}`];
   for (const line of notes) process.stderr.write(`note: ${line}\n`);
   const { power, level, metric, threads, hours } = flags;

@@ -2,7 +2,7 @@ import { RARE, rareOption } from "#drive/rare-option.ts";
 import { type Command, Option } from "commander";
 import { CONVERSATIONS } from "#shadow/recorded/conversations.ts";
 import { addSizeFlags } from "../calibrate/engine-sizes.ts";
-import { amount, share, whole } from "../flag/flag-number.ts";
+import { amountFlag, shareFlag, whole } from "../flag/flag-number.ts";
 import {
   ENDPOINTS_MAX,
   LIMIT_DEFAULT,
@@ -31,7 +31,7 @@ export function addTrafficFlags(command: Command): Command {
     )
     .addOption(
       new Option("--rate-scale <x>", "for a foreign workload: factor on the arrival rate")
-        .argParser(one(amount(RATE_SCALE_MIN, RATE_SCALE_MAX)))
+        .argParser(one(amountFlag(RATE_SCALE_MIN, RATE_SCALE_MAX)))
         .default([], "1")
         .helpGroup(RARE),
     )
@@ -46,9 +46,13 @@ export function addTrafficFlags(command: Command): Command {
       rareOption("--limit <n>", "maximum number of requests, the first to arrive", whole(1, Infinity), LIMIT_DEFAULT),
     )
     .addOption(
-      rareOption("--step-error <share>", "standard error of all step times, for an engine without residuals", share),
+      rareOption(
+        "--step-error <share>",
+        "standard error of all step times, for an engine without residuals",
+        shareFlag,
+      ),
     )
-    .addOption(rareOption("--scrape-interval <millis>", SCRAPE_MEANING, amount(1, SCRAPE_MILLIS_MAX)))
+    .addOption(rareOption("--scrape-interval <millis>", SCRAPE_MEANING, amountFlag(1, SCRAPE_MILLIS_MAX)))
     .addOption(
       rareOption(
         "--request-delay <micros>",

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { rareOption } from "#drive/rare-option.ts";
 import { aibrixOverrides } from "#config/aibrix-environment.ts";
 import { ConfigError } from "#config/config-error.ts";
-import { type Policy, parseScorers, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
+import { type BlisPolicy, parseScorers, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
 import { type NamedProfile, loadProfile } from "#config/profile-file.ts";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { resolveProfiles } from "#config/resolve-profiles.ts";
@@ -104,8 +104,8 @@ function policyProfile(given: Given): NamedProfile | undefined {
     const others = "--routing-policy, --routing-scorers or --policy-config";
     throw new ConfigError([`--profile: expected to be alone, got it together with ${others}`]);
   }
-  const base: Policy = file === undefined ? { policy: "weighted", scorers: undefined } : readPolicyConfig(file);
-  const asked: Policy = {
+  const base: BlisPolicy = file === undefined ? { policy: "weighted", scorers: undefined } : readPolicyConfig(file);
+  const asked: BlisPolicy = {
     policy: policy ?? base.policy,
     scorers: scorers === undefined ? base.scorers : parseScorers(scorers),
   };

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { ConfigError } from "#config/config-error.ts";
 import { unknownWord } from "#config/problem.ts";
 import { HARDWARE, type Hardware } from "#engine/hardware.ts";
-import { type HuggingFaceModel, readHuggingFaceModel } from "#engine/step-time/hugging-face.ts";
+import { type ModelConfig, readHuggingFaceModel } from "#engine/step-time/hugging-face.ts";
 
 /** A board by its name, in capitals or not. Throws ConfigError. */
 export function boardNamed(name: string): Hardware {
@@ -12,7 +12,7 @@ export function boardNamed(name: string): Hardware {
 }
 
 /** A Hugging Face config.json. Throws ConfigError with the key that is not simulated. */
-export function modelIn(file: string): HuggingFaceModel {
+export function modelIn(file: string): ModelConfig {
   const model = readHuggingFaceModel(readJson(file));
   if (typeof model === "string") throw new ConfigError([`--model-config: ${file}: ${model}`]);
   return model;

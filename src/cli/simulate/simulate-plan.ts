@@ -1,6 +1,6 @@
 import { ConfigError } from "#config/config-error.ts";
 import type { NamedProfile } from "#config/profile-file.ts";
-import { type ProfileSignals, signalsOf, staleAfterMillis } from "#config/profile-signals.ts";
+import { type ProfileSignals, signalsOfProfile, staleAfterMillis } from "#config/profile-signals.ts";
 import { ADMIT_ALL } from "#core/admission/admission-spec.ts";
 import { numberedIds } from "#core/endpoint/numbered-ids.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
@@ -130,7 +130,7 @@ function instances(count: number, config: EngineConfig): EngineSpec[] {
 
 /** What the profile is made for, and what flags state otherwise. */
 function gaugesFor(profile: NamedProfile, { scrapeInterval, scrapeDelay }: SimulateFlags): ProfileSignals {
-  const stated = signalsOf(profile);
+  const stated = signalsOfProfile(profile);
   if (scrapeInterval === undefined && scrapeDelay === undefined) return stated;
   const { intervalMillis, delayMillis } = stated;
   const source = scrapeInterval === undefined ? `${stated.source}; --scrape-delay` : "--scrape-interval";

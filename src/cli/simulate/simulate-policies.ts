@@ -1,6 +1,6 @@
 import type { AutoscaleSection } from "#config/autoscale-policy.ts";
 import { ConfigError } from "#config/config-error.ts";
-import { parseScorers, type Policy, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
+import { parseScorers, type BlisPolicy, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
 import { loadProfile, type NamedProfile } from "#config/profile-file.ts";
 import {
   admissionByName,
@@ -65,7 +65,7 @@ function readPolicies(file: string): SimulationPolicies {
 }
 
 /** The profile that --profile, --routing-policy, --routing-scorers or --policy-config ask for; gnomon's own without. */
-function profileOf(flags: SimulateFlags, fromFile: Policy | undefined): NamedProfile {
+function profileOf(flags: SimulateFlags, fromFile: BlisPolicy | undefined): NamedProfile {
   const { policyConfig = "--policy-config", routingPolicy, routingScorers, profile } = flags;
   const hasFlags = routingPolicy !== undefined || routingScorers !== undefined;
   if (fromFile === undefined && !hasFlags) {

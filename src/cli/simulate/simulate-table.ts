@@ -9,7 +9,7 @@ import type { Metrics } from "#sim/result/metrics.ts";
 import type { ScalingFigures } from "#sim/setting/scaling-options.ts";
 import type { SimulationResult } from "#sim/simulate.ts";
 import type { CascadeFigures } from "#sim/setting/cascade-options.ts";
-import { percent } from "../output/figure-text.ts";
+import { percentOf } from "../output/figure-text.ts";
 import { plainTableChars } from "../output/plain-table-chars.ts";
 
 /** What was asked for beside the figures. */
@@ -80,7 +80,7 @@ function cascadeText(cascade: CascadeFigures | undefined): string {
   if (cascade === undefined) return "";
   const { escalated, escalatedShare, kept } = cascade;
   const reasons = Object.entries(kept).map(([reason, count]) => `${count} ${reason}`);
-  const given = `${percent(escalatedShare)} of requests escalated (${escalated.join(", then ")})`;
+  const given = `${percentOf(escalatedShare)} of requests escalated (${escalated.join(", then ")})`;
   return `${"cascade".padEnd(12)} ${[given, ...reasons].join(", ")}`;
 }
 
@@ -118,7 +118,7 @@ function row({ mean, p50, p90, p95, p99, max, count }: Distribution): string[] {
 function figures(result: SimulationResult): string {
   const { metrics, rejections, stranded } = result;
   const slo = Object.entries(metrics.sloAttainment).map(
-    ([name, share]) => `${name === "" ? "-" : name} ${percent(share)}`,
+    ([name, share]) => `${name === "" ? "-" : name} ${percentOf(share)}`,
   );
   const refused = Object.entries(rejections).map(([reason, count]) => `${count} ${reason}`);
   const rows: readonly (readonly [string, string])[] = [
@@ -184,9 +184,9 @@ function handoffRows({ handoffs }: SimulationResult): [string, string][] {
 }
 
 function tierText({ cacheHitRate, offloadedBlocks, offloadRate, kvThrashingRate }: Metrics): string {
-  const gpu = percent(cacheHitRate.gpu);
+  const gpu = percentOf(cacheHitRate.gpu);
   if (offloadedBlocks === 0) return gpu;
-  return `${gpu}, ${percent(cacheHitRate.cpu)} from the host; ${offloadedBlocks} blocks copied out (${percent(offloadRate)} of those filled), ${percent(kvThrashingRate)} thrashed`;
+  return `${gpu}, ${percentOf(cacheHitRate.cpu)} from the host; ${offloadedBlocks} blocks copied out (${percentOf(offloadRate)} of those filled), ${percentOf(kvThrashingRate)} thrashed`;
 }
 
 function endpoints(result: SimulationResult): string {
@@ -196,10 +196,10 @@ function endpoints(result: SimulationResult): string {
     table.push([
       one.endpoint,
       String(one.requests),
-      percent(one.requests / Math.max(1, result.outcomes.length)),
+      percentOf(one.requests / Math.max(1, result.outcomes.length)),
       millis(one.ttftMicrosMean),
       millis(one.e2eMicrosMean),
-      percent(one.cacheHitRate),
+      percentOf(one.cacheHitRate),
       String(one.steps),
       String(one.preemptions),
     ]);

@@ -1,6 +1,6 @@
 import type { Distribution } from "#sim/result/distribution.ts";
 import type { PerMetric, WhatIfAnswer } from "#shadow/question/what-if.ts";
-import { brokenName, figureTable, millis, percent, wrapped } from "../output/figure-text.ts";
+import { brokenName, figureTable, millisOf, percentOf, wrapped } from "../output/figure-text.ts";
 
 const ROWS_MAX = 200;
 const ERRORS_MAX = 20;
@@ -51,8 +51,8 @@ export function sweepTable(lines: readonly string[]): string {
           mean(figures.ttftMicros),
           mean(figures.tpotMicros),
           mean(figures.e2eMicros),
-          figures.e2eMicros === undefined ? "-" : millis(figures.e2eMicros.p99),
-          percent(hitRatio),
+          figures.e2eMicros === undefined ? "-" : millisOf(figures.e2eMicros.p99),
+          percentOf(hitRatio),
         ]);
     }
     if (error !== undefined) errors.push(`point ${point} (${place.join(", ")}): ${error}`);
@@ -63,7 +63,7 @@ export function sweepTable(lines: readonly string[]): string {
 }
 
 function mean(figures: Distribution | undefined): string {
-  return figures === undefined ? "-" : millis(figures.mean);
+  return figures === undefined ? "-" : millisOf(figures.mean);
 }
 
 function askedOf({ candidates }: WhatIfAnswer): Row[] {

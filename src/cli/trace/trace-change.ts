@@ -12,7 +12,7 @@ import { type SliceRange, sliceRecorded } from "#trace/transform/slice-recorded.
 import { sliceWorkload } from "#trace/transform/slice-workload.ts";
 import { Tally } from "#trace/transform/tally.ts";
 import { ConfigError } from "#config/config-error.ts";
-import { addSourceFlags, atLeastOne, checkOutput, duration, positiveNumber, range } from "./trace-flags.ts";
+import { addSourceFlags, atLeastOne, checkOutput, durationFlag, positiveNumber, range } from "./trace-flags.ts";
 import { reportWritten, writeTrace, writeWorkload } from "./trace-output.ts";
 import { openTrace, requestsOf, type SourceFlags, type TraceSource, withPlainErrors } from "./trace-source.ts";
 
@@ -41,8 +41,8 @@ export function sliceCommand(): Command {
   const command = new Command("slice")
     .description("Keep the requests that arrived in a range of time or numbers, each with all its inputs.")
     .argument("<trace>", "recorded trace or workload")
-    .option("--from <time>", "start of the range, from the trace's start: 90s, 250ms, 2m, 1h", duration)
-    .option("--to <time>", "end of the range, not included", duration)
+    .option("--from <time>", "start of the range, from the trace's start: 90s, 250ms, 2m, 1h", durationFlag)
+    .option("--to <time>", "end of the range, not included", durationFlag)
     .option("--requests <from:to>", "by number from 0, the end not included: 100:200, 100: or :200", range)
     .requiredOption(OUTPUT, OUTPUT_MEANING)
     .action((path: string, flags: SliceFlags) => withPlainErrors(slice(path, flags)));

@@ -25,7 +25,7 @@ export function addSourceFlags(command: Command): Command {
 }
 
 /** A time as 90s, 250ms, 2m or a plain number of seconds, in microseconds. */
-export function duration(text: string): number {
+export function durationFlag(text: string): number {
   const [, digits = "", unit = "s"] = /^(\d+(?:\.\d+)?)(us|ms|s|m|h)?$/.exec(text) ?? [];
   if (digits === "") throw new InvalidArgumentError("expected a time like 90s, 250ms, 2m or 1h");
   return Math.round(Number(digits) * (UNITS[unit] ?? 1));

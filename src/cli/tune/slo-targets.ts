@@ -3,7 +3,7 @@ import { RARE } from "#drive/rare-option.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { SloTargets } from "#sim/result/slo.ts";
-import { amount } from "../flag/flag-number.ts";
+import { amountFlag } from "../flag/flag-number.ts";
 import { parseSlo } from "../flag/slo-flag.ts";
 
 /** What requests are promised. */
@@ -20,7 +20,7 @@ const LATENCY_MILLIS_MAX = 1e9;
 export function sloOptions(): readonly Option[] {
   const millis = (flag: string, meaning: string) =>
     new Option(`--slo-${flag}-millis <n>`, `target for the ${meaning}`)
-      .argParser(amount(0.001, LATENCY_MILLIS_MAX))
+      .argParser(amountFlag(0.001, LATENCY_MILLIS_MAX))
       .helpGroup(RARE);
   return [
     millis("ttft", "time to first token"),

@@ -2,7 +2,7 @@ import { rareOption } from "#drive/rare-option.ts";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { OBJECTIVES, type ObjectiveName } from "#core/objective-names.ts";
-import { amount, share, whole } from "../flag/flag-number.ts";
+import { amountFlag, shareFlag, whole } from "../flag/flag-number.ts";
 import { names, repeated } from "../flag/list-flag.ts";
 import { addCacheFlags } from "../long-work/long-work.ts";
 import { addTrafficFlags } from "../rollout/traffic-flags.ts";
@@ -64,7 +64,7 @@ export function tuneOptions(): Command {
         .choices(ROUTERS)
         .default("gnomon" as const),
     )
-    .option("--budget <seconds>", "maximum time of the search", amount(0.1, 86_400), 60)
+    .option("--budget <seconds>", "maximum time of the search", amountFlag(0.1, 86_400), 60)
     .addOption(
       rareOption(
         "--trials <n>",
@@ -73,7 +73,7 @@ export function tuneOptions(): Command {
         100_000,
       ),
     )
-    .addOption(rareOption("--split <share>", "part of the conversations that the search sees", share, 0.5))
+    .addOption(rareOption("--split <share>", "part of the conversations that the search sees", shareFlag, 0.5))
     .addOption(
       rareOption(
         "--replicas <n>",
@@ -82,7 +82,7 @@ export function tuneOptions(): Command {
         8,
       ),
     )
-    .addOption(rareOption("--gain-min <share>", "smallest gain that counts as one", share, 0.01))
+    .addOption(rareOption("--gain-min <share>", "smallest gain that counts as one", shareFlag, 0.01))
     .addOption(
       rareOption("--state <file>", "keep the search's results in this file, and continue from those already there"),
     )
@@ -96,7 +96,7 @@ export function tuneOptions(): Command {
         [],
       ),
     )
-    .addOption(rareOption("--goodput-min <share>", "with --engines: the goodput that must be reached", share, 0.99))
+    .addOption(rareOption("--goodput-min <share>", "with --engines: the goodput that must be reached", shareFlag, 0.99))
     .addOption(
       rareOption("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256)),
     )

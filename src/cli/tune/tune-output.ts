@@ -9,7 +9,7 @@ import type { Candidate } from "#shadow/candidate/candidate.ts";
 import type { Found } from "#shadow/tune/search.ts";
 import type { TuneAnswer } from "#shadow/tune/tune.ts";
 import { policyKey } from "#shadow/tune/policy-space.ts";
-import { percent } from "../output/figure-text.ts";
+import { percentOf } from "../output/figure-text.ts";
 import { writeWholeFile } from "#trace/export/whole-file.ts";
 
 const DIGEST_CHARS = 8;
@@ -25,14 +25,14 @@ export function originText({ origin, candidate }: Found): string {
 }
 
 /** A profile file, as --profile and routing.profile take it. */
-export function profileText(found: Candidate, answer: TuneAnswer): string {
+export function tunedProfileText(found: Candidate, answer: TuneAnswer): string {
   const { name, spec } = found;
   const { winner, heldOut, inForce, objective } = answer;
   const gain = heldOut?.gain;
   const how =
     gain === undefined
       ? ""
-      : `gains ${percent(gain.value)} (${percent(gain.low)} to ${percent(gain.high)}) over ${inForce}, predicted`;
+      : `gains ${percentOf(gain.value)} (${percentOf(gain.low)} to ${percentOf(gain.high)}) over ${inForce}, predicted`;
   const what = objective.kind === "time" ? `${objective.metric} ${objective.figure}` : objective.kind;
   return yamlText({
     name,

@@ -4,7 +4,7 @@ import { isShare, type Objective } from "#shadow/job/objective.ts";
 import type { GainPart } from "#shadow/tune/gain-parts.ts";
 import type { HeldOut, TuneAnswer } from "#shadow/tune/tune.ts";
 import { originText } from "./tune-output.ts";
-import { figureTable, millis, percent, signedPercent, wrapped } from "../output/figure-text.ts";
+import { figureTable, millisOf, percentOf, signedPercentOf, wrapped } from "../output/figure-text.ts";
 
 const CAUSES_PRINTED = 3;
 const VERDICTS = {
@@ -52,8 +52,8 @@ function doubts({ doubt }: TuneAnswer): string {
   const measured =
     doubt.measured === undefined
       ? "nothing was observed that it could be checked by"
-      : `predicted mean E2E of the profile in force ${signedPercent(Math.exp(doubt.measured) - 1)} off`;
-  return `Engine model: ${measured}; drawn with step times ${percent(doubt.level)} off (standard deviation), prefill ${percent(doubt.prefill)}.`;
+      : `predicted mean E2E of the profile in force ${signedPercentOf(Math.exp(doubt.measured) - 1)} off`;
+  return `Engine model: ${measured}; drawn with step times ${percentOf(doubt.level)} off (standard deviation), prefill ${percentOf(doubt.prefill)}.`;
 }
 
 function policyText({ winner }: TuneAnswer): string {
@@ -73,9 +73,9 @@ function sureness({ winner, objective }: TuneAnswer, { gain, bySessions, byTime,
   const row = (name: string, one: typeof gain) =>
     table.push([
       name,
-      signedPercent(one.value),
-      `${signedPercent(one.low)} to ${signedPercent(one.high)}`,
-      percent(one.chance),
+      signedPercentOf(one.value),
+      `${signedPercentOf(one.low)} to ${signedPercentOf(one.high)}`,
+      percentOf(one.chance),
       String(one.units),
     ]);
   row("by conversation", bySessions);
@@ -86,9 +86,9 @@ function sureness({ winner, objective }: TuneAnswer, { gain, bySessions, byTime,
     wrapped(
       `The gain is a part ${unit}, on conversations that the search did not see, averaged over drawn engines. The tables ` +
         `below are of one engine, the one that was fitted, so that their changes may be larger or smaller. The interval holds what is chance over ` +
-        `conversations and over ${replicas.length} drawn engines (the worst of them: ${signedPercent(worst)}). Where it was ` +
-        `searched it was ${signedPercent(winner!.gain)}; so good a best one by chance: ${percent(winner!.chanceOfBest)} among ` +
-        `the finalists, at most ${percent(winner!.chanceOfAll)} among all policies (Bonferroni).`,
+        `conversations and over ${replicas.length} drawn engines (the worst of them: ${signedPercentOf(worst)}). Where it was ` +
+        `searched it was ${signedPercentOf(winner!.gain)}; so good a best one by chance: ${percentOf(winner!.chanceOfBest)} among ` +
+        `the finalists, at most ${percentOf(winner!.chanceOfAll)} among all policies (Bonferroni).`,
     ),
   ].join("\n");
 }
@@ -101,19 +101,19 @@ function figures({ parts }: HeldOut): string {
       const before = parts.figures.before[metric]?.[figure];
       const after = parts.figures.after[metric]?.[figure];
       if (before === undefined || after === undefined) continue;
-      table.push([`${name} ${figure}`, millis(before), millis(after), signedPercent(after / before - 1)]);
+      table.push([`${name} ${figure}`, millisOf(before), millisOf(after), signedPercentOf(after / before - 1)]);
     }
   }
-  table.push(["cached prompt tokens", percent(parts.hitRatio.before), percent(parts.hitRatio.after), ""]);
+  table.push(["cached prompt tokens", percentOf(parts.hitRatio.before), percentOf(parts.hitRatio.after), ""]);
   return table.toString();
 }
 
 function why(objective: Objective, { parts }: HeldOut): string {
-  const text = (loss: number) => (isShare(objective) ? percent(1 - loss) : millis(loss));
+  const text = (loss: number) => (isShare(objective) ? percentOf(1 - loss) : millisOf(loss));
   const head = isShare(objective) ? "met their targets" : "ms";
   const table = figureTable(["who gains", "requests", `in force, ${head}`, "found", "part of the gain"]);
   const row = ({ label, requests, before, after, share }: GainPart) =>
-    table.push([label, String(requests), text(before), text(after), percent(share)]);
+    table.push([label, String(requests), text(before), text(after), percentOf(share)]);
   parts.byPrompt.forEach(row);
   parts.byTurn.forEach(row);
   const endpoints = figureTable(["endpoint", "requests", "found", `in force, ${head}`, "found"]);
@@ -147,9 +147,9 @@ export function topologyTable(
     "engine s/request",
   ];
   const table = figureTable(head);
-  const text = (loss: number) => (good ? percent(1 - loss) : millis(loss));
+  const text = (loss: number) => (good ? percentOf(1 - loss) : millisOf(loss));
   for (const row of rows) {
-    const times = [row.ttftMeanMicros, row.ttftP99Micros, row.tpotMeanMicros, row.e2eMeanMicros].map(millis);
+    const times = [row.ttftMeanMicros, row.ttftP99Micros, row.tpotMeanMicros, row.e2eMeanMicros].map(millisOf);
     const cost = row.engineSecondsPerRequest.toFixed(3);
     table.push([row.fleet, row.profile, text(row.loss), text(row.lossMost), ...times, cost]);
   }
@@ -157,8 +157,8 @@ export function topologyTable(
     ? []
     : [
         best === undefined
-          ? `None of these fleets reaches a goodput of ${percent(goodputMin)} on every drawn engine.`
-          : `Fewest engines with a goodput of ${percent(goodputMin)} on every drawn engine: ${best.fleet}, ${best.profile}.`,
+          ? `None of these fleets reaches a goodput of ${percentOf(goodputMin)} on every drawn engine.`
+          : `Fewest engines with a goodput of ${percentOf(goodputMin)} on every drawn engine: ${best.fleet}, ${best.profile}.`,
       ];
   return `${[table.toString(), ...choice].join("\n")}\n`;
 }

@@ -19,7 +19,7 @@ import { ownTrafficOf } from "../rollout/own-traffic.ts";
 import { notesOf, type Traffic } from "../what-if/what-if-traffic.ts";
 import { sloTargets } from "./slo-targets.ts";
 import { type TuneFlags, tuneOptions } from "./tune-flags.ts";
-import { profileText, statedSignals, tunedName, write, writeExports, yamlText } from "./tune-output.ts";
+import { tunedProfileText, statedSignals, tunedName, write, writeExports, yamlText } from "./tune-output.ts";
 import { spaceFor } from "./tune-space.ts";
 import { questionDigest, TuneState } from "./tune-state.ts";
 import { topologyTable, tuneTable } from "./tune-table.ts";
@@ -174,7 +174,7 @@ async function written(
   found: Candidate,
 ): Promise<string[]> {
   const { writeProfile, writeRollout, threads } = flags;
-  if (writeProfile !== undefined) write(writeProfile, profileText(found, result));
+  if (writeProfile !== undefined) write(writeProfile, tunedProfileText(found, result));
   const notes = writeExports(found.spec, flags);
   if (writeRollout === undefined) return notes;
   const { workload, endpoints } = setting;

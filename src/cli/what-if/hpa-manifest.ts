@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { Scenario } from "#shadow/candidate/candidate.ts";
 import type { CandidateAnswer } from "#shadow/question/what-if.ts";
-import { percent } from "../output/figure-text.ts";
+import { percentOf } from "../output/figure-text.ts";
 
 /** An autoscaled candidate, as it was asked about and what it came to. */
 export interface Autoscaled {
@@ -60,7 +60,7 @@ export function hpaManifest({ scenario, answer }: Autoscaled, deployment: string
   };
   const { replicaHours, goodput, scaling } = answer;
   const figures =
-    `${replicaHours.toFixed(2)} replica-hours, ${percent(goodput ?? 0)} of requests within their targets, ` +
+    `${replicaHours.toFixed(2)} replica-hours, ${percentOf(goodput ?? 0)} of requests within their targets, ` +
     `${scaling?.ups ?? 0} up and ${scaling?.downs ?? 0} down`;
   return `# Simulated on the traffic that was asked about: ${figures}.\n${stringify(manifest, { aliasDuplicateObjects: false })}`;
 }

@@ -1,7 +1,7 @@
 import type { ObjectiveName } from "#core/objective-names.ts";
 import type { Metric } from "#shadow/figure/metric.ts";
 import type { CandidateAnswer, WhatIfAnswer } from "#shadow/question/what-if.ts";
-import { millis, percent } from "../output/figure-text.ts";
+import { millisOf, percentOf } from "../output/figure-text.ts";
 
 /** What an operator may want to be better; engine time is the same under every policy of a fleet. */
 export type WhatIfObjective = Exclude<ObjectiveName, "cost">;
@@ -25,7 +25,7 @@ export function objectiveSentence(answer: WhatIfAnswer, objective: WhatIfObjecti
   const what = objective === "goodput" ? "goodput" : objective.replace(/^(\w+)-(\w+)$/, "$2 $1").toUpperCase();
   const named = what.replace("MEAN", "mean").replace("P99", "p99");
   if (now === undefined) return `${named}: nothing is known of ${answer.inForce}, which is in force.`;
-  const words = (value: Value) => (objective === "goodput" ? percent(1 - value.loss) : `${millis(value.loss)} ms`);
+  const words = (value: Value) => (objective === "goodput" ? percentOf(1 - value.loss) : `${millisOf(value.loss)} ms`);
   const others = values.filter(({ candidate }) => candidate.scenario === "" && candidate !== now.candidate);
   const best = others.toSorted((a, b) => a.loss - b.loss)[0];
   const gain = best === undefined ? 0 : now.loss - best.loss;

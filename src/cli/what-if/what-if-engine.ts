@@ -13,7 +13,7 @@ import { calibrateUnstated } from "#shadow/calibrate/found-scheduling.ts";
 import { sourceRunOf } from "#shadow/recorded/engine-origin.ts";
 import type { RecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { ConfigError } from "#config/config-error.ts";
-import { signedPercent } from "../output/figure-text.ts";
+import { signedPercentOf } from "../output/figure-text.ts";
 import { sizedEngine } from "../calibrate/engine-sizes.ts";
 import type { TrafficFlags } from "./what-if-flags.ts";
 
@@ -78,7 +78,7 @@ async function calibrated(run: RecordedRun, flags: TrafficFlags, work?: LongWork
   const { engine, residuals, heldOut } = calibration;
   const { ttftMicros, tpotMicros, e2eMicros } = heldOut;
   const errors = [ttftMicros, tpotMicros, e2eMicros].map((one) =>
-    one === undefined ? "-" : signedPercent(one.meanRelative),
+    one === undefined ? "-" : signedPercentOf(one.meanRelative),
   );
   const notes = [
     `engine: calibrated from this trace, since no --engine named one; on its last ${heldOut.requests} requests, held out, ` +

@@ -9,8 +9,8 @@ import { type AutoscaleFlags, autoscaleOptions } from "../flag/autoscale-flags.t
 import { LOSE_FLAG, LOSE_MEANING, type LostEndpoint, lostEndpoints } from "../flag/lost-endpoint.ts";
 import { askedStageOptions } from "../flag/stage-flags.ts";
 import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from "../flag/router-flags.ts";
-import { amount, share, whole } from "../flag/flag-number.ts";
-import { listOf, names, repeated } from "../flag/list-flag.ts";
+import { amountFlag, shareFlag, whole } from "../flag/flag-number.ts";
+import { listFlag, names, repeated } from "../flag/list-flag.ts";
 import { addCacheFlags, type LongWorkFlags } from "../long-work/long-work.ts";
 import type { WhatIfObjective } from "./objective-sentence.ts";
 import { addSizeFlags, type SizeFlags } from "../calibrate/engine-sizes.ts";
@@ -122,14 +122,14 @@ export function whatIfOptions(): Command {
     .option(
       "--endpoints <n>",
       `ask about a fleet of this many equal endpoints; for a foreign workload the first value is its own fleet (default: 4); ${AGAIN}`,
-      listOf(whole(1, ENDPOINTS_MAX)),
+      listFlag(whole(1, ENDPOINTS_MAX)),
       [],
     )
     .addOption(
       rareOption(
         "--rate-scale <x>",
         `ask about the arrival rate multiplied by this; for a foreign workload the first value is its own rate (default: 1); ${AGAIN}`,
-        listOf(amount(RATE_SCALE_MIN, RATE_SCALE_MAX)),
+        listFlag(amountFlag(RATE_SCALE_MIN, RATE_SCALE_MAX)),
         [],
       ),
     )
@@ -155,7 +155,11 @@ export function whatIfOptions(): Command {
 function withSimulation(command: Command): Command {
   return command
     .addOption(
-      rareOption("--step-error <share>", "standard error of all step times, for an engine without residuals", share),
+      rareOption(
+        "--step-error <share>",
+        "standard error of all step times, for an engine without residuals",
+        shareFlag,
+      ),
     )
     .addOption(
       rareOption(
@@ -168,7 +172,7 @@ function withSimulation(command: Command): Command {
     )
     .addOption(rareOption("--regret <n>", "counterfactual decisions of each candidate", whole(0, DECISIONS_MAX), 0))
     .addOption(rareOption("--counterfactual-k <count>", "other endpoints to try for each of them", whole(1, 100), 2))
-    .addOption(rareOption("--scrape-interval <millis>", SCRAPE_MEANING, amount(1, SCRAPE_MILLIS_MAX)))
+    .addOption(rareOption("--scrape-interval <millis>", SCRAPE_MEANING, amountFlag(1, SCRAPE_MILLIS_MAX)))
     .addOption(new Option("--signals <kind>", SIGNALS_MEANING).choices(["own", "same"]).default("own").helpGroup(RARE))
     .addOption(
       rareOption(
@@ -232,7 +236,7 @@ function withArchitecture(command: Command): Command {
 
 function withRouters(command: Command): Command {
   const meaning = `ask about this many ${ROUTERS_MEANING}; ${AGAIN}`;
-  command.addOption(rareOption("--routers <n>", meaning, listOf(whole(1, ROUTERS_MAX)), []));
+  command.addOption(rareOption("--routers <n>", meaning, listFlag(whole(1, ROUTERS_MAX)), []));
   for (const option of [...routerOptions(), ...askedStageOptions(AGAIN)]) command.addOption(option);
   return command;
 }

@@ -1,7 +1,7 @@
 import type { Distribution } from "#sim/result/distribution.ts";
 import type { DecisionRegret } from "#shadow/job/regret.ts";
 import type { WhatIfAnswer } from "#shadow/question/what-if.ts";
-import { brokenName, figureTable, millis, percent, signedMillis, wrapped } from "../output/figure-text.ts";
+import { brokenName, figureTable, millisOf, percentOf, signedMillis, wrapped } from "../output/figure-text.ts";
 
 /** Decisions printed with all that they had to choose from. */
 const EXAMPLES = 3;
@@ -16,8 +16,14 @@ export function regretTables({ candidates, inForce }: WhatIfAnswer): string[] {
   for (const { name, regret } of asked) {
     const { decisions, better, betterForAll, regret: alone, windowRegret, secondChangeMicros } = regret!;
     const [first, second] = [signedMillis(secondChangeMicros), signedMillis(regret!.secondWindowChangeMicros)];
-    own.push([brokenName(name, WIDTHS[0]), String(decisions), percent(better), ...spread(alone), first]);
-    all.push([brokenName(name, WIDTHS[0]), String(decisions), percent(betterForAll), ...spread(windowRegret), second]);
+    own.push([brokenName(name, WIDTHS[0]), String(decisions), percentOf(better), ...spread(alone), first]);
+    all.push([
+      brokenName(name, WIDTHS[0]),
+      String(decisions),
+      percentOf(betterForAll),
+      ...spread(windowRegret),
+      second,
+    ]);
   }
   const worst = candidates.find(({ name }) => name === inForce)?.regret?.worst.slice(0, EXAMPLES) ?? [];
   return [
@@ -34,7 +40,9 @@ export function regretTables({ candidates, inForce }: WhatIfAnswer): string[] {
 }
 
 function spread(figures: Distribution | undefined): string[] {
-  return figures === undefined ? ["-", "-", "-"] : [millis(figures.mean), millis(figures.p90), millis(figures.max)];
+  return figures === undefined
+    ? ["-", "-", "-"]
+    : [millisOf(figures.mean), millisOf(figures.p90), millisOf(figures.max)];
 }
 
 function example(
@@ -48,8 +56,8 @@ function example(
       outcome === undefined
         ? ["", "", "", ""]
         : [
-            millis(outcome.ttftMicros),
-            millis(outcome.e2eMicros),
+            millisOf(outcome.ttftMicros),
+            millisOf(outcome.e2eMicros),
             i === 0 ? "" : `${signedMillis(outcome.affectedChangeMicros)} x ${outcome.affected}`,
             i === 0 ? "" : signedMillis(outcome.windowChangeMicros),
           ];
@@ -58,14 +66,14 @@ function example(
       chosen,
       String(requestsInFlight),
       hitTokens.toFixed(0),
-      percent(kvUtilization),
+      percentOf(kvUtilization),
       score.toFixed(3),
       ...came,
     ]);
   });
   return [
     wrapped(
-      `${profile}, request ${request}, ${promptTokens} prompt tokens, decided by ${reason}: lost ${millis(regretMicros)} itself, ${millis(windowRegretMicros)} with those after it`,
+      `${profile}, request ${request}, ${promptTokens} prompt tokens, decided by ${reason}: lost ${millisOf(regretMicros)} itself, ${millisOf(windowRegretMicros)} with those after it`,
     ),
     table.toString(),
   ];

@@ -13,10 +13,10 @@ import { verdict } from "#shadow/report/verdict.ts";
 import {
   brokenName,
   figureTable,
-  millis,
-  percent,
+  millisOf,
+  percentOf,
   signedMillis,
-  signedPercent,
+  signedPercentOf,
   wrapped,
 } from "../output/figure-text.ts";
 import { objectiveSentence, type WhatIfObjective } from "./objective-sentence.ts";
@@ -131,12 +131,12 @@ function placement({ candidates, ranking, inForce }: WhatIfAnswer): string {
     const first = ranking.first[i];
     table.push([
       nameOf(one),
-      percent(one.hitRatio),
+      percentOf(one.hitRatio),
       one.imbalance.toFixed(2),
-      percent(one.busiestShare),
-      one.name === inForce || one.agreement === undefined ? "" : percent(one.agreement),
+      percentOf(one.busiestShare),
+      one.name === inForce || one.agreement === undefined ? "" : percentOf(one.agreement),
       String(one.completed),
-      first === undefined ? "" : percent(first),
+      first === undefined ? "" : percentOf(first),
     ]);
   });
   return table.toString();
@@ -151,7 +151,7 @@ function cost({ candidates }: WhatIfAnswer): string[] {
     table.push([
       brokenName(name, 36),
       replicaHours.toFixed(3),
-      goodput === undefined ? "-" : percent(goodput),
+      goodput === undefined ? "-" : percentOf(goodput),
       ...(scaling === undefined
         ? ["", "", "", ""]
         : [scaling.replicasMax, scaling.ups, scaling.downs, scaling.oscillations].map(String)),
@@ -204,7 +204,7 @@ function hasFaults(path: PathCounts): boolean {
 function rankingWords({ candidates, ranking, replicas }: WhatIfAnswer): string {
   if (ranking.first.length < 2) return "";
   const steps = ranking.before.slice(1).map((_, i) => {
-    return `${candidates[i]!.name} before ${candidates[i + 1]!.name} ${percent(ranking.before[i]![i + 1]!)}`;
+    return `${candidates[i]!.name} before ${candidates[i + 1]!.name} ${percentOf(ranking.before[i]![i + 1]!)}`;
   });
   const from = replicas === 0 ? "requests resampled" : "replicas, requests resampled";
   return wrapped(`Order by mean E2E, and how likely it is (${from}): ${steps.join(", ")}`);
@@ -293,8 +293,8 @@ function distributionCells(
 ): string[] {
   return FIGURES.map((figure) => {
     const range = intervals?.[figure];
-    const below = range === undefined ? "" : `${millis(range.low)} to ${millis(range.high)}`;
-    return `${figures === undefined ? "-" : millis(figures[figure])}${hasIntervals ? `\n${below === "" ? "-" : below}` : ""}`;
+    const below = range === undefined ? "" : `${millisOf(range.low)} to ${millisOf(range.high)}`;
+    return `${figures === undefined ? "-" : millisOf(figures[figure])}${hasIntervals ? `\n${below === "" ? "-" : below}` : ""}`;
   });
 }
 
@@ -311,13 +311,13 @@ function differenceCell(
 
 function errorCells(error: PredictionError): string[] {
   return [
-    millis(error.predictedMean),
-    millis(error.observedMean),
-    signedPercent(error.meanRelative),
-    signedPercent(error.p50Relative),
-    signedPercent(error.p99Relative),
-    percent(error.medianApe),
-    percent(error.mape),
+    millisOf(error.predictedMean),
+    millisOf(error.observedMean),
+    signedPercentOf(error.meanRelative),
+    signedPercentOf(error.p50Relative),
+    signedPercentOf(error.p99Relative),
+    percentOf(error.medianApe),
+    percentOf(error.mape),
     Number.isNaN(error.correlation) ? "-" : error.correlation.toFixed(3),
     String(error.pairs),
   ];

@@ -3,11 +3,11 @@ import { seenSpeed } from "#shadow/calibrate/seen-speed.ts";
 import { residualsFor } from "#shadow/recorded/engine-origin.ts";
 import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { loadProfile, type NamedProfile } from "#config/profile-file.ts";
-import { OWN_SIGNALS, type ProfileSignals, signalsOf } from "#config/profile-signals.ts";
+import { OWN_SIGNALS, type ProfileSignals, signalsOfProfile } from "#config/profile-signals.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import type { Candidate, Scenario, Setting } from "#shadow/candidate/candidate.ts";
-import { PackedWorkload, type Workload, WorkloadPacker } from "#shadow/recorded/packed-workload.ts";
+import { PackedWorkload, type WorkloadRequests, WorkloadPacker } from "#shadow/recorded/packed-workload.ts";
 import type { Observed, RecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { inForceOf } from "#shadow/candidate/in-force.ts";
 import { recordedSetting } from "#shadow/candidate/recorded-setting.ts";
@@ -21,7 +21,7 @@ import { CommandFailure } from "#serve/process/command-failure.ts";
 import { isRecorded, readRecordedTrace } from "../trace/recorded-trace.ts";
 import { scalePolicyOf, scalingOf } from "../flag/autoscale-flags.ts";
 import { colocatedSpec, pdSpec, replicasOf, transfersOf, withRoles } from "../flag/architecture-flags.ts";
-import { gaugesOf, profileCandidate, signalsNotes } from "../flag/profile-gauges.ts";
+import { profileGauges, profileCandidate, signalsNotes } from "../flag/profile-gauges.ts";
 import { faultsOf, lostText } from "../flag/lost-endpoint.ts";
 import { equalEndpoints } from "../flag/equal-endpoints.ts";
 import { askedStageRules } from "../flag/stage-flags.ts";
@@ -89,7 +89,7 @@ async function recorded(path: string, flags: TrafficFlags, work?: LongWork): Pro
   const { requestDelay: requestMicros, answerDelay: answerMicros } = flags;
   const setting = recordedSetting(
     { ...run, workload },
-    { engine, residuals, ...gaugesOf(signals), requestMicros, answerMicros },
+    { engine, residuals, ...profileGauges(signals), requestMicros, answerMicros },
   );
   return {
     setting: { ...setting, noiseSeed: flags.seed, transfers: transfersOf(flags) },
@@ -119,7 +119,7 @@ async function foreign(path: string, flags: TrafficFlags): Promise<Traffic> {
   const [rateScale = 1, ...otherRates] = flags.rateScale;
   const left = { ...Object.fromEntries(report.refused), ...beyondLimit(more) };
   const inForce = loadProfile(flags.inForce ?? "gnomon");
-  const signals = signalsFor(flags, signalsOf(inForce));
+  const signals = signalsFor(flags, signalsOfProfile(inForce));
   return {
     observed: undefined,
     inForce: unsignalled(inForce),
@@ -130,7 +130,7 @@ async function foreign(path: string, flags: TrafficFlags): Promise<Traffic> {
       fleetEvents: [],
       engine,
       residuals: residualsOf(base.residuals, flags),
-      ...gaugesOf(signals),
+      ...profileGauges(signals),
       requestMicros: flags.requestDelay,
       answerMicros: flags.answerDelay,
       blockTokens: engine.blockTokens,
@@ -190,7 +190,7 @@ async function capped(traffic: Traffic, turnsMax: number): Promise<Traffic> {
   return { ...traffic, setting: { ...setting, workload }, observed: undefined, left };
 }
 
-async function* inTurn(requests: Workload): AsyncGenerator<WorkloadRequest> {
+async function* inTurn(requests: WorkloadRequests): AsyncGenerator<WorkloadRequest> {
   yield* requests;
 }
 
@@ -274,7 +274,7 @@ function profilesAsked(
     .map((one) =>
       isShared
         ? { candidate: unsignalled(one), signals }
-        : { candidate: profileCandidate(one), signals: signalsOf(one) },
+        : { candidate: profileCandidate(one), signals: signalsOfProfile(one) },
     );
 }
 

@@ -7,7 +7,7 @@ import type { Noted } from "../request/noted.ts";
 import type { NobodyReason } from "../fleet/fleet-standing.ts";
 import type { Freshness } from "../endpoint/snapshot.ts";
 import type { Forecast } from "../latency/forecast.ts";
-import type { Handoff } from "../plugin/spec.ts";
+import type { PrefillOrder } from "../plugin/spec.ts";
 import type { Micros } from "../base/units.ts";
 
 /** A queued request is decided on again when its turn comes. */
@@ -89,7 +89,7 @@ export interface Routed {
 /** Where a prompt is computed whose answer is made elsewhere. `reason`, `hitTokens` and the rest are as of Routed. */
 export interface PrefillStage {
   readonly endpoint: EndpointId;
-  readonly handoff: Handoff;
+  readonly handoff: PrefillOrder;
   readonly reason: string;
   readonly hitTokens: number;
   readonly heldTokens?: number;

@@ -84,7 +84,7 @@ export type EndogenousInput =
   | FirstToken
   | PrefillInput
   | { readonly kind: "progress"; readonly at: Micros; readonly requestId: string; readonly outputTokens: number }
-  | AttemptFailed
+  | AttemptFailedInput
   | RequestRetried
   | RequestMoved
   | StageInput
@@ -145,7 +145,7 @@ export interface FirstToken {
 }
 
 /** The chosen endpoint failed before the client got a byte; its charge is released and its blocks withdrawn. */
-export interface AttemptFailed {
+export interface AttemptFailedInput {
   readonly kind: "attempt-failed";
   readonly at: Micros;
   readonly requestId: string;

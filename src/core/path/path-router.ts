@@ -2,7 +2,7 @@ import { assert } from "../base/assert.ts";
 import type { Decision, Placed, Routed } from "../input/decision.ts";
 import type { PrefillFailed, TransferFailed } from "../request/prefill-input.ts";
 import type { Fault } from "../endpoint/fault.ts";
-import type { AskingInput, AttemptFailed, Input, RequestAgain, RequestContinued } from "../input/input.ts";
+import type { AskingInput, AttemptFailedInput, Input, RequestAgain, RequestContinued } from "../input/input.ts";
 import type { Micros } from "../base/units.ts";
 import { type RetryDenial, type RetryOptions, RetryPolicy } from "./retry-policy.ts";
 import type { StageDesk, StageKind, StageSettings } from "./stage-kind.ts";
@@ -160,7 +160,7 @@ function failedInput(
   at: Micros,
   requestId: string,
   fault: Fault,
-): AttemptFailed | PrefillFailed | TransferFailed {
+): AttemptFailedInput | PrefillFailed | TransferFailed {
   if (stage === "transfer") return { kind: "transfer-failed", at, requestId };
   return { kind: stage === "answer" ? "attempt-failed" : "prefill-failed", at, requestId, fault };
 }

@@ -27,7 +27,7 @@ export type ParameterValues<T extends ParameterTable> = {
 };
 
 /** What is wrong with a value from outside, and where. */
-export interface Problem {
+export interface ParameterProblem {
   readonly path: string;
   readonly message: string;
 }
@@ -50,8 +50,8 @@ export function checkParameters(
   table: ParameterTable,
   given: Readonly<Record<string, unknown>>,
   path: string,
-): Problem[] {
-  const problems: Problem[] = [];
+): ParameterProblem[] {
+  const problems: ParameterProblem[] = [];
   for (const [name, value] of Object.entries(given)) {
     const description = Object.hasOwn(table, name) ? table[name] : undefined;
     const message =

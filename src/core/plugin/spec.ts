@@ -18,7 +18,7 @@ export interface ProfileSpec extends StageSpec {
  * - together: the request goes to both at once, and they find each other
  */
 export const HANDOFFS = ["prefill-first", "together"] as const;
-export type Handoff = (typeof HANDOFFS)[number];
+export type PrefillOrder = (typeof HANDOFFS)[number];
 
 /** What endpoints without the label of roles do. */
 export const UNLABELLED = ["decode", "both", "none"] as const;
@@ -47,7 +47,7 @@ export interface DisaggregationSpec {
   readonly colocateBelowTokens: number;
   /** A shorter prompt stays at one endpoint, whatever is cached. */
   readonly promptTokensMin: number;
-  readonly handoff: Handoff;
+  readonly handoff: PrefillOrder;
   readonly roles: RolesSpec;
 }
 

@@ -1,5 +1,5 @@
 import { CATALOG } from "./catalog.ts";
-import { type ParameterTable, type Problem, checkParameters, shown } from "../plugin/parameter.ts";
+import { type ParameterTable, type ParameterProblem, checkParameters, shown } from "../plugin/parameter.ts";
 import { COLOCATE_BELOW_TOKENS } from "../disaggregation/colocate.ts";
 import { ROLES_DEFAULT } from "../disaggregation/roles.ts";
 import {
@@ -14,7 +14,7 @@ import {
 } from "../plugin/spec.ts";
 
 /** What is wrong with a profile, each with its path; empty when it can be built. Takes anything a file may hold. */
-export function checkProfile(spec: unknown): Problem[] {
+export function checkProfile(spec: unknown): ParameterProblem[] {
   if (!isRecord(spec))
     return [{ path: "", message: `expected a mapping with filters, scorers, picker, got ${shown(spec)}` }];
   const { disaggregation, ...stage } = spec;
@@ -25,7 +25,7 @@ export function checkProfile(spec: unknown): Problem[] {
 }
 
 /** `path` ends in a point, or is empty. */
-function checkStage(spec: Record<string, unknown>, path: string): Problem[] {
+function checkStage(spec: Record<string, unknown>, path: string): ParameterProblem[] {
   const problems = unknownKeys(spec, ["filters", "scorers", "picker"], path.slice(0, -1));
   problems.push(...checkList(spec["filters"] ?? [], CATALOG.filters, `${path}filters`, []));
   problems.push(...checkList(spec["scorers"] ?? [], CATALOG.scorers, `${path}scorers`, ["weight"]));
@@ -40,7 +40,7 @@ function checkStage(spec: Record<string, unknown>, path: string): Problem[] {
   return problems;
 }
 
-function checkDisaggregation(value: unknown, path: string): Problem[] {
+function checkDisaggregation(value: unknown, path: string): ParameterProblem[] {
   if (!isRecord(value)) return [{ path, message: `expected a mapping with prefill, got ${shown(value)}` }];
   const known = ["prefill", "colocateBelowTokens", "promptTokensMin", "handoff", "roles"];
   const problems = unknownKeys(value, known, path);
@@ -60,7 +60,7 @@ function checkDisaggregation(value: unknown, path: string): Problem[] {
   return roles === undefined ? problems : [...problems, ...checkRoles(roles, `${path}.roles`)];
 }
 
-function checkRoles(value: unknown, path: string): Problem[] {
+function checkRoles(value: unknown, path: string): ParameterProblem[] {
   if (!isRecord(value)) return [{ path, message: `expected a mapping, got ${shown(value)}` }];
   const problems = unknownKeys(value, Object.keys(ROLES_DEFAULT), path);
   for (const key of ["label", "pairLabel"]) {
@@ -79,21 +79,21 @@ function checkRoles(value: unknown, path: string): Problem[] {
     : [...problems, ...checkChoice(unlabelled, UNLABELLED, `${path}.unlabelled`)];
 }
 
-function checkChoice(value: unknown, accepted: readonly string[], path: string): Problem[] {
+function checkChoice(value: unknown, accepted: readonly string[], path: string): ParameterProblem[] {
   if (typeof value === "string" && accepted.includes(value)) return [];
   return [{ path, message: `expected one of ${accepted.join(", ")}, got ${shown(value)}` }];
 }
 
 type PluginTable = Readonly<Record<string, { readonly parameters: ParameterTable }>>;
 
-function checkList(value: unknown, table: PluginTable, path: string, extraKeys: readonly string[]): Problem[] {
+function checkList(value: unknown, table: PluginTable, path: string, extraKeys: readonly string[]): ParameterProblem[] {
   if (!Array.isArray(value)) return [{ path, message: `expected a list, got ${shown(value)}` }];
   return value.flatMap((entry: unknown, i) => checkPlugin(entry, table, `${path}[${i}]`, extraKeys));
 }
 
 /** A filter may stand twice with other parameters; a scorer that does would only hide its weight. */
-function checkScorers(value: unknown, path: string): Problem[] {
-  const problems: Problem[] = [];
+function checkScorers(value: unknown, path: string): ParameterProblem[] {
+  const problems: ParameterProblem[] = [];
   const seen = new Set<unknown>();
   (Array.isArray(value) ? value : []).forEach((entry: unknown, i) => {
     if (!isRecord(entry)) return;
@@ -107,7 +107,12 @@ function checkScorers(value: unknown, path: string): Problem[] {
   return problems;
 }
 
-function checkPlugin(value: unknown, table: PluginTable, path: string, extraKeys: readonly string[]): Problem[] {
+function checkPlugin(
+  value: unknown,
+  table: PluginTable,
+  path: string,
+  extraKeys: readonly string[],
+): ParameterProblem[] {
   const accepted = Object.keys(table).join(", ");
   if (!isRecord(value)) return [{ path, message: `expected a mapping with plugin (${accepted}), got ${shown(value)}` }];
   const problems = unknownKeys(value, ["plugin", "parameters", ...extraKeys], path);
@@ -131,7 +136,7 @@ function followsTotals(picker: unknown): boolean {
   return entry.create(plugin, parameters ?? {}).followsTotals;
 }
 
-function unknownKeys(value: Record<string, unknown>, known: readonly string[], path: string): Problem[] {
+function unknownKeys(value: Record<string, unknown>, known: readonly string[], path: string): ParameterProblem[] {
   return Object.keys(value)
     .filter((key) => !known.includes(key))
     .map((key) => ({ path: path === "" ? key : `${path}.${key}`, message: `unknown; accepted: ${known.join(", ")}` }));

@@ -29,7 +29,7 @@ export function bookAfter(book: RolloutBook, input: BookInput): RolloutBook | st
     return `rollout ${JSON.stringify(name)}: ${known}`;
   }
   if (input.kind === "rollout-removed") {
-    if (isUnderWay(state))
+    if (isRolloutUnderWay(state))
       return `rollout ${name}: it is ${state.phase}; promote it or roll it back before it is removed`;
     if (isCooling(state, input.at)) return `rollout ${name}: it was rolled back; it stays until its cooldown ends`;
     return book.filter((other) => other !== state);
@@ -42,7 +42,7 @@ export function bookAfter(book: RolloutBook, input: BookInput): RolloutBook | st
 
 /** The rollout under way that decides how a model is routed; where there is none, the policy decides alone. */
 export function rolloutOf(book: RolloutBook, model: string): RolloutState | undefined {
-  return book.find((state) => isUnderWay(state) && shareModel(state.plan.model, model));
+  return book.find((state) => isRolloutUnderWay(state) && shareModel(state.plan.model, model));
 }
 
 function restored(book: RolloutBook, { state, rules }: RolloutRestored): RolloutBook | string {
@@ -50,7 +50,7 @@ function restored(book: RolloutBook, { state, rules }: RolloutRestored): Rollout
   const problems = [...planProblems(plan), ...rulesProblems(rules, plan)];
   if (problems.length > 0) return problems.join("; ");
   const others = book.filter((one) => one.plan.name !== plan.name);
-  const rival = isUnderWay(state) ? rolloutOf(others, plan.model) : undefined;
+  const rival = isRolloutUnderWay(state) ? rolloutOf(others, plan.model) : undefined;
   if (rival !== undefined) return `rollout ${plan.name}: ${rival.plan.name} is ${rival.phase}`;
   if (others.length >= ROLLOUTS_MAX) return TOO_MANY;
   return [...others, state];
@@ -91,7 +91,7 @@ function whyNotStart(book: RolloutBook, { plan }: RolloutState, at: Micros): str
   for (const other of book) {
     if (!isRival(other, plan)) continue;
     const about = aboutText(plan);
-    if (isUnderWay(other)) return `rollout ${plan.name}: ${other.plan.name} is ${other.phase} for ${about}`;
+    if (isRolloutUnderWay(other)) return `rollout ${plan.name}: ${other.plan.name} is ${other.phase} for ${about}`;
     if (isCooling(other, at)) {
       const seconds = Math.ceil((other.at + other.plan.cooldownMicros - at) / MICROS_PER_SECOND);
       return `rollout ${plan.name}: ${other.plan.name} was rolled back for ${about}; its cooldown ends in ${seconds} s`;
@@ -101,7 +101,7 @@ function whyNotStart(book: RolloutBook, { plan }: RolloutState, at: Micros): str
 }
 
 /** Whether requests have arms, or will have them again. */
-export function isUnderWay({ phase }: Pick<RolloutState, "phase">): boolean {
+export function isRolloutUnderWay({ phase }: Pick<RolloutState, "phase">): boolean {
   return phase === "running" || phase === "paused";
 }
 

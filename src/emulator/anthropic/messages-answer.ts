@@ -1,20 +1,25 @@
-import { isComplete, textBetween, type Answer, type Sequence } from "../generation/sequence.ts";
+import { isComplete, textBetween, type SequencesAnswer, type EmulatedSequence } from "../generation/sequence.ts";
 import type { ApiError } from "../http/api-error.ts";
-import { isOpen, type Exchange } from "../http/exchange.ts";
+import { isOpen, type ServedRequest } from "../http/exchange.ts";
 import { sendJson, type HeaderList } from "../http/reply.ts";
 import type { AnswerContext } from "../openai/answer-context.ts";
 import { TokenStream } from "../openai/token-stream.ts";
 import { totalUsage } from "../openai/usage.ts";
 
 /** An answer in the shape of Anthropic's messages, as one body. */
-export class MessagesBody implements Answer {
-  readonly sequences: readonly Sequence[];
+export class MessagesBody implements SequencesAnswer {
+  readonly sequences: readonly EmulatedSequence[];
   readonly everyToken = false;
-  readonly #exchange: Exchange;
+  readonly #exchange: ServedRequest;
   readonly #context: AnswerContext;
   readonly #leading: () => HeaderList;
 
-  constructor(exchange: Exchange, context: AnswerContext, sequences: readonly Sequence[], leading: () => HeaderList) {
+  constructor(
+    exchange: ServedRequest,
+    context: AnswerContext,
+    sequences: readonly EmulatedSequence[],
+    leading: () => HeaderList,
+  ) {
     this.sequences = sequences;
     this.#exchange = exchange;
     this.#context = context;
@@ -47,7 +52,7 @@ export class MessagesStream extends TokenStream {
   readonly #context: AnswerContext;
   #isBlockOpen = false;
 
-  constructor(exchange: Exchange, context: AnswerContext, sequences: readonly Sequence[]) {
+  constructor(exchange: ServedRequest, context: AnswerContext, sequences: readonly EmulatedSequence[]) {
     super(exchange, sequences);
     this.#context = context;
   }
@@ -58,7 +63,7 @@ export class MessagesStream extends TokenStream {
     this.#event("message_start", { message: { ...head, stop_reason: null, stop_sequence: null, usage } });
   }
 
-  protected tokens(sequence: Sequence, from: number, to: number): void {
+  protected tokens(sequence: EmulatedSequence, from: number, to: number): void {
     const text = textBetween(sequence.plan, from, to);
     if (text === "") return;
     if (!this.#isBlockOpen) this.#event("content_block_start", { content_block: { type: "text", text: "" }, index: 0 });
@@ -97,7 +102,7 @@ interface MessageStop {
 }
 
 /** Why an answer ended. vLLM has no word for one that it aborted: null. */
-function stopOf({ finish, plan: { stopReason } }: Sequence): MessageStop {
+function stopOf({ finish, plan: { stopReason } }: EmulatedSequence): MessageStop {
   if (finish === "length") return { stop_reason: "max_tokens", stop_sequence: null };
   if (finish !== "stop") return { stop_reason: null, stop_sequence: null };
   if (typeof stopReason === "string") return { stop_reason: "stop_sequence", stop_sequence: stopReason };
@@ -109,7 +114,7 @@ function withoutNull(stop: MessageStop): object {
 }
 
 /** `input_tokens` are the prompt's that were neither read from the cache nor put into it; without details, all. */
-function finalUsage(context: AnswerContext, sequences: readonly Sequence[]): unknown {
+function finalUsage(context: AnswerContext, sequences: readonly EmulatedSequence[]): unknown {
   const { blockTokens, promptTokensDetails } = context;
   const { promptTokens, completionTokens, cachedTokens, createdCacheTokens } = totalUsage(sequences, blockTokens);
   if (!promptTokensDetails) return { input_tokens: promptTokens, output_tokens: completionTokens };

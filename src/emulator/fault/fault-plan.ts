@@ -1,5 +1,5 @@
 import { nameHash, randomFor, type Random } from "#core/base/random.ts";
-import { type Fault, NO_FAULTS, parseFaults, sortFaults, type FaultSet } from "./fault.ts";
+import { type InjectedFault, NO_FAULTS, parseFaults, sortFaults, type FaultSet } from "./fault.ts";
 
 /** A standing order: which requests are to fail, how, and how often. */
 export interface FaultRule {
@@ -19,7 +19,7 @@ export interface RuleState extends FaultRule {
 
 interface Entry {
   readonly rule: FaultRule;
-  readonly faults: readonly Fault[];
+  readonly faults: readonly InjectedFault[];
   remaining: number;
   hits: number;
 }

@@ -15,7 +15,7 @@
  *   error=N            an error event and [DONE] after N events; status 500 for an answer that is no stream
  *   abort=N            finish_reason "abort" after N tokens, as a server that is being terminated does
  */
-export type Fault =
+export type InjectedFault =
   | { readonly kind: "status"; readonly code: number }
   | { readonly kind: "hang" | "reset" | "kill" }
   | { readonly kind: "garbage" }
@@ -24,9 +24,9 @@ export type Fault =
   | { readonly kind: "cut" | "stall" | "truncate" | "error"; readonly events: number }
   | { readonly kind: "abort"; readonly tokens: number };
 
-export type FaultKind = Fault["kind"];
+export type InjectedFaultKind = InjectedFault["kind"];
 
-const ACCEPTED: Readonly<Record<FaultKind, string>> = {
+const ACCEPTED: Readonly<Record<InjectedFaultKind, string>> = {
   status: "status=CODE (100..599)",
   hang: "hang",
   reset: "reset",
@@ -49,7 +49,7 @@ export class FaultSyntaxError extends Error {
 }
 
 /** Parses for example "slow=20; cut=3". Throws FaultSyntaxError. */
-export function parseFaults(text: string): readonly Fault[] {
+export function parseFaults(text: string): readonly InjectedFault[] {
   return text
     .split(";")
     .map((part) => part.trim())
@@ -57,15 +57,15 @@ export function parseFaults(text: string): readonly Fault[] {
     .map(parseFault);
 }
 
-function parseFault(text: string): Fault {
+function parseFault(text: string): InjectedFault {
   const equals = text.indexOf("=");
   const kind = (equals < 0 ? text : text.slice(0, equals)).trim();
   const value = equals < 0 ? undefined : text.slice(equals + 1).trim();
   if (!Object.hasOwn(ACCEPTED, kind)) throw new FaultSyntaxError(text);
-  return makeFault(kind as FaultKind, value, text);
+  return makeFault(kind as InjectedFaultKind, value, text);
 }
 
-function makeFault(kind: FaultKind, value: string | undefined, text: string): Fault {
+function makeFault(kind: InjectedFaultKind, value: string | undefined, text: string): InjectedFault {
   switch (kind) {
     case "status":
       return { kind, code: integer(value, 100, 599, text) };
@@ -128,13 +128,13 @@ export const NO_FAULTS: FaultSet = {
   abortAfterTokens: undefined,
 };
 
-export function sortFaults(faults: readonly Fault[]): FaultSet {
+export function sortFaults(faults: readonly InjectedFault[]): FaultSet {
   let set: FaultSet = NO_FAULTS;
   for (const fault of faults.toReversed()) set = withFault(set, fault);
   return set;
 }
 
-function withFault(set: FaultSet, fault: Fault): FaultSet {
+function withFault(set: FaultSet, fault: InjectedFault): FaultSet {
   switch (fault.kind) {
     case "status":
       return { ...set, instead: fault };

@@ -1,8 +1,8 @@
 import type { EngineRequest } from "#engine/request.ts";
-import type { Sequence } from "./sequence.ts";
+import type { EmulatedSequence } from "./sequence.ts";
 
 /** A sequence as the engine is given it. */
-export function engineRequest(sequence: Sequence): EngineRequest {
+export function engineRequest(sequence: EmulatedSequence): EngineRequest {
   return {
     id: sequence.id,
     promptTokens: sequence.prompt.length,

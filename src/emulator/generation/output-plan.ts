@@ -1,6 +1,6 @@
 import type { AnswerDraws } from "./answer-draws.ts";
 import type { Sampling } from "./sampling.ts";
-import type { Piece, Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { Piece, EngineTokenizer } from "../tokenizer/tokenizer.ts";
 
 /** The answer to one prompt, decided before its first token: a real model's words are as little our business as this. */
 export interface OutputPlan {
@@ -25,7 +25,7 @@ export interface OutputLimits {
 
 /** Draws an answer within a request's limits: same draws, same answer. */
 export function planOutput(
-  tokenizer: Tokenizer,
+  tokenizer: EngineTokenizer,
   random: AnswerDraws,
   sampling: Sampling,
   limits: OutputLimits,

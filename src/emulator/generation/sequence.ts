@@ -5,7 +5,7 @@ import type { RemoteFetch } from "../kv-transfer/remote-fetch.ts";
 import type { TransferRequest } from "../kv-transfer/transfer-request.ts";
 import type { OutputPlan } from "./output-plan.ts";
 
-export type FinishReason = "stop" | "length" | "abort";
+export type SequenceEnd = "stop" | "length" | "abort";
 
 /** The choices that one prompt of a client fans out to. Some metrics count them once. */
 export interface SequenceGroup {
@@ -17,7 +17,7 @@ export interface SequenceGroup {
 }
 
 /** One request of the engine: one prompt and one answer to it. A request of a client fans out to prompts times n. */
-export interface Sequence {
+export interface EmulatedSequence {
   /** Unique within the emulator. */
   readonly id: string;
   /** The `index` that the client sees. */
@@ -56,12 +56,12 @@ export interface Sequence {
   preemptions: number;
   /** Tokens computed so far. */
   produced: number;
-  finish: FinishReason | undefined;
+  finish: SequenceEnd | undefined;
 }
 
 /** What never changes of a sequence. */
 export type SequenceSpec = Pick<
-  Sequence,
+  EmulatedSequence,
   | "id"
   | "choice"
   | "prompt"
@@ -77,15 +77,15 @@ export type SequenceSpec = Pick<
   | "transfer"
 >;
 
-export function newSequence(spec: SequenceSpec): Sequence {
+export function newSequence(spec: SequenceSpec): EmulatedSequence {
   const times = { arrivedAt: -1, scheduledAt: -1, firstTokenAt: -1, lastTokenAt: -1 };
   const connector = { fetch: undefined, handedOver: undefined };
   return { ...spec, ...times, ...connector, cachedTokens: 0, preemptions: 0, produced: 0, finish: undefined };
 }
 
 /** Where the tokens of a client's request go. */
-export interface Answer {
-  readonly sequences: readonly Sequence[];
+export interface SequencesAnswer {
+  readonly sequences: readonly EmulatedSequence[];
   /** False when only the end matters. */
   readonly everyToken: boolean;
   /** Some sequence has new tokens or has finished. */
@@ -95,7 +95,7 @@ export interface Answer {
 }
 
 /** True when nothing of an answer is still being computed. */
-export function isComplete(answer: Answer): boolean {
+export function isComplete(answer: SequencesAnswer): boolean {
   return answer.sequences.every((sequence) => sequence.finish !== undefined);
 }
 

@@ -8,7 +8,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Reads a whole body. Undefined when the client went away before its end or sent more than the limit. */
-export function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+export function readWholeBody(request: IncomingMessage): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
     const parts: Buffer[] = [];
     let bytes = 0;

@@ -1,6 +1,6 @@
 import type { FaultyEnding } from "../fault/fault.ts";
 import { ENGINE_DEAD } from "./api-error.ts";
-import { isOpen, type Exchange } from "./exchange.ts";
+import { isOpen, type ServedRequest } from "./exchange.ts";
 import { beginStream, GARBAGE } from "./reply.ts";
 
 const LAST_CHUNK = "0\r\n\r\n";
@@ -10,7 +10,7 @@ const LAST_CHUNK = "0\r\n\r\n";
  * became ready together in one write.
  */
 export class EventStream {
-  readonly exchange: Exchange;
+  readonly exchange: ServedRequest;
   readonly #ending: FaultyEnding | undefined;
   readonly #slow: SlowWriter | undefined;
   #pending = "";
@@ -19,7 +19,7 @@ export class EventStream {
   /** Set once a fault has taken the stream over: nothing of the real answer follows. */
   #lost = false;
 
-  constructor(exchange: Exchange) {
+  constructor(exchange: ServedRequest) {
     this.exchange = exchange;
     const { ending, slowMs } = exchange.faults;
     this.#ending = ending;
@@ -107,12 +107,12 @@ export class EventStream {
 
 /** Writes one text every so many milliseconds. */
 class SlowWriter {
-  readonly #exchange: Exchange;
+  readonly #exchange: ServedRequest;
   readonly #intervalMs: number;
   readonly #queue: (string | (() => void))[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(exchange: Exchange, intervalMs: number) {
+  constructor(exchange: ServedRequest, intervalMs: number) {
     this.#exchange = exchange;
     this.#intervalMs = intervalMs;
     exchange.response.once("close", () => clearInterval(this.#timer));

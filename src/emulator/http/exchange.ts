@@ -5,7 +5,7 @@ import { NO_FAULTS, type FaultSet } from "../fault/fault.ts";
  * One HTTP request and its answer, written the way uvicorn writes it: lower-case names, `date` and `server` first, no
  * `connection` header.
  */
-export interface Exchange {
+export interface ServedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   /** Path without the query. */
@@ -26,7 +26,7 @@ export interface Exchange {
   faults: FaultSet;
 }
 
-export function newExchange(request: IncomingMessage, response: ServerResponse, requestId: string): Exchange {
+export function newExchange(request: IncomingMessage, response: ServerResponse, requestId: string): ServedRequest {
   const url = request.url ?? "/";
   const query = url.indexOf("?");
   return {
@@ -44,6 +44,6 @@ export function newExchange(request: IncomingMessage, response: ServerResponse, 
 }
 
 /** True while an answer can still be written. */
-export function isOpen(exchange: Exchange): boolean {
+export function isOpen(exchange: ServedRequest): boolean {
   return !exchange.response.destroyed && !exchange.response.writableEnded;
 }

@@ -1,6 +1,6 @@
 import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { ENGINE_DEAD } from "./api-error.ts";
-import { isOpen, type Exchange } from "./exchange.ts";
+import { isOpen, type ServedRequest } from "./exchange.ts";
 
 /** Header names and values in turns, in wire order. */
 export type HeaderList = readonly string[];
@@ -11,12 +11,17 @@ const NO_HEADERS: HeaderList = [];
 export const GARBAGE = Buffer.from("<html>\u0000\u0001 502 oops {{{ data data: ]\u00ff\u00fe\n\n{", "latin1");
 
 /** Sends a JSON text with its length. `leading` goes between `server` and `content-length`. */
-export function sendJson(exchange: Exchange, status: number, json: string, leading: HeaderList = NO_HEADERS): void {
+export function sendJson(
+  exchange: ServedRequest,
+  status: number,
+  json: string,
+  leading: HeaderList = NO_HEADERS,
+): void {
   sendBody(exchange, status, "application/json", json, leading);
 }
 
 export function sendBody(
-  exchange: Exchange,
+  exchange: ServedRequest,
   status: number,
   contentType: string,
   text: string,
@@ -32,7 +37,13 @@ export function sendBody(
   }, slowMs);
 }
 
-function writeBody(exchange: Exchange, status: number, contentType: string, text: string, leading: HeaderList): void {
+function writeBody(
+  exchange: ServedRequest,
+  status: number,
+  contentType: string,
+  text: string,
+  leading: HeaderList,
+): void {
   const { ending } = exchange.faults;
   const { response } = exchange;
   const failing = ending?.kind === "error";
@@ -49,7 +60,7 @@ function writeBody(exchange: Exchange, status: number, contentType: string, text
 }
 
 /** A response with neither body nor content type. `trailing` goes after `content-length`. */
-export function sendEmpty(exchange: Exchange, status: number, trailing: HeaderList = NO_HEADERS): void {
+export function sendEmpty(exchange: ServedRequest, status: number, trailing: HeaderList = NO_HEADERS): void {
   const headers = opening();
   headers.push("content-length", "0", ...trailing);
   begin(exchange, status, closing(exchange, headers), 0);
@@ -57,7 +68,7 @@ export function sendEmpty(exchange: Exchange, status: number, trailing: HeaderLi
 }
 
 /** Starlette's refusal of a foreign origin: its `vary` comes early and is long. */
-export function sendPreflightRefusal(exchange: Exchange): void {
+export function sendPreflightRefusal(exchange: ServedRequest): void {
   const text = "Disallowed CORS origin";
   const asked = ["Origin", "Access-Control-Request-Method", "Access-Control-Request-Headers"];
   const headers = opening();
@@ -71,7 +82,7 @@ export function sendPreflightRefusal(exchange: Exchange): void {
 }
 
 /** Sends the headers of an event stream at once, as vLLM does before it has a token. The caller frames the chunks. */
-export function beginStream(exchange: Exchange): void {
+export function beginStream(exchange: ServedRequest): void {
   const headers = opening();
   headers.push("content-type", exchange.faults.contentType ?? "text/event-stream; charset=utf-8");
   closing(exchange, headers).push("transfer-encoding", "chunked");
@@ -84,14 +95,14 @@ function opening(): string[] {
   return ["date", httpDate(), "server", "uvicorn"];
 }
 
-function closing(exchange: Exchange, headers: string[]): string[] {
+function closing(exchange: ServedRequest, headers: string[]): string[] {
   if (exchange.vary) headers.push("vary", "Origin");
   if (exchange.requestId !== "") headers.push("x-request-id", exchange.requestId);
   if (exchange.request.headers.connection?.toLowerCase() === "close") headers.push("connection", "close");
   return headers;
 }
 
-function begin(exchange: Exchange, status: number, headers: string[], bytes: number): void {
+function begin(exchange: ServedRequest, status: number, headers: string[], bytes: number): void {
   const { response } = exchange;
   response.removeHeader("connection");
   response.removeHeader("date");

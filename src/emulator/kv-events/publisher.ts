@@ -2,7 +2,7 @@ import { encode } from "@msgpack/msgpack";
 import type { Publisher, Router } from "zeromq";
 import type { Random } from "#core/base/random.ts";
 import type { EngineSink } from "#engine/sink.ts";
-import type { Sequence } from "../generation/sequence.ts";
+import type { EmulatedSequence } from "../generation/sequence.ts";
 
 /** As vLLM's --kv-events-config, on ports of the server's host. */
 export interface KvEventOptions {
@@ -93,7 +93,11 @@ export class KvPublisher {
   }
 
   /** Full blocks [firstBlock, firstBlock + count) of the sequence can be hit. */
-  stored({ hashes, prompt, plan, adapter, cacheSalt: salt }: Sequence, firstBlock: number, count: number): void {
+  stored(
+    { hashes, prompt, plan, adapter, cacheSalt: salt }: EmulatedSequence,
+    firstBlock: number,
+    count: number,
+  ): void {
     const blocks = Array.from({ length: count }, (_, i) => firstBlock + i);
     const tokens: number[] = [];
     const end = (firstBlock + count) * this.#blockTokens;
@@ -119,7 +123,7 @@ export class KvPublisher {
   }
 
   /** What an engine is to report to. */
-  sink(sequenceOf: (id: string) => Sequence | undefined): KvEventSink {
+  sink(sequenceOf: (id: string) => EmulatedSequence | undefined): KvEventSink {
     return {
       blocksStored: (_at, { id }, firstBlock, count) => {
         const sequence = sequenceOf(id);

@@ -1,6 +1,6 @@
 import type { Micros } from "#core/base/units.ts";
 import type { BlockFetch } from "#engine/block-fetch.ts";
-import { askEngine } from "./side-channel.ts";
+import { askProducer } from "./side-channel.ts";
 import type { DecodeRequest } from "./transfer-request.ts";
 
 /** A prompt's blocks on their way from the engine that computed them. */
@@ -53,6 +53,6 @@ export class RemoteFetch implements BlockFetch {
 
   #ask(ask: "renew" | "take"): Promise<boolean> {
     const { engineId, requestId } = this.#from;
-    return askEngine(this.#from, engineId, requestId, ask);
+    return askProducer(this.#from, engineId, requestId, ask);
   }
 }

@@ -11,7 +11,7 @@ const AGENT = new Agent({ keepAlive: true, maxSockets: 64 });
 const ANSWER_MS_MAX = 20_000;
 
 /** Whether the engine there holds the blocks of a request; false as well where nobody answers. */
-export function askEngine(
+export function askProducer(
   { host, port }: { readonly host: string; readonly port: number },
   engineId: string,
   requestId: string,

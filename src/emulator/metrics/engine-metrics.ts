@@ -1,5 +1,5 @@
 import { MILLIS_PER_SECOND } from "#core/base/units.ts";
-import type { Sequence } from "../generation/sequence.ts";
+import type { EmulatedSequence } from "../generation/sequence.ts";
 import { familyHead, labelText, promFloat } from "./exposition.ts";
 import { Histogram } from "./histogram.ts";
 
@@ -61,13 +61,13 @@ export class EngineMetrics {
     this.#histograms = newHistograms(this.#labels, contextTokens);
   }
 
-  admitted(sequence: Sequence): void {
+  admitted(sequence: EmulatedSequence): void {
     if (!sequence.cacheRead) return;
     this.#queriedTokens += sequence.prompt.length;
     this.#hitTokens += sequence.cachedTokens;
   }
 
-  firstToken(sequence: Sequence, seconds: number): void {
+  firstToken(sequence: EmulatedSequence, seconds: number): void {
     this.#promptTokens += sequence.prompt.length;
     this.#promptHitTokens += sequence.cachedTokens;
     if (!isPooled(sequence)) this.#generatedTokens++;
@@ -90,7 +90,7 @@ export class EngineMetrics {
   }
 
   /** Counts a sequence that came to its end. `toSeconds` turns engine time into wall-clock seconds. */
-  finished(sequence: Sequence, reason: (typeof FINISHED)[number], toSeconds: (micros: number) => number): void {
+  finished(sequence: EmulatedSequence, reason: (typeof FINISHED)[number], toSeconds: (micros: number) => number): void {
     this.#finished.set(reason, (this.#finished.get(reason) ?? 0) + 1);
     const { arrivedAt, scheduledAt, firstTokenAt, lastTokenAt, produced, prompt } = sequence;
     const h = this.#histograms;
@@ -225,7 +225,7 @@ export class EngineMetrics {
 }
 
 /** Nothing is generated. */
-function isPooled({ plan }: Sequence): boolean {
+function isPooled({ plan }: EmulatedSequence): boolean {
   return plan.tokens.length === 0;
 }
 

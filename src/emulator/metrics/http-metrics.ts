@@ -1,5 +1,5 @@
 import { MILLIS_PER_SECOND } from "#core/base/units.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import { familyHead, labelText, promFloat } from "./exposition.ts";
 import { Histogram } from "./histogram.ts";
 
@@ -37,7 +37,7 @@ export class HttpMetrics {
   readonly #fine = new Histogram("http_request_duration_highr_seconds", {}, FINE_SECONDS);
 
   /** Counts a request whose answer has been sent. */
-  record(exchange: Exchange): void {
+  record(exchange: ServedRequest): void {
     const { handler, request, status } = exchange;
     if (EXCLUDED.has(exchange.path) || status === 0) return;
     if (!this.#requestBytes.has(labelText({ handler })) && this.#requestBytes.size >= HANDLERS_MAX) return;

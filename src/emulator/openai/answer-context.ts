@@ -1,4 +1,4 @@
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { EngineTokenizer } from "../tokenizer/tokenizer.ts";
 import type { Sampling } from "../generation/sampling.ts";
 
 /** What every shape of an answer needs to know of its request and its server. */
@@ -10,7 +10,7 @@ export interface AnswerContext {
   /** Unix seconds. */
   readonly created: number;
   readonly fingerprint: string;
-  readonly tokenizer: Tokenizer;
+  readonly tokenizer: EngineTokenizer;
   readonly sampling: Sampling;
   /** Whether a stream ends with a usage event. */
   readonly includeUsage: boolean;

@@ -1,6 +1,6 @@
-import { isComplete, textBetween, type Answer, type Sequence } from "../generation/sequence.ts";
+import { isComplete, textBetween, type SequencesAnswer, type EmulatedSequence } from "../generation/sequence.ts";
 import type { ApiError } from "../http/api-error.ts";
-import { isOpen, type Exchange } from "../http/exchange.ts";
+import { isOpen, type ServedRequest } from "../http/exchange.ts";
 import { sendJson, type HeaderList } from "../http/reply.ts";
 import type { AnswerContext } from "./answer-context.ts";
 import type { ChatRequest } from "./chat-request.ts";
@@ -20,17 +20,17 @@ export interface ChatAnswerContext extends AnswerContext {
 }
 
 /** A chat answer as one JSON body, sent when every choice has finished. */
-export class ChatBody implements Answer {
-  readonly sequences: readonly Sequence[];
+export class ChatBody implements SequencesAnswer {
+  readonly sequences: readonly EmulatedSequence[];
   readonly everyToken = false;
-  readonly #exchange: Exchange;
+  readonly #exchange: ServedRequest;
   readonly #context: ChatAnswerContext;
   readonly #leading: () => HeaderList;
 
   constructor(
-    exchange: Exchange,
+    exchange: ServedRequest,
     context: ChatAnswerContext,
-    sequences: readonly Sequence[],
+    sequences: readonly EmulatedSequence[],
     leading: () => HeaderList,
   ) {
     this.sequences = sequences;
@@ -49,7 +49,7 @@ export class ChatBody implements Answer {
   }
 }
 
-function chatJson(context: ChatAnswerContext, sequences: readonly Sequence[]): string {
+function chatJson(context: ChatAnswerContext, sequences: readonly EmulatedSequence[]): string {
   const { sampling, tokenizer, blockTokens } = context;
   const prompt = sequences[0]?.prompt ?? new Int32Array(0);
   const totals = totalUsage(sequences, blockTokens);
@@ -73,7 +73,7 @@ function chatJson(context: ChatAnswerContext, sequences: readonly Sequence[]): s
   return JSON.stringify(body);
 }
 
-function chatChoice(context: ChatAnswerContext, sequence: Sequence): unknown {
+function chatChoice(context: ChatAnswerContext, sequence: EmulatedSequence): unknown {
   const { request, tokenizer, sampling } = context;
   const { plan, produced } = sequence;
   const tokens = plan.tokens.subarray(0, produced);
@@ -88,7 +88,7 @@ function chatChoice(context: ChatAnswerContext, sequence: Sequence): unknown {
   };
 }
 
-function chatMessage(context: ChatAnswerContext, sequence: Sequence): unknown {
+function chatMessage(context: ChatAnswerContext, sequence: EmulatedSequence): unknown {
   const text = textBetween(sequence.plan, 0, sequence.produced);
   const { tooling } = context.request;
   const called = context.toolCall?.parse(text.length);
@@ -103,7 +103,7 @@ function chatMessage(context: ChatAnswerContext, sequence: Sequence): unknown {
 }
 
 /** A required tool call that came to its end finishes as "tool_calls"; a named one as "stop", as vLLM has it. */
-export function chatFinish(context: ChatAnswerContext, sequence: Sequence): string | null {
+export function chatFinish(context: ChatAnswerContext, sequence: EmulatedSequence): string | null {
   const { tooling } = context.request;
   if (sequence.finish === "stop" && tooling.kind === "call" && tooling.required) return "tool_calls";
   return sequence.finish ?? null;

@@ -1,6 +1,6 @@
 import { badRequest } from "../http/api-error.ts";
 import { isObject, type JsonObject } from "../http/body.ts";
-import type { ChatMessage, ChatPrompt } from "../tokenizer/chat-prompt.ts";
+import type { TemplateMessage, ChatPrompt } from "../tokenizer/chat-prompt.ts";
 import { FieldReader } from "../http/field-reader.ts";
 import { checkLogprobs, readSampling, type Sampling } from "../generation/sampling.ts";
 import { readTooling, type Tooling } from "./tooling.ts";
@@ -79,7 +79,7 @@ export function readChatPrompt(fields: FieldReader, messages: readonly unknown[]
   return { messages: parsed, tools, addGenerationPrompt: generate, continueFinalMessage, variables };
 }
 
-function readMessage(fields: FieldReader, message: unknown, index: number, model: string): ChatMessage {
+function readMessage(fields: FieldReader, message: unknown, index: number, model: string): TemplateMessage {
   if (!isObject(message)) {
     fields.refuse(`messages.${index}`, "dict_type", "Input should be a valid dictionary", message);
     return { role: "", content: "", source: {} };

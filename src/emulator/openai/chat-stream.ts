@@ -1,5 +1,5 @@
-import { textBetween, type Sequence } from "../generation/sequence.ts";
-import type { Exchange } from "../http/exchange.ts";
+import { textBetween, type EmulatedSequence } from "../generation/sequence.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import { chatFinish, type ChatAnswerContext } from "./chat-body.ts";
 import { chatLogprobs } from "./logprobs.ts";
 import type { ToolCallText } from "./tool-call.ts";
@@ -11,7 +11,7 @@ export class ChatStream extends TokenStream {
   readonly #context: ChatAnswerContext;
   readonly #head: string;
 
-  constructor(exchange: Exchange, context: ChatAnswerContext, sequences: readonly Sequence[]) {
+  constructor(exchange: ServedRequest, context: ChatAnswerContext, sequences: readonly EmulatedSequence[]) {
     super(exchange, sequences);
     this.#context = context;
     const { id, created, model } = context;
@@ -31,7 +31,7 @@ export class ChatStream extends TokenStream {
     }
   }
 
-  protected tokens(sequence: Sequence, from: number, to: number, last: boolean): void {
+  protected tokens(sequence: EmulatedSequence, from: number, to: number, last: boolean): void {
     const { toolCall } = this.#context;
     if (toolCall !== undefined) {
       this.#toolTokens(toolCall, sequence, from, to, last);
@@ -51,7 +51,7 @@ export class ChatStream extends TokenStream {
   }
 
   /** One event per change that a client can see: most tokens of a call's frame make none. */
-  #toolTokens(toolCall: ToolCallText, sequence: Sequence, from: number, to: number, last: boolean): void {
+  #toolTokens(toolCall: ToolCallText, sequence: EmulatedSequence, from: number, to: number, last: boolean): void {
     const start = textBetween(sequence.plan, 0, from).length;
     const end = start + textBetween(sequence.plan, from, to).length;
     const { named, arguments: text } = toolCall.delta(start, end);
@@ -66,7 +66,7 @@ export class ChatStream extends TokenStream {
     if (text !== "" || last) this.#event(sequence, delta, from, to, last);
   }
 
-  #event(sequence: Sequence, delta: string, from: number, to: number, last: boolean): void {
+  #event(sequence: EmulatedSequence, delta: string, from: number, to: number, last: boolean): void {
     const { sampling, tokenizer, includeUsage, fingerprint, request } = this.#context;
     const { plan, choice } = sequence;
     const top = request.topLogprobs;
@@ -86,7 +86,7 @@ export class ChatStream extends TokenStream {
   }
 }
 
-function running(sequence: Sequence, produced: number): UsageTotals {
+function running(sequence: EmulatedSequence, produced: number): UsageTotals {
   const promptTokens = sequence.prompt.length;
   return { promptTokens, completionTokens: produced, cachedTokens: 0, createdCacheTokens: 0 };
 }

@@ -1,6 +1,6 @@
-import { isComplete, textBetween, type Answer, type Sequence } from "../generation/sequence.ts";
+import { isComplete, textBetween, type SequencesAnswer, type EmulatedSequence } from "../generation/sequence.ts";
 import type { ApiError } from "../http/api-error.ts";
-import { isOpen, type Exchange } from "../http/exchange.ts";
+import { isOpen, type ServedRequest } from "../http/exchange.ts";
 import { sendJson, type HeaderList } from "../http/reply.ts";
 import type { AnswerContext } from "./answer-context.ts";
 import type { CompletionRequest } from "./completion-request.ts";
@@ -17,17 +17,17 @@ export interface CompletionContext extends AnswerContext {
 }
 
 /** A completion as one JSON body, sent when every choice has finished. */
-export class CompletionBody implements Answer {
-  readonly sequences: readonly Sequence[];
+export class CompletionBody implements SequencesAnswer {
+  readonly sequences: readonly EmulatedSequence[];
   readonly everyToken = false;
-  readonly #exchange: Exchange;
+  readonly #exchange: ServedRequest;
   readonly #context: CompletionContext;
   readonly #leading: () => HeaderList;
 
   constructor(
-    exchange: Exchange,
+    exchange: ServedRequest,
     context: CompletionContext,
-    sequences: readonly Sequence[],
+    sequences: readonly EmulatedSequence[],
     leading: () => HeaderList,
   ) {
     this.sequences = sequences;
@@ -46,7 +46,7 @@ export class CompletionBody implements Answer {
   }
 }
 
-function completionJson(context: CompletionContext, sequences: readonly Sequence[]): string {
+function completionJson(context: CompletionContext, sequences: readonly EmulatedSequence[]): string {
   const totals = totalUsage(sequences, context.blockTokens);
   const body = {
     id: context.id,
@@ -64,7 +64,7 @@ function completionJson(context: CompletionContext, sequences: readonly Sequence
   return JSON.stringify(body);
 }
 
-function completionChoice(context: CompletionContext, sequence: Sequence): unknown {
+function completionChoice(context: CompletionContext, sequence: EmulatedSequence): unknown {
   const { request, tokenizer, sampling, promptOnly } = context;
   const { prompt, plan } = sequence;
   const shown = promptOnly ? 0 : sequence.produced;
@@ -84,7 +84,12 @@ function completionChoice(context: CompletionContext, sequence: Sequence): unkno
 }
 
 /** `logprobs` of tokens `from` to `to`; at the beginning of an echoed answer the prompt's tokens come first. */
-export function completionScores(context: CompletionContext, sequence: Sequence, from: number, to: number): unknown {
+export function completionScores(
+  context: CompletionContext,
+  sequence: EmulatedSequence,
+  from: number,
+  to: number,
+): unknown {
   const { request, tokenizer } = context;
   if (request.logprobs === undefined) return null;
   const { prompt, plan } = sequence;

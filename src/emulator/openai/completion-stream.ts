@@ -1,5 +1,5 @@
-import { textBetween, type Sequence } from "../generation/sequence.ts";
-import type { Exchange } from "../http/exchange.ts";
+import { textBetween, type EmulatedSequence } from "../generation/sequence.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import { completionScores, type CompletionContext } from "./completion-body.ts";
 import { TokenStream } from "./token-stream.ts";
 import { finalUsageJson, runningUsage, totalUsage } from "./usage.ts";
@@ -9,7 +9,7 @@ export class CompletionStream extends TokenStream {
   readonly #context: CompletionContext;
   readonly #head: string;
 
-  constructor(exchange: Exchange, context: CompletionContext, sequences: readonly Sequence[]) {
+  constructor(exchange: ServedRequest, context: CompletionContext, sequences: readonly EmulatedSequence[]) {
     super(exchange, sequences);
     this.#context = context;
     const { id, created, model } = context;
@@ -21,7 +21,7 @@ export class CompletionStream extends TokenStream {
     // A completion has no opening event: its first event is its first token.
   }
 
-  protected tokens(sequence: Sequence, from: number, to: number, last: boolean): void {
+  protected tokens(sequence: EmulatedSequence, from: number, to: number, last: boolean): void {
     const { sampling, includeUsage, fingerprint, promptOnly } = this.#context;
     const { plan, prompt, choice } = sequence;
     const end = promptOnly ? from : to;

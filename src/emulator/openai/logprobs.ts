@@ -1,5 +1,5 @@
 import { mix32, randomFor } from "#core/base/random.ts";
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { EngineTokenizer } from "../tokenizer/tokenizer.ts";
 import { LOGPROBS_MAX } from "../generation/sampling.ts";
 
 interface Score {
@@ -9,7 +9,7 @@ interface Score {
 }
 
 /** `logprobs` of a chat choice: each token with its `top` best alternatives, itself first. */
-export function chatLogprobs(tokenizer: Tokenizer, tokens: Int32Array, top: number): unknown {
+export function chatLogprobs(tokenizer: EngineTokenizer, tokens: Int32Array, top: number): unknown {
   const entry = ({ text, logprob }: Score) => ({ token: text, logprob, bytes: [...Buffer.from(text)] });
   const content = Array.from(tokens, (id) => {
     const scores = alternatives(tokenizer, id, Math.max(1, top));
@@ -25,7 +25,7 @@ export function chatLogprobs(tokenizer: Tokenizer, tokens: Int32Array, top: numb
  * @param unscored leading tokens without a score: 1 when the prompt is echoed, else 0
  */
 export function completionLogprobs(
-  tokenizer: Tokenizer,
+  tokenizer: EngineTokenizer,
   tokens: readonly number[],
   top: number,
   offset: number,
@@ -49,7 +49,7 @@ export function completionLogprobs(
 }
 
 /** `prompt_logprobs`: null for the first token, then each token and the `top` best in its place. */
-export function promptLogprobs(tokenizer: Tokenizer, prompt: Int32Array, top: number): unknown {
+export function promptLogprobs(tokenizer: EngineTokenizer, prompt: Int32Array, top: number): unknown {
   return Array.from(prompt, (id, index) => {
     if (index === 0) return null;
     const [own, ...others] = alternatives(tokenizer, id, top + 1);
@@ -65,10 +65,10 @@ export function promptLogprobs(tokenizer: Tokenizer, prompt: Int32Array, top: nu
 
 /** Tokens whose alternatives are remembered, per tokenizer. */
 const REMEMBERED_MAX = 4_096;
-const remembered = new WeakMap<Tokenizer, Map<number, readonly Score[]>>();
+const remembered = new WeakMap<EngineTokenizer, Map<number, readonly Score[]>>();
 
 /** A token and `count - 1` others with falling log probabilities, the same for the same token. */
-function alternatives(tokenizer: Tokenizer, id: number, count: number): readonly Score[] {
+function alternatives(tokenizer: EngineTokenizer, id: number, count: number): readonly Score[] {
   const known = remembered.get(tokenizer) ?? new Map<number, readonly Score[]>();
   remembered.set(tokenizer, known);
   let scores = known.get(id);
@@ -80,7 +80,7 @@ function alternatives(tokenizer: Tokenizer, id: number, count: number): readonly
   return scores.length === count ? scores : scores.slice(0, count);
 }
 
-function drawAlternatives(tokenizer: Tokenizer, id: number, count: number): readonly Score[] {
+function drawAlternatives(tokenizer: EngineTokenizer, id: number, count: number): readonly Score[] {
   const random = randomFor(mix32(id), 0);
   const scores = [{ id, text: tokenizer.decode(id), logprob: -0.25 - random.below(1_000) / 4_000 }];
   const taken = new Set(scores.map((score) => score.text));

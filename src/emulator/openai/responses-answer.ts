@@ -1,6 +1,6 @@
-import { isComplete, textBetween, type Answer, type Sequence } from "../generation/sequence.ts";
+import { isComplete, textBetween, type SequencesAnswer, type EmulatedSequence } from "../generation/sequence.ts";
 import type { ApiError } from "../http/api-error.ts";
-import { isOpen, type Exchange } from "../http/exchange.ts";
+import { isOpen, type ServedRequest } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
 import type { AnswerContext } from "./answer-context.ts";
 import { TokenStream } from "./token-stream.ts";
@@ -14,13 +14,13 @@ export interface ResponsesContext extends AnswerContext {
 }
 
 /** An answer in the shape of OpenAI's responses. */
-export class ResponsesBody implements Answer {
-  readonly sequences: readonly Sequence[];
+export class ResponsesBody implements SequencesAnswer {
+  readonly sequences: readonly EmulatedSequence[];
   readonly everyToken = false;
-  readonly #exchange: Exchange;
+  readonly #exchange: ServedRequest;
   readonly #context: ResponsesContext;
 
-  constructor(exchange: Exchange, context: ResponsesContext, sequences: readonly Sequence[]) {
+  constructor(exchange: ServedRequest, context: ResponsesContext, sequences: readonly EmulatedSequence[]) {
     this.sequences = sequences;
     this.#exchange = exchange;
     this.#context = context;
@@ -43,7 +43,7 @@ export class ResponsesStream extends TokenStream {
   readonly #place: { readonly item_id: string; readonly output_index: number };
   #sent = 0;
 
-  constructor(exchange: Exchange, context: ResponsesContext, sequences: readonly Sequence[]) {
+  constructor(exchange: ServedRequest, context: ResponsesContext, sequences: readonly EmulatedSequence[]) {
     super(exchange, sequences);
     this.#context = context;
     this.#place = { item_id: context.messageId, output_index: 0 };
@@ -59,7 +59,7 @@ export class ResponsesStream extends TokenStream {
     this.#event("content_part.added", { content_index: 0 }, { ...this.#place, part: part("", []) });
   }
 
-  protected tokens(sequence: Sequence, from: number, to: number): void {
+  protected tokens(sequence: EmulatedSequence, from: number, to: number): void {
     const delta = textBetween(sequence.plan, from, to);
     if (delta === "") return;
     const { item_id, output_index } = this.#place;
@@ -87,7 +87,7 @@ export class ResponsesStream extends TokenStream {
 }
 
 /** The response as it is before its first token, or as it is in the end. */
-function responseObject(context: ResponsesContext, sequence: Sequence, ended: boolean): unknown {
+function responseObject(context: ResponsesContext, sequence: EmulatedSequence, ended: boolean): unknown {
   const cut = sequence.finish === "length";
   const text = textBetween(sequence.plan, 0, sequence.produced);
   return {
@@ -134,7 +134,7 @@ function part(text: string, logprobs: readonly unknown[] | null): unknown {
   return { annotations: [], text, type: "output_text", logprobs };
 }
 
-function responseUsage(context: ResponsesContext, sequence: Sequence): unknown {
+function responseUsage(context: ResponsesContext, sequence: EmulatedSequence): unknown {
   const { promptTokens, completionTokens, cachedTokens } = totalUsage([sequence], context.blockTokens);
   const input = {
     cached_tokens: cachedTokens,

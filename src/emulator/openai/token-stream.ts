@@ -1,14 +1,14 @@
-import { isComplete, type Answer, type Sequence } from "../generation/sequence.ts";
+import { isComplete, type SequencesAnswer, type EmulatedSequence } from "../generation/sequence.ts";
 import type { ApiError } from "../http/api-error.ts";
 import { EventStream } from "../http/event-stream.ts";
-import { isOpen, type Exchange } from "../http/exchange.ts";
+import { isOpen, type ServedRequest } from "../http/exchange.ts";
 
 /**
  * An answer as an event stream: one event per token and choice. While a client reads too slowly its tokens are held
  * back and merged into one event, as vLLM does, so that what is buffered stays bounded by the answer's own length.
  */
-export abstract class TokenStream implements Answer {
-  readonly sequences: readonly Sequence[];
+export abstract class TokenStream implements SequencesAnswer {
+  readonly sequences: readonly EmulatedSequence[];
   readonly everyToken = true;
   protected readonly stream: EventStream;
   /** Tokens of each sequence that went into events. */
@@ -18,7 +18,7 @@ export abstract class TokenStream implements Answer {
   #draining = false;
   #ended = false;
 
-  constructor(exchange: Exchange, sequences: readonly Sequence[]) {
+  constructor(exchange: ServedRequest, sequences: readonly EmulatedSequence[]) {
     this.sequences = sequences;
     this.stream = new EventStream(exchange);
     this.#shown = sequences.map(() => 0);
@@ -28,7 +28,7 @@ export abstract class TokenStream implements Answer {
   /** Events before the first token. */
   protected abstract open(): void;
   /** Tokens `from` to `to` of a sequence; `last` when the sequence has finished with them. */
-  protected abstract tokens(sequence: Sequence, from: number, to: number, last: boolean): void;
+  protected abstract tokens(sequence: EmulatedSequence, from: number, to: number, last: boolean): void;
   /** Events after the last token. */
   protected abstract close(): void;
 
@@ -81,7 +81,7 @@ export abstract class TokenStream implements Answer {
   }
 
   /** The next event of a sequence; true if another one may follow. */
-  #writeNext(sequence: Sequence, index: number, merge: boolean): boolean {
+  #writeNext(sequence: EmulatedSequence, index: number, merge: boolean): boolean {
     const { produced, finish } = sequence;
     const shown = this.#shown[index] ?? 0;
     if (this.#closed[index] === true || (shown === produced && finish === undefined)) return false;

@@ -1,4 +1,4 @@
-import type { Sequence } from "../generation/sequence.ts";
+import type { EmulatedSequence } from "../generation/sequence.ts";
 import type { AnswerContext } from "./answer-context.ts";
 
 /** Tokens of one client request, over all its sequences. */
@@ -11,7 +11,7 @@ export interface UsageTotals {
   readonly createdCacheTokens: number;
 }
 
-export function totalUsage(sequences: readonly Sequence[], blockTokens: number): UsageTotals {
+export function totalUsage(sequences: readonly EmulatedSequence[], blockTokens: number): UsageTotals {
   let promptTokens = 0;
   let completionTokens = 0;
   let cachedTokens = 0;

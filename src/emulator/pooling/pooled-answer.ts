@@ -1,16 +1,20 @@
-import { isComplete, type Answer, type Sequence } from "../generation/sequence.ts";
+import { isComplete, type SequencesAnswer, type EmulatedSequence } from "../generation/sequence.ts";
 import type { ApiError } from "../http/api-error.ts";
-import { isOpen, type Exchange } from "../http/exchange.ts";
+import { isOpen, type ServedRequest } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
 
 /** An answer of a pooling model: sent once all its prompts are computed. */
-export class PooledAnswer implements Answer {
-  readonly sequences: readonly Sequence[];
+export class PooledAnswer implements SequencesAnswer {
+  readonly sequences: readonly EmulatedSequence[];
   readonly everyToken = false;
-  readonly #exchange: Exchange;
+  readonly #exchange: ServedRequest;
   readonly #body: (promptTokens: number) => unknown;
 
-  constructor(exchange: Exchange, sequences: readonly Sequence[], body: (promptTokens: number) => unknown) {
+  constructor(
+    exchange: ServedRequest,
+    sequences: readonly EmulatedSequence[],
+    body: (promptTokens: number) => unknown,
+  ) {
     this.#exchange = exchange;
     this.sequences = sequences;
     this.#body = body;

@@ -1,8 +1,8 @@
 import { hashBlocks, hashRoot } from "../generation/block-hash.ts";
 import type { OutputPlan } from "../generation/output-plan.ts";
-import type { Sequence } from "../generation/sequence.ts";
+import type { EmulatedSequence } from "../generation/sequence.ts";
 import { ApiError, badRequest } from "../http/api-error.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import type { FieldReader } from "../http/field-reader.ts";
 import { headerText, type Service } from "../service/service.ts";
 import { PooledAnswer } from "./pooled-answer.ts";
@@ -37,7 +37,7 @@ const NOTHING: OutputPlan = { tokens: new Int32Array(0), texts: [], finish: "sto
  */
 export function runPooling(
   service: Service,
-  exchange: Exchange,
+  exchange: ServedRequest,
   fields: PoolingFields,
   prompts: readonly Int32Array[],
   body: (promptTokens: number, prompts: readonly Int32Array[]) => unknown,
@@ -49,7 +49,7 @@ export function runPooling(
   service.admit(cut.length);
   const adapter = model === service.options.model ? "" : model;
   const root = hashRoot(adapter, fields.cacheSalt);
-  const sequences = cut.map((prompt, index): Sequence => {
+  const sequences = cut.map((prompt, index): EmulatedSequence => {
     const hashes = hashBlocks(prompt, NOTHING.tokens, service.options.engine.blockTokens, root);
     const group = { n: 1, open: 1, producedMax: 0 };
     const { priority, cacheSalt } = fields;
@@ -70,7 +70,12 @@ function servedModel(service: Service, name: string): string {
 }
 
 /** `embd-...`, by the client's id where it gave one. */
-export function pooledId(service: Service, exchange: Exchange, prefix: string, { requestId }: PoolingFields): string {
+export function pooledId(
+  service: Service,
+  exchange: ServedRequest,
+  prefix: string,
+  { requestId }: PoolingFields,
+): string {
   return `${prefix}-${headerText(exchange, "x-request-id") || requestId || service.ids.next(2)}`;
 }
 

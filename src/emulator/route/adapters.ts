@@ -1,6 +1,6 @@
 import { ApiError } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import { sendBody, sendJson } from "../http/reply.ts";
 import { FieldReader } from "../http/field-reader.ts";
 import type { Service } from "../service/service.ts";
@@ -10,7 +10,7 @@ const ADAPTERS_MAX = 4_096;
 const TEXT = "text/plain; charset=utf-8";
 
 /** POST /v1/load_lora_adapter, where the server lets adapters come and go; not there otherwise. */
-export function handleLoadAdapter(service: Service, exchange: Exchange, body: JsonObject): void {
+export function handleLoadAdapter(service: Service, exchange: ServedRequest, body: JsonObject): void {
   if (!service.options.runtimeAdapters) return sendJson(exchange, 404, '{"detail":"Not Found"}');
   const fields = new FieldReader(body);
   const name = fields.string("lora_name") ?? missing(fields, body, "lora_name");
@@ -33,7 +33,7 @@ export function handleLoadAdapter(service: Service, exchange: Exchange, body: Js
 }
 
 /** POST /v1/unload_lora_adapter. What runs with the adapter goes on. */
-export function handleUnloadAdapter(service: Service, exchange: Exchange, body: JsonObject): void {
+export function handleUnloadAdapter(service: Service, exchange: ServedRequest, body: JsonObject): void {
   if (!service.options.runtimeAdapters) return sendJson(exchange, 404, '{"detail":"Not Found"}');
   const fields = new FieldReader(body);
   const name = fields.string("lora_name") ?? missing(fields, body, "lora_name");

@@ -2,7 +2,7 @@ import { FaultSyntaxError } from "../fault/fault.ts";
 import { FAULT_RULES_MAX } from "../fault/fault-plan.ts";
 import { ApiError, badRequest } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
 import type { TransferCounts } from "../kv-transfer/kv-transfer.ts";
 import type { Service } from "../service/service.ts";
@@ -14,7 +14,7 @@ const RULE_FIELDS = ["fault", "path", "count", "probability"];
  * POST /emulator/faults {"fault": "cut=3; slow=20", "path"?: exact path, "count"?: requests, "probability"?: (0, 1]}:
  * adds a standing order. Without a path it applies to every inference route.
  */
-export function handleAddFault(service: Service, exchange: Exchange, body: JsonObject): void {
+export function handleAddFault(service: Service, exchange: ServedRequest, body: JsonObject): void {
   const { fault, path, count, probability = 1 } = body;
   const unknown = Object.keys(body).find((field) => !RULE_FIELDS.includes(field));
   if (unknown !== undefined) throw badRequest(`unknown field ${unknown}; accepted: ${RULE_FIELDS.join(", ")}`);
@@ -33,18 +33,18 @@ export function handleAddFault(service: Service, exchange: Exchange, body: JsonO
 }
 
 /** GET /emulator/faults. */
-export function handleListFaults(service: Service, exchange: Exchange): void {
+export function handleListFaults(service: Service, exchange: ServedRequest): void {
   sendJson(exchange, 200, JSON.stringify({ faults: service.faultPlan.list() }));
 }
 
 /** DELETE /emulator/faults. */
-export function handleClearFaults(service: Service, exchange: Exchange): void {
+export function handleClearFaults(service: Service, exchange: ServedRequest): void {
   service.faultPlan.clear();
   handleListFaults(service, exchange);
 }
 
 /** GET /emulator/stats: what became of everything that arrived. */
-export function handleStats(service: Service, exchange: Exchange): void {
+export function handleStats(service: Service, exchange: ServedRequest): void {
   sendJson(exchange, 200, JSON.stringify(statsOf(service)));
 }
 

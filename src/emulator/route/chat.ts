@@ -1,8 +1,8 @@
 import { nameHash, randomFor } from "#core/base/random.ts";
 import { hashTokens } from "../generation/block-hash.ts";
-import type { Sequence } from "../generation/sequence.ts";
+import type { EmulatedSequence } from "../generation/sequence.ts";
 import type { JsonObject } from "../http/body.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import { ChatBody, type ChatAnswerContext } from "../openai/chat-body.ts";
 import { readChatBatch, readChatRequest, type ChatRequest } from "../openai/chat-request.ts";
 import { ChatStream } from "../openai/chat-stream.ts";
@@ -12,7 +12,7 @@ import type { Service } from "../service/service.ts";
 import { checkDataParallelRank, loadHeaders } from "./engine-header.ts";
 
 /** POST /v1/chat/completions. */
-export async function handleChat(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
+export async function handleChat(service: Service, exchange: ServedRequest, body: JsonObject): Promise<void> {
   const { model: served, enableAutoToolChoice } = service.options;
   const request = readChatRequest(body, { model: served, enableAutoToolChoice });
   const model = service.resolveModel(request.model);
@@ -36,14 +36,14 @@ export async function handleChat(service: Service, exchange: Exchange, body: Jso
 }
 
 /** POST /v1/chat/completions/batch: several conversations, answered together as one body. */
-export async function handleChatBatch(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
+export async function handleChatBatch(service: Service, exchange: ServedRequest, body: JsonObject): Promise<void> {
   const { model: served, enableAutoToolChoice } = service.options;
   const requests = readChatBatch(body, { model: served, enableAutoToolChoice });
   const [first] = requests;
   if (first === undefined) return handleChat(service, exchange, { ...body, messages: [] });
   const model = service.resolveModel(first.model);
   service.checkServing(exchange);
-  const sequences: Sequence[] = [];
+  const sequences: EmulatedSequence[] = [];
   for (const request of requests) {
     sequences.push(...(await chatSequences(service, exchange, request, model, sequences.length)));
   }
@@ -56,11 +56,11 @@ export async function handleChatBatch(service: Service, exchange: Exchange, body
 /** Applies the template, checks the length and decides the answers, of text alone. Throws ApiError 400. */
 export async function chatSequences(
   service: Service,
-  exchange: Exchange,
+  exchange: ServedRequest,
   request: ChatRequest,
   model: string,
   firstChoice: number,
-): Promise<Sequence[]> {
+): Promise<EmulatedSequence[]> {
   const prompt = await service.tokenizer.encodeChat(request.prompt);
   return promptSequences(service, exchange, {
     sampling: request.sampling,
@@ -81,9 +81,9 @@ interface AskedChat extends Pick<ChatRequest, "sampling"> {
 
 async function promptSequences(
   service: Service,
-  exchange: Exchange,
+  exchange: ServedRequest,
   { sampling, model, prompt, forced, firstChoice }: AskedChat,
-): Promise<Sequence[]> {
+): Promise<EmulatedSequence[]> {
   const maxTokens = service.resolveMaxTokens(prompt, false, sampling);
   const pieces = forced === undefined ? undefined : await service.tokenizer.pieces(forced);
   const scoresPrompt = sampling.promptLogprobs !== undefined;

@@ -1,7 +1,7 @@
-import type { Sequence } from "../generation/sequence.ts";
+import type { EmulatedSequence } from "../generation/sequence.ts";
 import { badRequest } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import { CompletionBody, type CompletionContext } from "../openai/completion-body.ts";
 import { readCompletionRequest } from "../openai/completion-request.ts";
 import { CompletionStream } from "../openai/completion-stream.ts";
@@ -9,7 +9,7 @@ import type { Service } from "../service/service.ts";
 import { checkDataParallelRank, loadHeaders } from "./engine-header.ts";
 
 /** POST /v1/completions. */
-export async function handleCompletions(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
+export async function handleCompletions(service: Service, exchange: ServedRequest, body: JsonObject): Promise<void> {
   const request = readCompletionRequest(body);
   const model = service.resolveModel(request.model);
   const sampling = service.priorityOf(exchange, request.sampling);
@@ -17,7 +17,7 @@ export async function handleCompletions(service: Service, exchange: Exchange, bo
   // A stopping server has lost its tokenizer's threads: token ids still get an answer, of no tokens.
   if (request.prompts.some((prompt) => typeof prompt === "string")) service.checkServing(exchange);
   const scoresPrompt = sampling.promptLogprobs !== undefined || (request.echo && request.logprobs !== undefined);
-  const sequences: Sequence[] = [];
+  const sequences: EmulatedSequence[] = [];
   const promptTexts: string[] = [];
   for (const given of request.prompts) {
     const fromIds = typeof given !== "string";

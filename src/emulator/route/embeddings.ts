@@ -1,7 +1,7 @@
 import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { badRequest } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import { FieldReader } from "../http/field-reader.ts";
 import { pooledUsage } from "../pooling/pooled-answer.ts";
 import { pooledVector } from "../pooling/pooled-vector.ts";
@@ -13,7 +13,7 @@ const TYPES: ReadonlySet<string> = new Set(["float", "binary", "ubinary", "base6
 const FORMATS = new Set(["float", "base64", "bytes", "bytes_only"]);
 
 /** POST /v1/embeddings. */
-export async function handleEmbeddings(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
+export async function handleEmbeddings(service: Service, exchange: ServedRequest, body: JsonObject): Promise<void> {
   const fields = new FieldReader(body);
   const asked = readPoolingFields(fields);
   const format = readFormat(fields);
@@ -39,7 +39,7 @@ export async function handleEmbeddings(service: Service, exchange: Exchange, bod
 }
 
 /** POST /v2/embed, Cohere's. */
-export async function handleCohereEmbed(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
+export async function handleCohereEmbed(service: Service, exchange: ServedRequest, body: JsonObject): Promise<void> {
   const fields = new FieldReader(body);
   const asked = readPoolingFields(fields);
   const texts = readTexts(fields, "texts");

@@ -1,5 +1,5 @@
 import { badRequest } from "../http/api-error.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import type { HeaderList } from "../http/reply.ts";
 import { pythonFloat } from "../generation/sampling.ts";
 import { headerText, type Service } from "../service/service.ts";
@@ -8,7 +8,7 @@ import { headerText, type Service } from "../service/service.ts";
 const RANKS = 1;
 
 /** Throws ApiError 400 for a data-parallel rank that this server does not have. */
-export function checkDataParallelRank(exchange: Exchange): void {
+export function checkDataParallelRank(exchange: ServedRequest): void {
   const rank = headerText(exchange, "x-data-parallel-rank");
   if (!/^-?\d+$/.test(rank)) return;
   const value = Number(rank);
@@ -16,7 +16,7 @@ export function checkDataParallelRank(exchange: Exchange): void {
 }
 
 /** ORCA's load report, on bodies only, where the client asked for it. */
-export function loadHeaders(service: Service, exchange: Exchange): HeaderList {
+export function loadHeaders(service: Service, exchange: ServedRequest): HeaderList {
   const format = headerText(exchange, "endpoint-load-metrics-format");
   if (format !== "TEXT" && format !== "JSON") return [];
   const { waiting, kvUtilization } = service.host.gauges;

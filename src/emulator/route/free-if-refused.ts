@@ -1,10 +1,10 @@
 import type { JsonObject } from "../http/body.ts";
-import type { Exchange } from "../http/exchange.ts";
-import { askEngine } from "../kv-transfer/side-channel.ts";
+import type { ServedRequest } from "../http/exchange.ts";
+import { askProducer } from "../kv-transfer/side-channel.ts";
 import { readTransferRequest } from "../kv-transfer/transfer-request.ts";
 import type { Service } from "../service/service.ts";
 
-type Handler = (service: Service, exchange: Exchange, body: JsonObject) => Promise<void> | void;
+type Handler = (service: Service, exchange: ServedRequest, body: JsonObject) => Promise<void> | void;
 
 /**
  * As vLLM does: where a request is turned down whose blocks wait at another engine, that one is notified and frees
@@ -17,7 +17,7 @@ export function freeIfRefused(handle: Handler): Handler {
     } catch (error) {
       const transfer = readTransferRequest(body["kv_transfer_params"]);
       if (service.host.kvTransfer !== undefined && transfer?.stage === "decode")
-        void askEngine(transfer, transfer.engineId, transfer.requestId, "take");
+        void askProducer(transfer, transfer.engineId, transfer.requestId, "take");
       throw error;
     }
   };

@@ -1,13 +1,13 @@
 import { ApiError, badRequest } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
 import type { Service } from "../service/service.ts";
 
 const NOT_HELD = new ApiError(404, "NotFoundError", "no blocks are held for this request");
 
 /** POST /emulator/kv-blocks: another engine asks about blocks that this one holds. */
-export function handleKvBlocks(service: Service, exchange: Exchange, body: JsonObject): void {
+export function handleKvBlocks(service: Service, exchange: ServedRequest, body: JsonObject): void {
   const { kvTransfer } = service.host;
   const { engineId, requestId, ask } = body;
   if (kvTransfer === undefined) throw badRequest("this server has no KV connector");
@@ -19,7 +19,7 @@ export function handleKvBlocks(service: Service, exchange: Exchange, body: JsonO
 }
 
 /** POST /emulator/kv-transfer {"failShare": [0, 1]}: part of the transfers to this engine that fail from now on. */
-export function handleKvTransferFaults(service: Service, exchange: Exchange, body: JsonObject): void {
+export function handleKvTransferFaults(service: Service, exchange: ServedRequest, body: JsonObject): void {
   const { kvTransfer } = service.host;
   if (kvTransfer === undefined) throw badRequest("this server has no KV connector");
   const { failShare } = body;

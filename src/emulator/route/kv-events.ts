@@ -1,12 +1,12 @@
 import { badRequest } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import { sendBody, sendJson } from "../http/reply.ts";
 import type { KvPublisher } from "../kv-events/publisher.ts";
 import type { Service } from "../service/service.ts";
 
 /** GET /kv_event_sources: where each rank publishes; none, as of a server that publishes no KV events. */
-export function handleEventSources(service: Service, exchange: Exchange): void {
+export function handleEventSources(service: Service, exchange: ServedRequest): void {
   const publisher = service.host.publisher;
   sendJson(exchange, 200, JSON.stringify(publisher === undefined ? {} : { "0": publisher.source() }));
 }
@@ -15,7 +15,7 @@ export function handleEventSources(service: Service, exchange: Exchange): void {
  * POST /reset_prefix_cache, as in vLLM's development mode, where the server publishes KV events; not there otherwise.
  * Nothing happens while requests run.
  */
-export function handleResetPrefixCache(service: Service, exchange: Exchange): void {
+export function handleResetPrefixCache(service: Service, exchange: ServedRequest): void {
   if (service.host.publisher === undefined) return sendJson(exchange, 404, '{"detail":"Not Found"}');
   service.host.resetPrefixCache();
   sendBody(exchange, 200, "text/plain; charset=utf-8", "");
@@ -27,7 +27,7 @@ const FIELDS = ["dropShare", "paused", "replayRefused"];
  * POST /emulator/kv-events {"dropShare"?: [0, 1], "paused"?: boolean, "replayRefused"?: boolean}: what goes wrong with
  * KV events from now on. Answers what is in force.
  */
-export function handleKvEventFaults(service: Service, exchange: Exchange, body: JsonObject): void {
+export function handleKvEventFaults(service: Service, exchange: ServedRequest, body: JsonObject): void {
   const { publisher } = service.host;
   if (publisher === undefined) throw badRequest("this server publishes no KV events");
   const unknown = Object.keys(body).find((field) => !FIELDS.includes(field));

@@ -2,7 +2,7 @@ import { MessagesBody, messagesError, MessagesStream } from "../anthropic/messag
 import { readMessagesPrompt, readMessagesRequest } from "../anthropic/messages-request.ts";
 import { ApiError } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
 import { FieldReader } from "../http/field-reader.ts";
 import type { Service } from "../service/service.ts";
@@ -10,7 +10,7 @@ import { chatSequences } from "./chat.ts";
 import { loadHeaders } from "./engine-header.ts";
 
 /** POST /v1/messages. */
-export async function handleMessages(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
+export async function handleMessages(service: Service, exchange: ServedRequest, body: JsonObject): Promise<void> {
   try {
     await answer(service, exchange, body);
   } catch (error) {
@@ -20,7 +20,7 @@ export async function handleMessages(service: Service, exchange: Exchange, body:
   }
 }
 
-async function answer(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
+async function answer(service: Service, exchange: ServedRequest, body: JsonObject): Promise<void> {
   const request = readMessagesRequest(body, service.options.model);
   const model = service.resolveModel(request.model);
   const sampling = service.priorityOf(exchange, request.sampling);
@@ -33,7 +33,7 @@ async function answer(service: Service, exchange: Exchange, body: JsonObject): P
 }
 
 /** POST /v1/messages/count_tokens. */
-export async function handleCountTokens(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
+export async function handleCountTokens(service: Service, exchange: ServedRequest, body: JsonObject): Promise<void> {
   service.resolveModel(new FieldReader(body).string("model") ?? "");
   service.checkServing(exchange);
   const { length } = await service.tokenizer.encodeChat(readMessagesPrompt(body, service.options.model));

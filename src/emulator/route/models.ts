@@ -1,10 +1,10 @@
 import { MILLIS_PER_SECOND } from "#core/base/units.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
 import type { Service } from "../service/service.ts";
 
 /** GET /v1/models: the model under each of its names, then the adapters. */
-export function handleModels(service: Service, exchange: Exchange): void {
+export function handleModels(service: Service, exchange: ServedRequest): void {
   const { model, servedModels, engine } = service.options;
   const created = Math.floor(Date.now() / MILLIS_PER_SECOND);
   const card = (id: string, root: string, parent: string | null, contextTokens: number | null) => ({

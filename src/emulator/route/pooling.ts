@@ -1,7 +1,7 @@
 import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { badRequest } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import { FieldReader } from "../http/field-reader.ts";
 import { pooledUsage } from "../pooling/pooled-answer.ts";
 import { classShares, pooledVector } from "../pooling/pooled-vector.ts";
@@ -11,7 +11,7 @@ import { poolingOf, type Service } from "../service/service.ts";
 import { encoded, readFormat } from "./embeddings.ts";
 
 /** POST /pooling: what the model makes of prompts, an embedding or shares of classes. */
-export async function handlePooling(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
+export async function handlePooling(service: Service, exchange: ServedRequest, body: JsonObject): Promise<void> {
   const fields = new FieldReader(body);
   const asked = readPoolingFields(fields);
   const format = readFormat(fields);
@@ -44,7 +44,7 @@ export async function handlePooling(service: Service, exchange: Exchange, body: 
 }
 
 /** POST /classify. */
-export async function handleClassify(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
+export async function handleClassify(service: Service, exchange: ServedRequest, body: JsonObject): Promise<void> {
   const fields = new FieldReader(body);
   const asked = readPoolingFields(fields);
   const prompts = await readPrompts(service, fields);

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../http/body.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import { readChatPrompt, type ChatRequest } from "../openai/chat-request.ts";
 import { FieldReader } from "../http/field-reader.ts";
 import { ResponsesBody, ResponsesStream } from "../openai/responses-answer.ts";
@@ -8,7 +8,7 @@ import type { Service } from "../service/service.ts";
 import { chatSequences } from "./chat.ts";
 
 /** POST /v1/responses: a text or messages in, one body or a stream out. */
-export async function handleResponses(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
+export async function handleResponses(service: Service, exchange: ServedRequest, body: JsonObject): Promise<void> {
   const fields = new FieldReader(body);
   const named = fields.string("model") ?? "";
   const instructions = fields.string("instructions") ?? null;

@@ -1,6 +1,6 @@
 import { SCALE_OUT_DISABLED } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import type { PoolingOptions, ResolvedOptions } from "../service/options.ts";
 import type { Service } from "../service/service.ts";
 import { handleLoadAdapter, handleUnloadAdapter } from "./adapters.ts";
@@ -23,36 +23,39 @@ import { handleHealth, handleLoad, handleMetrics, handleVersion } from "./status
 import { handleDetokenize, handleTokenize } from "./tokenize.ts";
 
 /** One method of one path. */
-export type Route =
-  | { readonly kind: "plain"; readonly handle: (service: Service, exchange: Exchange) => void }
+export type EmulatorRoute =
+  | { readonly kind: "plain"; readonly handle: (service: Service, exchange: ServedRequest) => void }
   | {
       readonly kind: "json";
-      readonly handle: (service: Service, exchange: Exchange, body: JsonObject) => Promise<void> | void;
+      readonly handle: (service: Service, exchange: ServedRequest, body: JsonObject) => Promise<void> | void;
       /** Generates: faults without a path of their own apply to it. */
       readonly inference: boolean;
     };
 
 /** Methods of a path, in the order in which the server registered them: its 405 names the first. */
-export type RouteTable = ReadonlyMap<string, ReadonlyMap<string, Route>>;
+export type RouteTable = ReadonlyMap<string, ReadonlyMap<string, EmulatorRoute>>;
 
 type Served = Pick<ResolvedOptions, "faults" | "pooling" | "sleepMode">;
 
 /** The routes of a server, vLLM's and the emulator's own. */
 export function routeTable({ faults, pooling, sleepMode }: Served): RouteTable {
   const made = pooling === undefined ? GENERATION : poolingRoutes(pooling);
-  const table = new Map<string, ReadonlyMap<string, Route>>([...made, ...COMMON]);
+  const table = new Map<string, ReadonlyMap<string, EmulatorRoute>>([...made, ...COMMON]);
   if (sleepMode) for (const [path, methods] of SLEEP) table.set(path, methods);
   if (faults) for (const [path, methods] of ADMIN) table.set(path, methods);
   return table;
 }
 
-const plain = (handle: (service: Service, exchange: Exchange) => void): Route => ({ kind: "plain", handle });
-const json = (handle: Extract<Route, { kind: "json" }>["handle"]): Route => ({
+const plain = (handle: (service: Service, exchange: ServedRequest) => void): EmulatorRoute => ({
+  kind: "plain",
+  handle,
+});
+const json = (handle: Extract<EmulatorRoute, { kind: "json" }>["handle"]): EmulatorRoute => ({
   kind: "json",
   handle,
   inference: false,
 });
-const inference = (handle: Extract<Route, { kind: "json" }>["handle"]): Route => ({
+const inference = (handle: Extract<EmulatorRoute, { kind: "json" }>["handle"]): EmulatorRoute => ({
   kind: "json",
   handle,
   inference: true,
@@ -60,10 +63,10 @@ const inference = (handle: Extract<Route, { kind: "json" }>["handle"]): Route =>
 const disabled = plain(() => {
   throw SCALE_OUT_DISABLED;
 });
-const get = (route: Route) => new Map([["GET", route]]);
-const post = (route: Route) => new Map([["POST", route]]);
+const get = (route: EmulatorRoute) => new Map([["GET", route]]);
+const post = (route: EmulatorRoute) => new Map([["POST", route]]);
 
-type Routes = readonly (readonly [string, ReadonlyMap<string, Route>])[];
+type Routes = readonly (readonly [string, ReadonlyMap<string, EmulatorRoute>])[];
 
 const GENERATION: Routes = [
   ["/v1/chat/completions", post(inference(freeIfRefused(handleChat)))],

@@ -1,7 +1,7 @@
 import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { badRequest } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import { FieldReader } from "../http/field-reader.ts";
 import { pooledUsage } from "../pooling/pooled-answer.ts";
 import { classShares, pooledVector, similarity } from "../pooling/pooled-vector.ts";
@@ -18,7 +18,7 @@ const SIDES = [
 ] as const;
 
 /** POST /score, /v1/score: how near texts are to each other, one to one, one to several or pairwise. */
-export async function handleScore(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
+export async function handleScore(service: Service, exchange: ServedRequest, body: JsonObject): Promise<void> {
   const fields = new FieldReader(body);
   const asked = readPoolingFields(fields);
   const names = SIDES.find(([one, other]) => body[one] !== undefined && body[other] !== undefined) ?? SIDES[0];
@@ -38,7 +38,7 @@ export async function handleScore(service: Service, exchange: Exchange, body: Js
 }
 
 /** POST /rerank, /v1/rerank, /v2/rerank: documents by how near they are to a query, nearest first. */
-export async function handleRerank(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
+export async function handleRerank(service: Service, exchange: ServedRequest, body: JsonObject): Promise<void> {
   const fields = new FieldReader(body);
   const asked = readPoolingFields(fields);
   const [query] = readTexts(fields, "query") ?? [];

@@ -1,11 +1,11 @@
 import { issue, validationError } from "../http/body.ts";
-import { isOpen, type Exchange } from "../http/exchange.ts";
+import { isOpen, type ServedRequest } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
 import type { Service } from "../service/service.ts";
 import { PAUSE_MODES, type PauseMode, type SleepLevel } from "../service/sleep-mode.ts";
 
 /** POST /sleep?level=1&mode=abort. Answers once nothing is computed any more. */
-export function handleSleep({ sleep }: Service, exchange: Exchange): void {
+export function handleSleep({ sleep }: Service, exchange: ServedRequest): void {
   const query = queryOf(exchange);
   const level = readLevel(query.get("level") ?? "1");
   const mode = readMode(query.get("mode") ?? "abort");
@@ -15,7 +15,7 @@ export function handleSleep({ sleep }: Service, exchange: Exchange): void {
 }
 
 /** POST /wake_up, with `tags` for a part of the memory. */
-export function handleWakeUp({ sleep }: Service, exchange: Exchange): void {
+export function handleWakeUp({ sleep }: Service, exchange: ServedRequest): void {
   const tags = queryOf(exchange).getAll("tags");
   const given = tags.length === 0 ? undefined : tags;
   const status = sleep.wake(given) ? "awake" : "sleeping";
@@ -23,11 +23,11 @@ export function handleWakeUp({ sleep }: Service, exchange: Exchange): void {
 }
 
 /** GET /is_sleeping. */
-export function handleIsSleeping({ sleep }: Service, exchange: Exchange): void {
+export function handleIsSleeping({ sleep }: Service, exchange: ServedRequest): void {
   sendJson(exchange, 200, JSON.stringify({ is_sleeping: sleep.isSleeping }));
 }
 
-function queryOf({ request }: Exchange): URLSearchParams {
+function queryOf({ request }: ServedRequest): URLSearchParams {
   const [, query = ""] = (request.url ?? "").split("?", 2);
   return new URLSearchParams(query);
 }

@@ -1,12 +1,12 @@
 import type { JsonObject } from "../http/body.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { ServedRequest } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
 import { readChatPrompt } from "../openai/chat-request.ts";
 import { FieldReader } from "../http/field-reader.ts";
 import type { Service } from "../service/service.ts";
 
 /** POST /tokenize: a text or a conversation. */
-export async function handleTokenize(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
+export async function handleTokenize(service: Service, exchange: ServedRequest, body: JsonObject): Promise<void> {
   const fields = new FieldReader(body);
   const model = fields.string("model") ?? "";
   const strings = fields.boolean("return_token_strs") ?? false;
@@ -29,7 +29,7 @@ export async function handleTokenize(service: Service, exchange: Exchange, body:
 }
 
 /** POST /detokenize. */
-export function handleDetokenize(service: Service, exchange: Exchange, body: JsonObject): void {
+export function handleDetokenize(service: Service, exchange: ServedRequest, body: JsonObject): void {
   const fields = new FieldReader(body);
   const model = fields.string("model") ?? "";
   const tokens = fields.list("tokens");

@@ -10,7 +10,7 @@ const DELAY_MS_MAX = 2 ** 31 - 1;
  * Engine time on the wall clock, with one timer for the engine's next event, read against the clock so that lateness never
  * adds up. It can stand still.
  */
-export class EngineClock {
+export class EmulatorClock {
   readonly #timeScale: number;
   readonly #due: (at: Micros) => void;
   readonly #lateness = new StepLateness();

@@ -5,10 +5,10 @@ import { Engine } from "#engine/engine.ts";
 import type { Hold } from "#engine/block-fetch.ts";
 import type { EngineRequest, FinishReason } from "#engine/request.ts";
 import type { EngineGauges, EngineSink } from "#engine/sink.ts";
-import { EngineClock } from "./engine-clock.ts";
+import { EmulatorClock } from "./engine-clock.ts";
 import { ENGINE_DEAD } from "../http/api-error.ts";
 import { engineRequest } from "../generation/engine-request.ts";
-import { isComplete, type Answer, type Sequence } from "../generation/sequence.ts";
+import { isComplete, type SequencesAnswer, type EmulatedSequence } from "../generation/sequence.ts";
 import type { HostCounts } from "./host-counts.ts";
 import type { KvTransfer } from "../kv-transfer/kv-transfer.ts";
 import type { KvPublisher } from "../kv-events/publisher.ts";
@@ -18,8 +18,8 @@ import { StepTokens } from "./step-tokens.ts";
 import type { HostLag } from "./step-lateness.ts";
 
 interface Flight {
-  readonly sequence: Sequence;
-  readonly answer: Answer;
+  readonly sequence: EmulatedSequence;
+  readonly answer: SequencesAnswer;
 }
 
 /**
@@ -36,9 +36,9 @@ export class EngineHost {
   readonly #metrics: EngineMetrics;
   readonly #adapters: AdapterMetrics | undefined;
   readonly #timeScale: number;
-  readonly #clock: EngineClock;
+  readonly #clock: EmulatorClock;
   readonly #flights = new Map<string, Flight>();
-  readonly #dirty = new Set<Answer>();
+  readonly #dirty = new Set<SequencesAnswer>();
   /** Sequences that a fault ended and the engine still has to give up. */
   readonly #doomed: string[] = [];
   #engineAt: Micros = 0;
@@ -60,7 +60,7 @@ export class EngineHost {
     // Every token is a write to a client, so none may be skipped.
     this.config = { ...config, coalesce: false };
     this.#timeScale = timeScale;
-    this.#clock = new EngineClock(timeScale, (at) => {
+    this.#clock = new EmulatorClock(timeScale, (at) => {
       this.#advance(Math.max(this.#engineAt, at));
       this.#settle();
     });
@@ -94,7 +94,7 @@ export class EngineHost {
   /** Engine time as wall-clock seconds. */
   readonly toSeconds = (micros: Micros): number => micros / this.#timeScale / MICROS_PER_SECOND;
 
-  submit(answer: Answer): void {
+  submit(answer: SequencesAnswer): void {
     if (this.#dead) {
       answer.fail(ENGINE_DEAD);
       return;
@@ -107,7 +107,7 @@ export class EngineHost {
   }
 
   /** Takes an answer back whose client has gone. Nothing more is written for it. */
-  cancel(answer: Answer): void {
+  cancel(answer: SequencesAnswer): void {
     if (isComplete(answer)) return;
     const at = this.#advance(this.#now());
     for (const { id, finish } of answer.sequences) if (finish === undefined) this.#engine.abort(at, id);
@@ -172,7 +172,7 @@ export class EngineHost {
     return Math.max(this.#engineAt, this.#clock.now());
   }
 
-  #submitOne(at: Micros, sequence: Sequence, answer: Answer): void {
+  #submitOne(at: Micros, sequence: EmulatedSequence, answer: SequencesAnswer): void {
     sequence.arrivedAt = at;
     this.#counts.arrived++;
     if (sequence.abortAfterTokens === 0) {
@@ -274,7 +274,7 @@ export class EngineHost {
     this.#dirty.add(answer);
   }
 
-  #countFinished(sequence: Sequence, finish: "stop" | "length"): void {
+  #countFinished(sequence: EmulatedSequence, finish: "stop" | "length"): void {
     this.#metrics.finished(sequence, finish, this.toSeconds);
     const { group } = sequence;
     group.producedMax = Math.max(group.producedMax, sequence.produced);

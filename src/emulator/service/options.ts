@@ -1,7 +1,7 @@
 import type { EngineConfig } from "#engine/config.ts";
 import { KV_TRANSFER_DEFAULTS, type KvTransferOptions } from "../kv-transfer/kv-transfer.ts";
 import type { KvEventOptions } from "../kv-events/publisher.ts";
-import type { HuggingFaceFiles } from "../tokenizer/hugging-face-tokenizer.ts";
+import type { LibraryTokenizerFiles } from "../tokenizer/library-tokenizer.ts";
 
 /** A LoRA adapter, served under a name of its own. */
 export interface Adapter {
@@ -36,7 +36,7 @@ export interface EmulatorOptions {
   readonly apiKey?: string;
   readonly version?: "0.32.0";
   /** Undefined for the emulator's own tokenizer. */
-  readonly tokenizer?: HuggingFaceFiles;
+  readonly tokenizer?: LibraryTokenizerFiles;
   /** Mean length of an answer that ends on its own. */
   readonly naturalTokensMean?: number;
   readonly enablePromptTokensDetails?: boolean;
@@ -71,7 +71,7 @@ export type ResolvedOptions = Omit<
   readonly pooling: PoolingOptions | undefined;
   readonly kvTransfer: KvTransferOptions | undefined;
   readonly kvEvents: KvEventOptions | undefined;
-  readonly tokenizer: HuggingFaceFiles | undefined;
+  readonly tokenizer: LibraryTokenizerFiles | undefined;
   readonly queuedRequestsMax: number;
   readonly queuedTokensMax: number;
 };

@@ -7,7 +7,13 @@ import { answerDraws, begunAnswer } from "../generation/answer-draws.ts";
 import { hashBlocks, hashRoot } from "../generation/block-hash.ts";
 import { naturalLength } from "../generation/natural-length.ts";
 import { planOutput } from "../generation/output-plan.ts";
-import { isComplete, newSequence, type Answer, type Sequence, type SequenceSpec } from "../generation/sequence.ts";
+import {
+  isComplete,
+  newSequence,
+  type SequencesAnswer,
+  type EmulatedSequence,
+  type SequenceSpec,
+} from "../generation/sequence.ts";
 import { HexIds } from "./hex-ids.ts";
 import {
   ApiError,
@@ -17,7 +23,7 @@ import {
   SHUTTING_DOWN,
   TOKEN_BACKLOG_FULL,
 } from "../http/api-error.ts";
-import { isOpen, type Exchange } from "../http/exchange.ts";
+import { isOpen, type ServedRequest } from "../http/exchange.ts";
 import { KvTransfer } from "../kv-transfer/kv-transfer.ts";
 import type { DecodeRequest } from "../kv-transfer/transfer-request.ts";
 import { AdapterMetrics } from "../metrics/adapter-metrics.ts";
@@ -28,13 +34,13 @@ import type { AnswerContext } from "../openai/answer-context.ts";
 import { checkSampling, type Sampling } from "../generation/sampling.ts";
 import type { PoolingOptions, ResolvedOptions } from "./options.ts";
 import { SleepMode } from "./sleep-mode.ts";
-import type { Piece, Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { Piece, EngineTokenizer } from "../tokenizer/tokenizer.ts";
 
 /**
  * `serving`: as usual. `draining`: asked to stop, running answers may end, new text prompts fail. `stopping`: asked to
  * stop at once. `dead`: the engine process is gone.
  */
-export type Phase = "serving" | "draining" | "stopping" | "dead";
+export type ServicePhase = "serving" | "draining" | "stopping" | "dead";
 
 /** A prompt with what the client asked of the answer, ready to become sequences. */
 export interface PromptJob {
@@ -53,7 +59,7 @@ export interface PromptJob {
 /** What the routes share: the engine on its clock, the tokenizer, counters, limits, and the server's phase. */
 export class Service {
   readonly options: ResolvedOptions;
-  readonly tokenizer: Tokenizer;
+  readonly tokenizer: EngineTokenizer;
   readonly host: EngineHost;
   /** Between requests and the engine. */
   readonly sleep: SleepMode;
@@ -67,7 +73,7 @@ export class Service {
   readonly ids: HexIds;
   readonly fingerprint: string;
   readonly startedAtSeconds = Math.floor(Date.now() / MILLIS_PER_SECOND);
-  phase: Phase = "serving";
+  phase: ServicePhase = "serving";
   /** Called by a fault that kills the engine. */
   onKill: () => void = () => undefined;
   /** Requests for an answer that the server holds. */
@@ -76,7 +82,7 @@ export class Service {
   refused = 0;
   #sequences = 0;
 
-  constructor(options: ResolvedOptions, tokenizer: Tokenizer) {
+  constructor(options: ResolvedOptions, tokenizer: EngineTokenizer) {
     this.options = options;
     this.tokenizer = tokenizer;
     this.engineMetrics = new EngineMetrics(options.model, options.engine.modelTokensMax);
@@ -116,7 +122,7 @@ export class Service {
   }
 
   /** Throws ApiError 500, in the words of a server that is stopping. It has no CORS headers then. */
-  checkServing(exchange: Exchange): void {
+  checkServing(exchange: ServedRequest): void {
     if (this.phase === "serving") return;
     exchange.vary = false;
     throw SHUTTING_DOWN;
@@ -151,7 +157,7 @@ export class Service {
    * One sequence per choice. Same prompt and parameters, same answer, whatever else the server does; and where the prompt
    * holds a part of an answer, the same rest.
    */
-  sequencesOf(job: PromptJob, maxTokens: number, exchange: Exchange): Sequence[] {
+  sequencesOf(job: PromptJob, maxTokens: number, exchange: ServedRequest): EmulatedSequence[] {
     const { prompt, sampling, model } = job;
     const begun = begunAnswer(prompt, this.tokenizer.headerEnd);
     const generated = begun?.generated;
@@ -187,12 +193,12 @@ export class Service {
     });
   }
 
-  sequenceOf(spec: Omit<SequenceSpec, "id">): Sequence {
+  sequenceOf(spec: Omit<SequenceSpec, "id">): EmulatedSequence {
     return newSequence({ id: String(this.#sequences++), ...spec });
   }
 
   /** Runs an answer until it is complete or its client goes away. */
-  run(exchange: Exchange, answer: Answer): void {
+  run(exchange: ServedRequest, answer: SequencesAnswer): void {
     const { response } = exchange;
     this.load++;
     response.once("close", () => {
@@ -206,7 +212,12 @@ export class Service {
   }
 
   /** Whether the blocks are where they are to come from is asked first; where they are not, the policy decides. */
-  async #fetched(exchange: Exchange, answer: Answer, sequence: Sequence, request: DecodeRequest): Promise<void> {
+  async #fetched(
+    exchange: ServedRequest,
+    answer: SequencesAnswer,
+    sequence: EmulatedSequence,
+    request: DecodeRequest,
+  ): Promise<void> {
     const { kvTransfer } = this.host;
     const fetch = kvTransfer?.fetchOf(request);
     if ((await fetch?.held()) === true) sequence.fetch = fetch;
@@ -220,7 +231,7 @@ export class Service {
   }
 
   answerContext(
-    exchange: Exchange,
+    exchange: ServedRequest,
     kind: "chatcmpl" | "cmpl" | "resp",
     model: string,
     sampling: Sampling,
@@ -243,7 +254,7 @@ export class Service {
   }
 
   /** vLLM's priority header wins over the body's field. */
-  priorityOf(exchange: Exchange, sampling: Sampling): Sampling {
+  priorityOf(exchange: ServedRequest, sampling: Sampling): Sampling {
     const header = headerText(exchange, "x-vllm-priority");
     return /^-?\d+$/.test(header) ? { ...sampling, priority: Number(header) } : sampling;
   }
@@ -255,7 +266,7 @@ export function poolingOf({ options }: Service): PoolingOptions {
   return options.pooling;
 }
 
-export function headerText(exchange: Exchange, name: string): string {
+export function headerText(exchange: ServedRequest, name: string): string {
   const value = exchange.request.headers[name];
   return typeof value === "string" ? value : (value?.[0] ?? "");
 }

@@ -1,6 +1,6 @@
 import type { EngineHost } from "./engine-host.ts";
 import type { SleepState } from "../metrics/engine-metrics.ts";
-import { isComplete, type Answer } from "../generation/sequence.ts";
+import { isComplete, type SequencesAnswer } from "../generation/sequence.ts";
 
 /** What becomes of requests that run: they end with "abort", they end by themselves first, or they go on afterwards. */
 export const PAUSE_MODES = ["abort", "wait", "keep"] as const;
@@ -21,7 +21,7 @@ const POLL_MILLIS = 5;
  */
 export class SleepMode {
   readonly #host: EngineHost;
-  readonly #parked = new Set<Answer>();
+  readonly #parked = new Set<SequencesAnswer>();
   readonly #asleep = new Set<string>();
   #paused = false;
   #level: SleepLevel = 0;
@@ -51,12 +51,12 @@ export class SleepMode {
     return count;
   }
 
-  submit(answer: Answer): void {
+  submit(answer: SequencesAnswer): void {
     if (this.#paused) this.#parked.add(answer);
     else this.#host.submit(answer);
   }
 
-  cancel(answer: Answer): void {
+  cancel(answer: SequencesAnswer): void {
     if (!this.#parked.delete(answer)) this.#host.cancel(answer);
   }
 

@@ -1,5 +1,5 @@
 import type { Micros } from "#core/base/units.ts";
-import type { Sequence } from "../generation/sequence.ts";
+import type { EmulatedSequence } from "../generation/sequence.ts";
 import type { EngineMetrics } from "../metrics/engine-metrics.ts";
 
 /** Tokens of each step: the answers' tokens, and with a prompt's first token what of the prompt was not in the cache. */
@@ -12,7 +12,7 @@ export class StepTokens {
     this.#metrics = metrics;
   }
 
-  add(at: Micros, sequence: Sequence, tokens: number): void {
+  add(at: Micros, sequence: EmulatedSequence, tokens: number): void {
     if (at !== this.#at) this.count();
     this.#at = at;
     this.#tokens += tokens;

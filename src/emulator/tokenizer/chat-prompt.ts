@@ -1,5 +1,5 @@
 /** One message of a conversation, its content flattened to text. */
-export interface ChatMessage {
+export interface TemplateMessage {
   readonly role: string;
   readonly content: string;
   /** The message as the client sent it, for templates that look at more than role and content. */
@@ -8,7 +8,7 @@ export interface ChatMessage {
 
 /** What a chat template is applied to. */
 export interface ChatPrompt {
-  readonly messages: readonly ChatMessage[];
+  readonly messages: readonly TemplateMessage[];
   readonly tools: readonly unknown[] | undefined;
   readonly addGenerationPrompt: boolean;
   readonly continueFinalMessage: boolean;

@@ -4,7 +4,7 @@ import { ApiError } from "../http/api-error.ts";
 import type { ChatPrompt } from "./chat-prompt.ts";
 
 /** A model's Jinja chat template. */
-export class ChatTemplate {
+export class PromptTemplate {
   /** The token that ends an answer, as text. */
   readonly endText: string;
   readonly #template: Template;

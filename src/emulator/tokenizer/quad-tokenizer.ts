@@ -1,6 +1,6 @@
 import { randomFor, type Random } from "#core/base/random.ts";
-import type { ChatMessage, ChatPrompt } from "./chat-prompt.ts";
-import type { Piece, Tokenizer } from "./tokenizer.ts";
+import type { TemplateMessage, ChatPrompt } from "./chat-prompt.ts";
+import type { Piece, EngineTokenizer } from "./tokenizer.ts";
 
 /*
  * The vocabulary, sparse, every id a pure function of its text:
@@ -31,7 +31,7 @@ const SPECIALS = new Map([
 const PIECE_COUNT = 2_048;
 
 /** The emulator's own tokenizer: about four bytes a token, reversible, no vocabulary file. */
-export class QuadTokenizer implements Tokenizer {
+export class QuadTokenizer implements EngineTokenizer {
   readonly name = "quad";
   readonly endToken = SPECIAL + 9;
   readonly headerEnd = SPECIAL + 7;
@@ -97,7 +97,7 @@ export class QuadTokenizer implements Tokenizer {
 
 const NO_PIECE: Piece = { id: 0x20, text: " " };
 
-function encodeTurn(out: Int32Array, at: number, message: ChatMessage, open: boolean): number {
+function encodeTurn(out: Int32Array, at: number, message: TemplateMessage, open: boolean): number {
   return encodeMessage(out, at, message.role, message.content, !open);
 }
 

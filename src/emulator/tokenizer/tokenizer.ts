@@ -11,7 +11,7 @@ export interface Piece {
  * Text to token ids and back. Encoding what was generated gives the ids that were generated, so that an answer sent back
  * as history finds its own blocks in the prefix cache.
  */
-export interface Tokenizer {
+export interface EngineTokenizer {
   readonly name: string;
   /** The token that ends an answer. */
   readonly endToken: number;

@@ -1,4 +1,5 @@
 import { assert } from "#core/base/assert.ts";
+import { quantile } from "#core/base/quantile.ts";
 
 export interface LinearFit {
   /** One per column; 0 for a column that was left out. */
@@ -61,7 +62,7 @@ function fitColumns(
     );
     if (rowWeights === "inverse-expected") weights = predicted.map(weightOf);
     const residuals = targets.map((target, i) => Math.abs(target - (predicted[i] ?? 0)) * Math.sqrt(weights[i] ?? 0));
-    const limit = TRIM_MEDIANS * median(residuals);
+    const limit = TRIM_MEDIANS * quantile(residuals, 0.5);
     const before = believed.join("");
     residuals.forEach((residual, i) => (believed[i] = residual <= limit ? 1 : 0));
     if ((rowWeights !== "inverse-expected" || round + 1 >= ROUNDS_MIN) && believed.join("") === before) break;
@@ -115,8 +116,4 @@ function solve(equations: number[][]): number[] {
     }
   }
   return equations.map((equation, i) => (solved[i] === true ? (equation[n] ?? 0) / (equation[i] ?? 1) : 0));
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }

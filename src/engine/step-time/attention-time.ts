@@ -11,7 +11,7 @@ import type { BatchShape } from "./batch-shape.ts";
  * mean, longest: all decodes at the mean context, and at the longest one; alone: the longest decode without the others.
  * A step without a prefill has a partMax of its own: few decodes by themselves are split over the board.
  */
-export interface Imbalance {
+export interface AttentionImbalance {
   /** Both in [0, 1]; 0 for none. */
   readonly partMax: number;
   readonly decodesOnlyPartMax: number;
@@ -24,7 +24,7 @@ export interface Imbalance {
  * 0.05, 3.25), as LLMServingSim measured them (skew.csv), 16 to 256 decodes of up to 8,192 tokens. Either set predicts
  * the other board's within 2 % in the mean, where the mean context alone is 6 to 7 % too cheap.
  */
-export const USUAL_IMBALANCE: Imbalance = { partMax: 0.2, decodesOnlyPartMax: 0.06, sequences: 3 };
+export const USUAL_IMBALANCE: AttentionImbalance = { partMax: 0.2, decodesOnlyPartMax: 0.06, sequences: 3 };
 
 /**
  * One layer's attention in microseconds, from measured times. Prefills alone, decodes alone and both together are
@@ -34,9 +34,9 @@ export class AttentionTime {
   readonly #prefills: AttentionGrid | undefined;
   readonly #decodes: AttentionGrid | undefined;
   readonly #mixed: AttentionGrid | undefined;
-  readonly #imbalance: Imbalance;
+  readonly #imbalance: AttentionImbalance;
 
-  constructor(rows: readonly AttentionRow[], imbalance: Imbalance) {
+  constructor(rows: readonly AttentionRow[], imbalance: AttentionImbalance) {
     this.#prefills = gridOf(rows.filter((row) => row[0] > 0 && row[2] === 0));
     this.#decodes = gridOf(rows.filter((row) => row[0] === 0 && row[2] > 0));
     this.#mixed = gridOf(rows.filter((row) => row[0] > 0 && row[2] > 0));

@@ -2,7 +2,7 @@ import type { ExpertShape, LatentShape, ModelShape } from "./model-shape.ts";
 import { readQuantization } from "./quantization.ts";
 
 /** A model as a Hugging Face config.json describes it. */
-export interface HuggingFaceModel {
+export interface ModelConfig {
   readonly shape: ModelShape;
   readonly vocabulary: number;
   /** The output head is the embedding. */
@@ -37,7 +37,7 @@ type Whole = (names: readonly string[], otherwise?: number) => number;
  * Reads a config.json. Multimodal models have the language model under `text_config`. Returns what is missing or wrong
  * as text, naming the key, where the file does not describe a transformer of a known kind.
  */
-export function readHuggingFaceModel(value: unknown): HuggingFaceModel | string {
+export function readHuggingFaceModel(value: unknown): ModelConfig | string {
   const outer = fieldsOf(value);
   if (outer === undefined) return "config.json must be an object";
   const fields = fieldsOf(outer.get("text_config")) ?? outer;
@@ -77,7 +77,7 @@ export function readHuggingFaceModel(value: unknown): HuggingFaceModel | string 
     ...(latent && { latent }),
     ...windowOf(fields, layers, problems),
   };
-  const model: HuggingFaceModel = {
+  const model: ModelConfig = {
     shape,
     vocabulary: whole(["vocab_size"]),
     tiedEmbeddings: (fields.get("tie_word_embeddings") ?? outer.get("tie_word_embeddings")) === true,

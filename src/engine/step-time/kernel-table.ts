@@ -1,8 +1,8 @@
 import type { AttentionRow } from "./attention-grid.ts";
-import { AttentionTime, type Imbalance, USUAL_IMBALANCE } from "./attention-time.ts";
+import { AttentionTime, type AttentionImbalance, USUAL_IMBALANCE } from "./attention-time.ts";
 import type { BatchShape } from "./batch-shape.ts";
 import { Curve } from "./curve.ts";
-import { type Exchange, exchangeMicros, type RankExchange, rankExchangeMicros } from "./exchange.ts";
+import { type BoardExchange, exchangeMicros, type RankExchange, rankExchangeMicros } from "./board-exchange.ts";
 import { type ExpertTable, ExpertTime } from "./expert-time.ts";
 import { graphTokens } from "./graph-tokens.ts";
 import type { StepTime } from "./step-time.ts";
@@ -28,11 +28,11 @@ export interface KernelTableSpec {
   readonly perSequence: readonly CurvePoint[];
   readonly attention: readonly AttentionRow[];
   /** USUAL_IMBALANCE when left out. */
-  readonly imbalance?: Imbalance;
+  readonly imbalance?: AttentionImbalance;
   /** Of a mixture of experts, whose feed-forward block is then not in `layer`. */
   readonly experts?: ExpertTable;
   /** Where the engine is spread over several GPUs and the kernels are those of one. */
-  readonly exchange?: Exchange;
+  readonly exchange?: BoardExchange;
   /** Where a mixture's experts are spread over data-parallel ranks. */
   readonly ranks?: RankExchange;
   /** Steps of up to so many tokens are padded to the sizes of CUDA graphs; none when left out. */
@@ -52,7 +52,7 @@ export class KernelTableStepTime implements StepTime {
   readonly #perSequence: Curve;
   readonly #attention: AttentionTime;
   readonly #experts: ExpertTime | undefined;
-  readonly #exchange: Exchange | undefined;
+  readonly #exchange: BoardExchange | undefined;
   readonly #ranks: RankExchange | undefined;
   readonly #graphTokensMax: number;
   readonly #scale: number;

@@ -1,7 +1,7 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import { callerOf, problem } from "./admin-api.ts";
-import type { AutopilotDesk, AutopilotOutcome } from "./autopilot-desk.ts";
+import type { AutopilotAdmin, AutopilotOutcome } from "./autopilot-admin.ts";
 
 type App = Hono<{ Bindings: HttpBindings }>;
 
@@ -9,32 +9,32 @@ const PATH = "/gnomon/admin/autopilot";
 const ONE = `${PATH}/:id{[^/]{1,400}}`;
 
 /** The admin API of proposals, behind the gate of all of /gnomon/admin/. */
-export function autopilotRoutes(desk: AutopilotDesk): (app: App) => void {
+export function autopilotRoutes(admin: AutopilotAdmin): (app: App) => void {
   return (app) => {
-    app.get(PATH, (c) => c.json(desk.view()));
+    app.get(PATH, (c) => c.json(admin.view()));
     app.get(ONE, (c) => {
-      const found = desk.view().proposals.find(({ name }) => name === c.req.param("id"));
-      return found === undefined ? problem(c, 404, [notThere(desk)]) : c.json(found);
+      const found = admin.view().proposals.find(({ name }) => name === c.req.param("id"));
+      return found === undefined ? problem(c, 404, [notThere(admin)]) : c.json(found);
     });
     app.post(`${ONE}/accept`, async (c) =>
-      isThere(desk, c.req.param("id"))
-        ? answered(c, await desk.accept(c.req.param("id"), callerOf(c)))
-        : problem(c, 404, [notThere(desk)]),
+      isThere(admin, c.req.param("id"))
+        ? answered(c, await admin.accept(c.req.param("id"), callerOf(c)))
+        : problem(c, 404, [notThere(admin)]),
     );
     app.post(`${ONE}/decline`, (c) =>
-      isThere(desk, c.req.param("id"))
-        ? answered(c, desk.decline(c.req.param("id"), callerOf(c)))
-        : problem(c, 404, [notThere(desk)]),
+      isThere(admin, c.req.param("id"))
+        ? answered(c, admin.decline(c.req.param("id"), callerOf(c)))
+        : problem(c, 404, [notThere(admin)]),
     );
   };
 }
 
-function isThere(desk: AutopilotDesk, proposal: string): boolean {
-  return desk.view().proposals.some(({ name }) => name === proposal);
+function isThere(admin: AutopilotAdmin, proposal: string): boolean {
+  return admin.view().proposals.some(({ name }) => name === proposal);
 }
 
-function notThere(desk: AutopilotDesk): string {
-  const names = desk.view().proposals.map(({ name }) => name);
+function notThere(admin: AutopilotAdmin): string {
+  const names = admin.view().proposals.map(({ name }) => name);
   return names.length === 0 ? "proposal: there is none" : `proposal: expected one of ${names.join(", ")}`;
 }
 

@@ -3,7 +3,7 @@ import type { Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { isFields } from "../base/fields.ts";
 import { bodyOf, problem } from "./admin-api.ts";
-import type { EndpointControl, EndpointDesk } from "./endpoint-desk.ts";
+import type { EndpointControl, EndpointAdmin } from "./endpoint-admin.ts";
 
 type App = Hono<{ Bindings: HttpBindings }>;
 type EndpointContext = Context<{ Bindings: HttpBindings }>;
@@ -16,23 +16,23 @@ const GRACE_MILLIS_MAX = 86_400_000;
 const NAMED_MAX = 16;
 
 /** The admin API of endpoints, behind the gate of all of /gnomon/admin/. */
-export function endpointRoutes(desk: EndpointDesk): (app: App) => void {
+export function endpointRoutes(admin: EndpointAdmin): (app: App) => void {
   const limit = bodyLimit({
     maxSize: BODY_BYTES_MAX,
     onError: (c) => problem(c, 413, [`expected a body of at most ${BODY_BYTES_MAX} bytes`]),
   });
   return (app) => {
-    app.get(PATH, (c) => c.json({ endpoints: desk.all() }));
-    app.get(ONE, (c) => answered(c, desk, desk.of(c.req.param("id"))));
-    app.post(`${ONE}/cordon`, limit, (c) => answered(c, desk, desk.cordon(c.req.param("id"))));
-    app.post(`${ONE}/uncordon`, limit, (c) => answered(c, desk, desk.uncordon(c.req.param("id"))));
+    app.get(PATH, (c) => c.json({ endpoints: admin.all() }));
+    app.get(ONE, (c) => answered(c, admin, admin.of(c.req.param("id"))));
+    app.post(`${ONE}/cordon`, limit, (c) => answered(c, admin, admin.cordon(c.req.param("id"))));
+    app.post(`${ONE}/uncordon`, limit, (c) => answered(c, admin, admin.uncordon(c.req.param("id"))));
     app.post(`${ONE}/drain`, limit, async (c) => {
       const text = await c.req.text();
       const body = text === "" ? ({ ok: true, value: {} } as const) : bodyOf(text);
       if (!body.ok) return problem(c, 400, [body.message]);
       const grace = graceOf(body.value);
       if (typeof grace === "string") return problem(c, 400, [grace]);
-      return answered(c, desk, desk.drain(c.req.param("id"), grace));
+      return answered(c, admin, admin.drain(c.req.param("id"), grace));
     });
   };
 }
@@ -48,9 +48,9 @@ function graceOf(body: unknown): number | undefined | string {
   return fits ? grace : `graceMillis: expected an integer in [0, ${GRACE_MILLIS_MAX}]`;
 }
 
-function answered(c: EndpointContext, desk: EndpointDesk, endpoint: EndpointControl | undefined): Response {
+function answered(c: EndpointContext, admin: EndpointAdmin, endpoint: EndpointControl | undefined): Response {
   if (endpoint !== undefined) return c.json(endpoint);
-  const ids = desk.all().map(({ id }) => id);
+  const ids = admin.all().map(({ id }) => id);
   const more = ids.length > NAMED_MAX ? ", ..." : "";
   const known = ids.length === 0 ? "there is none" : `expected one of ${ids.slice(0, NAMED_MAX).join(", ")}${more}`;
   return problem(c, 404, [`endpoint: ${known}`]);

@@ -5,22 +5,22 @@ import { bodyLimit } from "hono/body-limit";
 import { isFields } from "../base/fields.ts";
 import { bodyOf, callerOf, orderAnswer, problem } from "./admin-api.ts";
 import type { AdminCaller, AdminVerdict } from "./admin-access.ts";
-import type { PolicyDesk, PolicyOutcome, PolicyRequest } from "./policy-desk.ts";
+import type { PolicyAdmin, PolicyOutcome, PolicyRequest } from "./policy-admin.ts";
 
 type App = Hono<{ Bindings: HttpBindings }>;
 type PolicyContext = Context<{ Bindings: HttpBindings }>;
 
 export interface PolicyRoutesOptions {
-  readonly desk: PolicyDesk;
+  readonly admin: PolicyAdmin;
   /** Forbidden: there is no token, and nobody is let in, from loopback neither. */
   readonly access: (caller: AdminCaller) => AdminVerdict;
 }
 
 const PATH = "/gnomon/admin/policy";
 
-/** The admin API of policies. Whatever it is sent goes the way of all sources: PolicyDesk. */
-export function policyRoutes({ desk, access }: PolicyRoutesOptions): (app: App) => void {
-  const { bytesMax } = desk;
+/** The admin API of policies. Whatever it is sent goes the way of all sources: PolicyAdmin. */
+export function policyRoutes({ admin, access }: PolicyRoutesOptions): (app: App) => void {
+  const { bytesMax } = admin;
   return (app) => {
     app.use("/gnomon/admin/*", async (c: PolicyContext, next) => {
       const { headers, socket } = c.env.incoming;
@@ -39,31 +39,31 @@ export function policyRoutes({ desk, access }: PolicyRoutesOptions): (app: App) 
     });
     app.get(PATH, (c) => {
       const version = numberOf(c.req.query("version"));
-      const view = version === "wrong" ? undefined : desk.view(version);
-      return view === undefined ? problem(c, 404, [`version: ${notRemembered(desk)}`]) : c.json(view);
+      const view = version === "wrong" ? undefined : admin.view(version);
+      return view === undefined ? problem(c, 404, [`version: ${notRemembered(admin)}`]) : c.json(view);
     });
-    app.get(`${PATH}/history`, (c) => c.json(desk.history()));
-    app.put(PATH, limit, (c) => changed(c, desk, (body, request) => desk.change(body, "replace", request)));
+    app.get(`${PATH}/history`, (c) => c.json(admin.history()));
+    app.put(PATH, limit, (c) => changed(c, admin, (body, request) => admin.change(body, "replace", request)));
     for (const merge of ["PATCH", "POST"])
-      app.on(merge, PATH, limit, (c) => changed(c, desk, (body, request) => desk.change(body, "merge", request)));
+      app.on(merge, PATH, limit, (c) => changed(c, admin, (body, request) => admin.change(body, "merge", request)));
     app.post(`${PATH}/rollback`, limit, (c) =>
-      changed(c, desk, (body, request) => desk.rollback(isFields(body) ? body["version"] : undefined, request)),
+      changed(c, admin, (body, request) => admin.rollback(isFields(body) ? body["version"] : undefined, request)),
     );
   };
 }
 
 async function changed(
   c: PolicyContext,
-  desk: PolicyDesk,
+  admin: PolicyAdmin,
   change: (body: unknown, request: PolicyRequest) => PolicyOutcome,
 ): Promise<Response> {
   const request = requestOf(c);
   if (Array.isArray(request)) return problem(c, 400, request);
   const body = bodyOf(await c.req.text());
   if (!body.ok) return problem(c, 400, [body.message]);
-  const { version } = desk.view()!;
+  const { version } = admin.view()!;
   const outcome = change(body.value, request);
-  if (outcome.outcome === "applied") return orderAnswer(c, outcome, await desk.unkept());
+  if (outcome.outcome === "applied") return orderAnswer(c, outcome, await admin.unkept());
   if (outcome.outcome !== "refused") return c.json(outcome);
   const isConflict = request.ifVersion !== undefined && request.ifVersion !== version;
   return problem(c, isConflict ? 409 : 400, outcome.problems, version);
@@ -86,7 +86,7 @@ function numberOf(text: string | undefined): number | undefined | "wrong" {
   return /^\d{1,15}$/.test(text) ? Number(text) : "wrong";
 }
 
-function notRemembered(desk: PolicyDesk): string {
-  const { versions } = desk.history();
+function notRemembered(admin: PolicyAdmin): string {
+  const { versions } = admin.history();
   return `expected one of the remembered versions ${versions.at(-1)?.version} to ${versions[0]?.version}`;
 }

@@ -3,7 +3,7 @@ import type { Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { isFields } from "../base/fields.ts";
 import { bodyOf, callerOf, orderAnswer, problem } from "./admin-api.ts";
-import type { RolloutDesk, RolloutOutcome, RolloutStepRequest } from "./rollout-desk.ts";
+import type { RolloutAdmin, RolloutReply, RolloutStepRequest } from "./rollout-admin.ts";
 
 type App = Hono<{ Bindings: HttpBindings }>;
 type RolloutContext = Context<{ Bindings: HttpBindings }>;
@@ -15,47 +15,47 @@ const STEPS = ["pause", "resume", "advance", "promote", "rollback"] as const sat
 
 /**
  * The admin API of rollouts, behind the gate of all of /gnomon/admin/. Everything goes the way of all sources:
- * RolloutDesk.
+ * RolloutAdmin.
  */
-export function rolloutRoutes(desk: RolloutDesk): (app: App) => void {
+export function rolloutRoutes(admin: RolloutAdmin): (app: App) => void {
   const limit = bodyLimit({
-    maxSize: desk.bytesMax,
-    onError: (c) => problem(c, 413, [`expected a body of at most ${desk.bytesMax} bytes (policy.documentBytesMax)`]),
+    maxSize: admin.bytesMax,
+    onError: (c) => problem(c, 413, [`expected a body of at most ${admin.bytesMax} bytes (policy.documentBytesMax)`]),
   });
   return (app) => {
-    app.get(PATH, (c) => c.json(desk.view()));
+    app.get(PATH, (c) => c.json(admin.view()));
     app.post(PATH, limit, async (c) => {
       const dryRun = c.req.query("dry-run") ?? "false";
       if (dryRun !== "true" && dryRun !== "false") return problem(c, 400, ["dry-run: expected true or false"]);
       const body = bodyOf(await c.req.text());
       if (!body.ok) return problem(c, 400, [body.message]);
-      return answered(c, await desk.start(body.value, { by: callerOf(c), dryRun: dryRun === "true" }));
+      return answered(c, await admin.start(body.value, { by: callerOf(c), dryRun: dryRun === "true" }));
     });
     app.get(ONE, (c) => {
-      const found = desk.view().rollouts.find(({ name }) => name === c.req.param("id"));
-      return found === undefined ? problem(c, 404, [notThere(desk)]) : c.json(found);
+      const found = admin.view().rollouts.find(({ name }) => name === c.req.param("id"));
+      return found === undefined ? problem(c, 404, [notThere(admin)]) : c.json(found);
     });
-    for (const step of STEPS) app.post(`${ONE}/${step}`, limit, (c) => stepped(c, desk, c.req.param("id"), step));
+    for (const step of STEPS) app.post(`${ONE}/${step}`, limit, (c) => stepped(c, admin, c.req.param("id"), step));
     app.delete(ONE, async (c) => {
       const rollout = c.req.param("id");
-      return isThere(desk, rollout) ? answered(c, await desk.remove(rollout)) : problem(c, 404, [notThere(desk)]);
+      return isThere(admin, rollout) ? answered(c, await admin.remove(rollout)) : problem(c, 404, [notThere(admin)]);
     });
   };
 }
 
 async function stepped(
   c: RolloutContext,
-  desk: RolloutDesk,
+  admin: RolloutAdmin,
   rollout: string,
   step: RolloutStepRequest["step"],
 ): Promise<Response> {
-  if (!isThere(desk, rollout)) return problem(c, 404, [notThere(desk)]);
+  if (!isThere(admin, rollout)) return problem(c, 404, [notThere(admin)]);
   const text = await c.req.text();
   const body = text === "" ? ({ ok: true, value: {} } as const) : bodyOf(text);
   if (!body.ok) return problem(c, 400, [body.message]);
   const words = wordsOf(body.value);
   if (typeof words === "string") return problem(c, 400, [words]);
-  return answered(c, await desk.step({ rollout, step, by: callerOf(c), ...words }));
+  return answered(c, await admin.step({ rollout, step, by: callerOf(c), ...words }));
 }
 
 const TEXT_CHARS_MAX = 256;
@@ -81,16 +81,16 @@ function wordsOf(body: unknown): Pick<RolloutStepRequest, "arm" | "reason" | "ev
   return words;
 }
 
-function isThere(desk: RolloutDesk, rollout: string): boolean {
-  return desk.view().rollouts.some(({ name }) => name === rollout);
+function isThere(admin: RolloutAdmin, rollout: string): boolean {
+  return admin.view().rollouts.some(({ name }) => name === rollout);
 }
 
-function notThere(desk: RolloutDesk): string {
-  const names = desk.view().rollouts.map(({ name }) => name);
+function notThere(admin: RolloutAdmin): string {
+  const names = admin.view().rollouts.map(({ name }) => name);
   return names.length === 0 ? "rollout: there is none" : `rollout: expected one of ${names.join(", ")}`;
 }
 
-function answered(c: RolloutContext, outcome: RolloutOutcome): Response {
+function answered(c: RolloutContext, outcome: RolloutReply): Response {
   if (outcome.outcome === "refused") return problem(c, 400, outcome.problems);
   return orderAnswer(c, outcome, outcome.outcome === "applied" ? outcome.unkept : []);
 }

@@ -1,4 +1,4 @@
-import type { CascadeDesk } from "#core/cascade/cascade-desk.ts";
+import type { CascadeJudge } from "#core/cascade/cascade-judge.ts";
 import type { CascadeHost } from "#core/path/cascade/cascade.ts";
 import type { KeptReason } from "#core/request/cascade-input.ts";
 import type { CascadeSpec } from "#core/cascade/cascade-spec.ts";
@@ -22,13 +22,13 @@ export type CascadeVerdict = KeptReason | "escalated" | "unjudged";
 
 /** The cascades of a gateway, by the names that clients ask for, and what their answers came to. */
 export class Cascades {
-  readonly desk: CascadeDesk;
+  readonly desk: CascadeJudge;
   readonly host: CascadeHost;
   /** By cascade and verdict; each only grows. */
   readonly counts = new Map<string, Record<string, number>>();
   readonly #specs = new Map<string, CascadeSpec>();
 
-  constructor(specs: readonly CascadeSpec[], desk: CascadeDesk, host: CascadeHost) {
+  constructor(specs: readonly CascadeSpec[], desk: CascadeJudge, host: CascadeHost) {
     this.desk = desk;
     this.host = host;
     for (const spec of specs) {

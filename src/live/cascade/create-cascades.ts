@@ -1,4 +1,4 @@
-import { CascadeDesk } from "#core/cascade/cascade-desk.ts";
+import { CascadeJudge } from "#core/cascade/cascade-judge.ts";
 import type { CascadeLimits, CascadeStep } from "#core/cascade/cascade-spec.ts";
 
 import { nowMicros } from "../base/clock.ts";
@@ -25,7 +25,7 @@ export function createCascades(options: CascadeOptions | undefined, router: Path
     steps: steps.map(stepOf),
     judgedTokensMax: judgedTokens ?? Infinity,
   }));
-  return new Cascades(specs, new CascadeDesk(options), { now: nowMicros, router });
+  return new Cascades(specs, new CascadeJudge(options), { now: nowMicros, router });
 }
 
 function stepOf({ model, logprobMin }: CascadeChain["steps"][number]): CascadeStep {

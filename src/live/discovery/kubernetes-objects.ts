@@ -13,7 +13,7 @@ export interface KubernetesObject {
 }
 
 /** What is read of a Service. */
-export interface Service extends KubernetesObject {
+export interface KubernetesService extends KubernetesObject {
   readonly spec?: {
     readonly selector?: Readonly<Record<string, string>>;
     /** "IPv4", "IPv6". */

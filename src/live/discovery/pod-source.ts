@@ -1,4 +1,4 @@
-import type { EndpointSlice, Pod, Service } from "./kubernetes-objects.ts";
+import type { EndpointSlice, Pod, KubernetesService } from "./kubernetes-objects.ts";
 import { type AddressFamily, type PodSight, type PortChoice, podsOfList, podsOfSlices } from "./kubernetes-targets.ts";
 import { MissingObject } from "./missing-object.ts";
 import { SelectedPods } from "./selected-pods.ts";
@@ -59,7 +59,7 @@ export class ServiceSource implements PodSource {
         this.#slices = objects;
         this.#showAll();
       }),
-      watchOf<Service>(context, itself, service, (objects) => this.#changed([...objects.values()][0])),
+      watchOf<KubernetesService>(context, itself, service, (objects) => this.#changed([...objects.values()][0])),
     ];
   }
 
@@ -68,7 +68,7 @@ export class ServiceSource implements PodSource {
   }
 
   /** A service that is gone leaves its pods' labels as they are: the slices state which of them still serve. */
-  #changed(service: Service | undefined): void {
+  #changed(service: KubernetesService | undefined): void {
     this.#missing.set(service === undefined);
     if (service === undefined) return;
     this.#families = service.spec?.ipFamilies?.map((one) => (one === "IPv6" ? "ipv6" : "ipv4"));

@@ -42,7 +42,7 @@ import { Cors } from "../http/cors.ts";
 import { Routes } from "../http/route.ts";
 import { SloRules, type SloRulesOptions } from "../request/slo-rules.ts";
 import type { AttemptWatch } from "../keeper/attempt-watch.ts";
-import { HangWatch } from "../keeper/hang-watch.ts";
+import { HangDetector } from "../keeper/hang-detector.ts";
 import type { Tokenizer } from "../tokenizer/text/tokenizer.ts";
 import { EngineConnections } from "../tls/connections.ts";
 import { secureServer, type ServerTls } from "./secure-server.ts";
@@ -160,7 +160,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const connections = options.connections ?? new EngineConnections();
   const pools = new UpstreamPools(limits, connections);
   options.directory.listen(pools);
-  const { tap, directory, hangs = new HangWatch({ tap, directory }) } = options;
+  const { tap, directory, hangs = new HangDetector({ tap, directory }) } = options;
   const { spans: watch } = options;
   const router = new RequestRouter({ tap, ...attemptOptions(limits), counters, watch });
   const answers = new AnswerQueue({

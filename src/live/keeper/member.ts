@@ -9,7 +9,7 @@ import {
   capacityTokensOf,
   dataParallelOf,
   loadOf,
-  type Reading,
+  type SignalReading,
   readingOf,
   restarted,
   sleepOf,
@@ -52,7 +52,7 @@ export class Member {
   #endpoint: Endpoint | undefined;
   #cordoned = false;
   #asleep = false;
-  #reading: Reading | undefined;
+  #reading: SignalReading | undefined;
   /** What the engine reported of its room, kept while a page leaves it out. */
   #capacityTokens: number | undefined;
   /** Ranks that its page shows together. */
@@ -186,14 +186,14 @@ export class Member {
       models?.map((id) => listed.find((model) => model.id === id) ?? { id, object: "model" }) ?? listed;
   }
 
-  #load(reading: Reading, before: Reading | undefined): Load {
+  #load(reading: SignalReading, before: SignalReading | undefined): Load {
     const load = loadOf(reading, before);
     const { id, labels } = this.#target;
     const { hardwareOf } = this.#context;
     return hardwareOf === undefined ? load : { ...load, ...hardwareOf(id, labels) };
   }
 
-  #tellBlocks(at: Micros, reading: Reading): void {
+  #tellBlocks(at: Micros, reading: SignalReading): void {
     const blockTokens = blockTokensOf(reading);
     if (blockTokens === undefined) return;
     this.entry.blockTokens = blockTokens;

@@ -1,5 +1,5 @@
 import type { Router } from "#core/router.ts";
-import type { PolicyDesk } from "../admin/policy-desk.ts";
+import type { PolicyAdmin } from "../admin/policy-admin.ts";
 import type { MetricFamily, MetricRow } from "./metric-family.ts";
 
 type Row = (value: number, labels?: Readonly<Record<string, string>>) => MetricRow;
@@ -7,7 +7,7 @@ type Family = (type: MetricFamily["type"], name: string, help: string, rows: () 
 
 interface PolicySources {
   readonly router: Pick<Router, "policyVersion">;
-  readonly policy?: Pick<PolicyDesk, "counts">;
+  readonly policy?: Pick<PolicyAdmin, "counts">;
   /** How well orders are kept; left out where nothing is kept. */
   readonly orders?: (() => OrdersStatus) | undefined;
 }

@@ -1,10 +1,10 @@
 import type { Registry } from "prom-client";
 import type { Phase } from "#core/rollout/rollout-state.ts";
 import { MILLIS_PER_SECOND } from "#core/base/units.ts";
-import type { RolloutDesk } from "../admin/rollout-desk.ts";
+import type { RolloutAdmin } from "../admin/rollout-admin.ts";
 import type { DifferenceView, RolloutView } from "../admin/rollout-view.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
-import { type AutopilotDesk, PROPOSAL_STATES } from "../admin/autopilot-desk.ts";
+import { type AutopilotAdmin, PROPOSAL_STATES } from "../admin/autopilot-admin.ts";
 
 const PHASES: readonly Phase[] = ["planned", "running", "paused", "promoted", "rolled-back"];
 /** Rollouts with lines of their own: those under way, and the newest of the others. */
@@ -27,7 +27,7 @@ const ENDS = [
 
 export interface RolloutSources extends AutopilotSource {
   /** Left out where there can be no rollout. */
-  readonly rollouts?: Pick<RolloutDesk, "view">;
+  readonly rollouts?: Pick<RolloutAdmin, "view">;
 }
 
 /** Rollouts in numbers, and what is proposed; none where there is no desk. */
@@ -105,7 +105,7 @@ function remembered<T>(of: () => T): () => T {
 
 interface AutopilotSource {
   /** Undefined where no better policy is searched. */
-  readonly autopilot?: Pick<AutopilotDesk, "view"> | undefined;
+  readonly autopilot?: Pick<AutopilotAdmin, "view"> | undefined;
 }
 
 /** Searches and proposals in numbers; none where there is no autopilot. */

@@ -16,11 +16,11 @@ import { registerRollouts, type RolloutSources } from "./metric-rollout.ts";
 import { registerShadow } from "./metric-shadow.ts";
 import { registerShare } from "./metric-share.ts";
 import { registerTotals } from "./metric-totals.ts";
-import type { PolicyDesk } from "../admin/policy-desk.ts";
+import type { PolicyAdmin } from "../admin/policy-admin.ts";
 import type { RecorderStatus } from "../recorder/recorder.ts";
 import type { ShareStatus } from "../share/share-status.ts";
 import type { ShadowStatus } from "./shadow-status.ts";
-import type { HangWatch } from "../keeper/hang-watch.ts";
+import type { HangDetector } from "../keeper/hang-detector.ts";
 import type { TokenizerDescription } from "../tokenizer/described-tokenizer.ts";
 import type { ForecastAccuracy, ForecastCounts } from "./forecast-accuracy.ts";
 import type { CheckCounts } from "../keeper/health-checker.ts";
@@ -34,7 +34,7 @@ export interface StateSources extends KvEventSources, ForecastSources, RolloutSo
   /** What endpoints are learned from; left out where they are only listed. */
   readonly sources?: Pick<SourceBoard, "rows">;
   /** Left out where nobody judges which endpoints hang. */
-  readonly hangs?: Pick<HangWatch, "counts">;
+  readonly hangs?: Pick<HangDetector, "counts">;
   /** Undefined before there is a gateway. */
   readonly counters: () => GatewayCounters | undefined;
   /** Left out where there can be none. */
@@ -42,7 +42,7 @@ export interface StateSources extends KvEventSources, ForecastSources, RolloutSo
   /** Undefined when nothing is recorded. */
   readonly recorder: () => RecorderStatus | undefined;
   /** Left out where no policy can change. */
-  readonly policy?: Pick<PolicyDesk, "counts">;
+  readonly policy?: Pick<PolicyAdmin, "counts">;
   /** Left out where nothing survives a restart. */
   readonly orders?: (() => OrdersStatus) | undefined;
   /** What the tokenizers counted, one of the configuration each. */
@@ -91,7 +91,7 @@ export function registerState(registry: Registry, sources: StateSources): void {
   if (sources.shadow !== undefined) registerShadow(registry, sources.shadow);
 }
 
-export type Row = (value: number, labels?: LabelTexts) => MetricRow;
+export type MetricRowOf = (value: number, labels?: LabelTexts) => MetricRow;
 export type Family = (type: MetricFamily["type"], name: string, help: string, rows: () => MetricRow[]) => void;
 
 const STANDINGS = { well: 0, returning: 1, hung: 2 } as const;
@@ -144,7 +144,7 @@ function precise({ knowledge }: EndpointRow): number {
   return knowledge.source === "precise" ? 1 : 0;
 }
 
-function registerEndpoints(sources: StateSources, family: Family, row: Row): void {
+function registerEndpoints(sources: StateSources, family: Family, row: MetricRowOf): void {
   const { router, directory, endpointsMax = ENDPOINTS_MAX_DEFAULT } = sources;
   // All gauges of one page come from one look at the router.
   let rows: readonly EndpointRow[] = [];
@@ -188,7 +188,7 @@ function registerEndpoints(sources: StateSources, family: Family, row: Row): voi
   ]);
 }
 
-function registerScrapes(sources: StateSources, family: Family, row: Row): void {
+function registerScrapes(sources: StateSources, family: Family, row: MetricRowOf): void {
   const { keeper, endpointsMax = ENDPOINTS_MAX_DEFAULT } = sources;
   const rows = () => keeper.rows().slice(0, endpointsMax);
   family("counter", "scrapes_total", "Scrapes of endpoints' metrics pages.", () =>
@@ -223,7 +223,7 @@ function registerScrapes(sources: StateSources, family: Family, row: Row): void 
 }
 
 /** `contradicted` beside `confirmed` shows that a tokenizer is not the engines': exact prompts, by the engines' count. */
-function registerTokenizers({ tokenizers }: StateSources, family: Family, row: Row): void {
+function registerTokenizers({ tokenizers }: StateSources, family: Family, row: MetricRowOf): void {
   family(
     "counter",
     "tokenizer_events_total",
@@ -258,7 +258,7 @@ function registerAdmission(
   router: Router,
   counters: () => Pick<GatewayCounters, "queued" | "limited"> | undefined,
   family: Family,
-  row: Row,
+  row: MetricRowOf,
 ): void {
   family("gauge", "queue_requests", "Requests waiting in the gateway's queue, by the score of their class.", () =>
     [...router.admission.waitingByBand()].map(([band, count]) => row(count, { class: String(band) })),
@@ -272,7 +272,7 @@ function registerAdmission(
 }
 
 /** What answers of cascades came to; nothing where there is no cascade. */
-function registerCascades(cascades: () => Cascades | undefined, family: Family, row: Row): void {
+function registerCascades(cascades: () => Cascades | undefined, family: Family, row: MetricRowOf): void {
   family("counter", "cascade_answers_total", "Answers of cascades, by outcome.", () =>
     [...(cascades()?.counts ?? [])].flatMap(([cascade, counts]) =>
       Object.entries(counts).map(([verdict, count]) => row(count, { cascade, verdict })),
@@ -289,7 +289,7 @@ function registerCascades(cascades: () => Cascades | undefined, family: Family, 
   );
 }
 
-function rowsOf(value: number | undefined, row: Row) {
+function rowsOf(value: number | undefined, row: MetricRowOf) {
   return value === undefined ? [] : [row(value)];
 }
 
@@ -315,7 +315,7 @@ const COUNTS: readonly (readonly [name: string, help: string, of: (counts: Reado
 ];
 
 /** How right the router's forecasts of TTFT and TPOT are: over the requests, errors and ratios are means. */
-function registerForecasts({ forecasts }: ForecastSources, family: Family, row: Row): void {
+function registerForecasts({ forecasts }: ForecastSources, family: Family, row: MetricRowOf): void {
   for (const [name, help, of] of COUNTS) {
     family("counter", `endpoint_forecast_${name}`, `${help} By figure: ttft or tpot.`, () =>
       (forecasts?.rows() ?? []).flatMap(({ endpoint, figure, counts }) =>
@@ -332,7 +332,7 @@ function registerEjections(
   rows: () => readonly EndpointRow[],
   checks: () => Readonly<CheckCounts> | undefined,
   family: Family,
-  row: Row,
+  row: MetricRowOf,
 ): void {
   const why = "0 not ejected, 1 its health checks fail, 2 its requests fail, 3 its tokens are slow.";
   family("gauge", "endpoint_ejected", why, () =>
@@ -400,7 +400,7 @@ function registerSources(registry: Registry, sources: Pick<SourceBoard, "rows"> 
 }
 
 /** The trace's recorder; undefined when nothing is recorded. */
-function registerRecorder(recorder: () => RecorderStatus | undefined, family: Family, row: Row): void {
+function registerRecorder(recorder: () => RecorderStatus | undefined, family: Family, row: MetricRowOf): void {
   const figures: readonly (readonly [MetricFamily["type"], string, string, (status: RecorderStatus) => number])[] = [
     ["counter", "recorder_records_total", "Trace records written.", (status) => status.recorded],
     ["counter", "recorder_dropped_total", "Trace records lost to a full buffer or disk.", (status) => status.dropped],

@@ -1,6 +1,6 @@
 import { STAGE_COUNTS } from "#core/stages.ts";
 import type { GatewayCounters } from "../base/gateway-counters.ts";
-import type { Family, Row } from "./metric-state.ts";
+import type { Family, MetricRowOf } from "./metric-state.ts";
 
 type CountersOf<T> = { [K in keyof GatewayCounters]: GatewayCounters[K] extends T ? K : never }[keyof GatewayCounters];
 type Total = CountersOf<number>;
@@ -104,7 +104,7 @@ const BY_LABEL: readonly (readonly [counter: Labelled, label: string, name: stri
 ];
 
 /** What the gateway counted since its start; undefined before there is a gateway. */
-export function registerTotals(counters: () => GatewayCounters | undefined, family: Family, row: Row): void {
+export function registerTotals(counters: () => GatewayCounters | undefined, family: Family, row: MetricRowOf): void {
   for (const [counter, name, help] of TOTALS) {
     family("counter", name, help, () => {
       const all = counters();

@@ -4,13 +4,13 @@ import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { SegmentFile } from "#trace/segment-writer.ts";
 import type { TapListener } from "../base/router-tap.ts";
 import { RecordQueue } from "./record-queue.ts";
-import { type Batch, RunLines, type Run } from "./run-lines.ts";
+import { type Batch, RunLines, type RunHeader } from "./run-lines.ts";
 import { SegmentSink } from "./segment-sink.ts";
 
 export interface RecorderOptions {
   /** Folder of the segments; made when it is not there. */
   readonly directory: string;
-  readonly run: Run;
+  readonly run: RunHeader;
   /** Bytes of records that may wait, in memory, for the disk. Above it whole records are dropped and counted. */
   readonly bufferBytesMax: number;
   /** Compressed size and age at which a new segment begins. */

@@ -15,7 +15,7 @@ import {
 } from "#trace/codec/record.ts";
 
 /** What stays the same from a recorder's start to its end. */
-export interface Run {
+export interface RunHeader {
   /** Unique among the runs that share a folder. */
   readonly id: string;
   readonly startWallMicros: number;
@@ -49,7 +49,7 @@ export interface Kept {
 
 /** Lines of one run since they were last taken, and what a header must say at this point of it. */
 export class RunLines {
-  readonly #run: Run;
+  readonly #run: RunHeader;
   readonly #encoder: TraceEncoder;
   readonly #endpoints: Map<EndpointId, Endpoint>;
   #router: TraceRouter;
@@ -62,7 +62,7 @@ export class RunLines {
   readonly #check: SegmentCheck | undefined;
 
   /** `checked`: whether what is taken ends with its checksum. */
-  constructor(run: Run, candidatesMax: number, checked: boolean) {
+  constructor(run: RunHeader, candidatesMax: number, checked: boolean) {
     this.#run = run;
     this.#check = checked ? new SegmentCheck() : undefined;
     this.#encoder = new TraceEncoder({ blockTokens: run.hash.blockTokens, candidatesMax });

@@ -2,10 +2,10 @@ import type { Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
 import type { TapListener } from "../base/router-tap.ts";
 import { RecordQueue } from "./record-queue.ts";
-import { RunLines, type Run } from "./run-lines.ts";
+import { RunLines, type RunHeader } from "./run-lines.ts";
 
 export interface TraceFeedOptions {
-  readonly run: Run;
+  readonly run: RunHeader;
   /** Bytes of records that may be queued here or sent and not yet taken. Above it whole records are dropped. */
   readonly bufferBytesMax: number;
   readonly candidatesMax: number;

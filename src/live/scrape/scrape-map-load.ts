@@ -1,9 +1,9 @@
 import { type Load, REPORTED_MAX } from "#core/endpoint/endpoint.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
-import type { EnginePage, RankSignals, Signal } from "./scrape-map.ts";
+import type { EnginePage, RankSignals, ScrapedSignal } from "./scrape-map.ts";
 
 /** One scrape of one endpoint: the ranks that it stands for, put together. */
-export interface Reading {
+export interface SignalReading {
   readonly at: Micros;
   readonly page: EnginePage;
   readonly ranks: readonly RankSignals[];
@@ -13,7 +13,11 @@ export interface Reading {
  * The part of a page that belongs to an endpoint: one rank where it is addressed by rank, else all of them. Undefined
  * when the page does not say how many requests run there: then it is no engine's page, or not of that rank.
  */
-export function readingOf(at: Micros, page: EnginePage, dataParallelRank: number | undefined): Reading | undefined {
+export function readingOf(
+  at: Micros,
+  page: EnginePage,
+  dataParallelRank: number | undefined,
+): SignalReading | undefined {
   const ranks = ranksOf(page, dataParallelRank);
   return ranks.some(isEngine) ? { at, page, ranks } : undefined;
 }
@@ -31,12 +35,12 @@ function ranksOf(page: EnginePage, dataParallelRank: number | undefined): RankSi
 }
 
 /** Ranks that the endpoint spreads requests over by itself; 1 where it is one of them. */
-export function dataParallelOf(reading: Reading): number {
+export function dataParallelOf(reading: SignalReading): number {
   return reading.ranks.filter(isEngine).length;
 }
 
 /** The signals of `now`, with means and rates over the time since `before`; those are undefined without `before`. */
-export function loadOf(now: Reading, before: Reading | undefined): Load {
+export function loadOf(now: SignalReading, before: SignalReading | undefined): Load {
   const { adapters } = now.page;
   return {
     running: known(total(now, "running")),
@@ -58,20 +62,20 @@ export function loadOf(now: Reading, before: Reading | undefined): Load {
  * Whether its engine sleeps: one of its ranks does, since who balances them may send a request to that one. "emptied": its
  * memory was given up with it. Undefined where the page does not say.
  */
-export function sleepOf(reading: Reading): "awake" | "paused" | "emptied" | undefined {
+export function sleepOf(reading: SignalReading): "awake" | "paused" | "emptied" | undefined {
   const asleep = Math.max(...reading.ranks.map((rank) => rank.get("asleep")).filter((value) => !Number.isNaN(value)));
   if (asleep === -Infinity) return undefined;
   if (asleep <= 0) return "awake";
   return reading.ranks.some((rank) => rank.get("emptied") > 0) ? "emptied" : "paused";
 }
 
-const COUNTERS: readonly Signal[] = ["promptTokens", "generationTokens", "ttftCount", "cacheQueries"];
+const COUNTERS: readonly ScrapedSignal[] = ["promptTokens", "generationTokens", "ttftCount", "cacheQueries"];
 
 /**
  * Whether the engine was started anew in between, which empties its cache: a counter went back, or the process is
  * another one. Python writes the start with a resolution of 10 ms.
  */
-export function restarted(now: Reading, before: Reading): boolean {
+export function restarted(now: SignalReading, before: SignalReading): boolean {
   const started = now.page.processStart;
   const startedBefore = before.page.processStart;
   if (started !== undefined && startedBefore !== undefined && Math.abs(started - startedBefore) > 0.5) return true;
@@ -79,7 +83,7 @@ export function restarted(now: Reading, before: Reading): boolean {
 }
 
 /** What only the engine's own work changes; requests that arrive do not. */
-const WORK: readonly Signal[] = [
+const WORK: readonly ScrapedSignal[] = [
   "steps",
   "promptTokens",
   "generationTokens",
@@ -90,10 +94,10 @@ const WORK: readonly Signal[] = [
   "kvUtilization",
 ];
 /** One of these is there wherever work shows in the course of it, and not only as a request ends. */
-const WORK_SHOWN: readonly Signal[] = ["steps", "generationTokens"];
+const WORK_SHOWN: readonly ScrapedSignal[] = ["steps", "generationTokens"];
 
 /** Whether the engine worked between two pages; undefined where its pages do not show that. */
-export function workedBetween(now: Reading, before: Reading): boolean | undefined {
+export function workedBetween(now: SignalReading, before: SignalReading): boolean | undefined {
   if (!WORK_SHOWN.some((signal) => !Number.isNaN(total(now, signal)))) return undefined;
   return WORK.some((signal) => !Object.is(total(now, signal), total(before, signal)));
 }
@@ -106,13 +110,13 @@ export function workedBetween(now: Reading, before: Reading): boolean | undefine
  * `kv_cache_size_tokens` is blocks * blockTokens of one rank. `num_gpu_blocks` is the sum over the ranks of a page: a
  * page of two ranks with 2,048 blocks each has 4,096 in both series. SGLang reports the usable tokens themselves.
  */
-export function capacityTokensOf(reading: Reading): number | undefined {
+export function capacityTokensOf(reading: SignalReading): number | undefined {
   const ranksOnPage = [...reading.page.ranks.values()].filter((rank) => rank.get("blocks") > 0).length;
   return known(sumOf(reading.ranks.map((rank) => rankCapacityTokens(rank, ranksOnPage))));
 }
 
 /** Tokens per block of the engine's cache, in its smallest rank; undefined where its page does not say. */
-export function blockTokensOf(reading: Reading): number | undefined {
+export function blockTokensOf(reading: SignalReading): number | undefined {
   const sizes = reading.ranks
     .map((rank) => rank.get("blockTokens"))
     .filter((size) => Number.isInteger(size) && size > 0);
@@ -132,7 +136,7 @@ function rankCapacityTokens(rank: RankSignals, ranksOnPage: number): number {
  * Engines that count tokens by source count each once, at admission; the counters of older vLLM repeat a prompt at every
  * attempt to admit it.
  */
-function prefixHitRatio(reading: Reading): number {
+function prefixHitRatio(reading: SignalReading): number {
   const cached = total(reading, "promptTokensCached") / total(reading, "promptTokens");
   if (!Number.isNaN(cached)) return cached;
   const hits = total(reading, "cacheHits") / total(reading, "cacheQueries");
@@ -140,24 +144,30 @@ function prefixHitRatio(reading: Reading): number {
 }
 
 /** Undefined when nothing was counted in between: an idle engine has no latency, not a latency of zero. */
-function meanMicros(now: Reading, before: Reading, sum: Signal, count: Signal): number | undefined {
+function meanMicros(
+  now: SignalReading,
+  before: SignalReading,
+  sum: ScrapedSignal,
+  count: ScrapedSignal,
+): number | undefined {
   const counted = total(now, count) - total(before, count);
   const seconds = total(now, sum) - total(before, sum);
   return counted > 0 ? known(Math.round((seconds / counted) * MICROS_PER_SECOND)) : undefined;
 }
 
-function tokensPerSecond(now: Reading, before: Reading): number | undefined {
+function tokensPerSecond(now: SignalReading, before: SignalReading): number | undefined {
   const elapsed = (now.at - before.at) / MICROS_PER_SECOND;
-  const tokens = (reading: Reading) => sumOf([total(reading, "promptTokens"), total(reading, "generationTokens")]);
+  const tokens = (reading: SignalReading) =>
+    sumOf([total(reading, "promptTokens"), total(reading, "generationTokens")]);
   const rate = (tokens(now) - tokens(before)) / elapsed;
   return elapsed > 0 ? known(rate) : undefined;
 }
 
-function total(reading: Reading, signal: Signal): number {
+function total(reading: SignalReading, signal: ScrapedSignal): number {
   return sumOf(reading.ranks.map((rank) => rank.get(signal)));
 }
 
-function mean(reading: Reading, signal: Signal): number {
+function mean(reading: SignalReading, signal: ScrapedSignal): number {
   const values = reading.ranks.map((rank) => rank.get(signal)).filter((value) => !Number.isNaN(value));
   return sumOf(values) / values.length;
 }

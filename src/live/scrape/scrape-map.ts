@@ -2,7 +2,7 @@ import { atOnce } from "../base/loop-turn.ts";
 import { readExposition } from "./exposition.ts";
 
 /** What one engine (one data-parallel rank) reports on its metrics page; NaN is not reported. Times in seconds. */
-export type Signal =
+export type ScrapedSignal =
   | "running"
   | "waiting"
   | "kvUtilization"
@@ -37,7 +37,7 @@ type Fold = "sum" | "max";
  * vLLM: v1/metrics/loggers.py, pages of 0.32.0 and the names before 0.9. SGLang: its production metrics page;
  * `page_size` and `num_pages` from 0.5.11, labels of `cache_config_info` before.
  */
-const SPELLINGS: readonly (readonly [name: string, signal: Signal, fold: Fold])[] = [
+const SPELLINGS: readonly (readonly [name: string, signal: ScrapedSignal, fold: Fold])[] = [
   ["vllm:num_requests_running", "running", "sum"],
   ["vllm:num_requests_waiting", "waiting", "sum"],
   ["vllm:kv_cache_usage_perc", "kvUtilization", "max"],
@@ -85,7 +85,7 @@ const SLEEP_STATE = "vllm:engine_sleep_state";
 const PROCESS_START = "process_start_time_seconds";
 
 interface Spelling {
-  readonly signal: Signal;
+  readonly signal: ScrapedSignal;
   readonly fold: Fold;
   readonly order: number;
 }
@@ -162,13 +162,13 @@ export function* enginePage(text: string): Generator<void, EnginePage> {
 
 /** One rank's signals, before ranks are put together. */
 export class RankSignals {
-  readonly #values = new Map<Signal, number>();
-  readonly #orders = new Map<Signal, number>();
+  readonly #values = new Map<ScrapedSignal, number>();
+  readonly #orders = new Map<ScrapedSignal, number>();
   /** Whose words these are; the engines count their blocks differently. */
   dialect: "vllm" | "sglang" = "vllm";
 
   /** NaN where the page does not say. */
-  get(signal: Signal): number {
+  get(signal: ScrapedSignal): number {
     return this.#values.get(signal) ?? NaN;
   }
 
@@ -194,12 +194,12 @@ export class RankSignals {
   }
 
   /** A label holds a number as Python prints it; "None" is unknown. */
-  #takeInteger(signal: Signal, text: string | undefined): void {
+  #takeInteger(signal: ScrapedSignal, text: string | undefined): void {
     const value = Number(text);
     if (Number.isSafeInteger(value) && value > 0) this.#fold(signal, "max", SPELLINGS.length, value);
   }
 
-  #fold(signal: Signal, fold: Fold, order: number, value: number): void {
+  #fold(signal: ScrapedSignal, fold: Fold, order: number, value: number): void {
     const known = this.#orders.get(signal);
     if (known !== undefined && known < order) return;
     const before = known === order ? this.#values.get(signal)! : undefined;

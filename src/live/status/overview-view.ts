@@ -15,9 +15,9 @@ import type {
 import { WALL_START_MICROS, nowMicros } from "../base/clock.ts";
 import type { EndpointDirectory, EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import type { FleetKeeper, ScrapeRow } from "../keeper/fleet-keeper.ts";
-import type { PolicyDesk } from "../admin/policy-desk.ts";
-import type { AutopilotDesk, AutopilotView } from "../admin/autopilot-desk.ts";
-import type { RolloutDesk } from "../admin/rollout-desk.ts";
+import type { PolicyAdmin } from "../admin/policy-admin.ts";
+import type { AutopilotAdmin, AutopilotView } from "../admin/autopilot-admin.ts";
+import type { RolloutAdmin } from "../admin/rollout-admin.ts";
 import type { KeptDecision, ShownDecisions } from "./shown-decisions.ts";
 import type { Readiness } from "./readiness.ts";
 import type { RecentTraffic } from "./recent-traffic.ts";
@@ -31,14 +31,14 @@ export interface OverviewParts {
   readonly directory: EndpointDirectory;
   readonly keeper: Pick<FleetKeeper, "rows">;
   readonly readiness: Readiness;
-  readonly policy: PolicyDesk;
+  readonly policy: PolicyAdmin;
   readonly traffic: RecentTraffic;
   readonly shownDecisions: ShownDecisions;
   readonly shadow?: () => ShadowStatus;
   /** Left out where none can be. */
-  readonly rollouts?: Pick<RolloutDesk, "view">;
+  readonly rollouts?: Pick<RolloutAdmin, "view">;
   /** Undefined where no better policy is searched. */
-  readonly autopilot?: Pick<AutopilotDesk, "view"> | undefined;
+  readonly autopilot?: Pick<AutopilotAdmin, "view"> | undefined;
   readonly version: string;
 }
 
@@ -146,9 +146,9 @@ function decisionLine({
   };
 }
 
-function policyCard(desk: PolicyDesk): PolicyCard {
-  const { versions, refused } = desk.history();
-  const inForce = desk.view();
+function policyCard(admin: PolicyAdmin): PolicyCard {
+  const { versions, refused } = admin.history();
+  const inForce = admin.view();
   const made = versions.map(({ at, version, source, by, note, defaultProfile }): PolicyChangeLine => {
     const detail = note === "" ? defaultProfile : `${defaultProfile} (${note})`;
     return { at: Date.parse(at), version, source, by, detail };

@@ -1,6 +1,6 @@
 import { TimeHistogram } from "#core/rollout/judge/time-histogram.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
-import type { TimeFigures, TrafficCard, TrafficFigures, TrafficSlot } from "#page/status/overview.ts";
+import type { TimeFigures, TrafficCard, RecentTrafficFigures, TrafficSlot } from "#page/status/overview.ts";
 import type { RequestSummary } from "../log/request-summary.ts";
 
 /** Length of what becomes one point of a line. */
@@ -148,7 +148,7 @@ function slotOf({ slot, models }: Slot): TrafficSlot {
   return { slot, ...figuresOf(all) };
 }
 
-function figuresOf({ counts: { promptTokens, cachedTokens, ...counts }, times }: Sums): TrafficFigures {
+function figuresOf({ counts: { promptTokens, cachedTokens, ...counts }, times }: Sums): RecentTrafficFigures {
   const { ttft, tpot, e2e } = times;
   return {
     ...counts,

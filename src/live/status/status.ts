@@ -8,14 +8,14 @@ import type { DecisionRing, KeptDecision, ShownDecisions } from "./shown-decisio
 import type { BlockSizeView } from "../endpoints/block-size.ts";
 import type { FleetKeeper } from "../keeper/fleet-keeper.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
-import { EndpointDesk } from "../admin/endpoint-desk.ts";
+import { EndpointAdmin } from "../admin/endpoint-admin.ts";
 import { endpointRoutes } from "../admin/endpoint-routes.ts";
 import type { SourceBoard } from "../endpoints/source-board.ts";
 import type { KvEvents } from "../kv-events/kv-events.ts";
-import type { PolicyDesk } from "../admin/policy-desk.ts";
-import type { AutopilotDesk } from "../admin/autopilot-desk.ts";
+import type { PolicyAdmin } from "../admin/policy-admin.ts";
+import type { AutopilotAdmin } from "../admin/autopilot-admin.ts";
 import { autopilotRoutes } from "../admin/autopilot-routes.ts";
-import type { RolloutDesk } from "../admin/rollout-desk.ts";
+import type { RolloutAdmin } from "../admin/rollout-admin.ts";
 import { rolloutRoutes } from "../admin/rollout-routes.ts";
 import { policyRoutes } from "../admin/policy-routes.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
@@ -42,13 +42,13 @@ export interface StatusOptions {
   readonly share?: () => ShareStatus;
   /** Left out where there is no shadow. */
   readonly shadow?: () => ShadowStatus;
-  readonly policy: PolicyDesk;
+  readonly policy: PolicyAdmin;
   readonly traffic: RecentTraffic;
   readonly shownDecisions: ShownDecisions;
   /** Left out where none can be. */
-  readonly rollouts?: RolloutDesk;
+  readonly rollouts?: RolloutAdmin;
   /** Undefined where no better policy is searched. */
-  readonly autopilot?: AutopilotDesk | undefined;
+  readonly autopilot?: AutopilotAdmin | undefined;
   readonly version: string;
   /** Left out where no KV events are followed. */
   readonly kvEvents?: Pick<KvEvents, "rowOf">;
@@ -80,8 +80,8 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
       return next();
     });
     app.get("/gnomon/policy", (c) => c.json({ inForce: options.policy.view(), ...options.policy.history() }));
-    policyRoutes({ desk: options.policy, access: tokenAccess(options.adminToken) })(app);
-    endpointRoutes(new EndpointDesk(options))(app);
+    policyRoutes({ admin: options.policy, access: tokenAccess(options.adminToken) })(app);
+    endpointRoutes(new EndpointAdmin(options))(app);
     const { rollouts } = options;
     if (rollouts !== undefined) {
       app.get("/gnomon/rollouts", (c) => c.json(rollouts.view()));

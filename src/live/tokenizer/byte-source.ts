@@ -1,6 +1,6 @@
 import { type Asker, loopTurn } from "../base/loop-turn.ts";
 import { textSlices } from "./text-slices.ts";
-import type { Step, WordSource } from "./text/word-source.ts";
+import type { WordStep, WordSource } from "./text/word-source.ts";
 
 /** Bytes that UTF-8 never contains: the end of a tag, and the end of a step. */
 const TAG_END = 0xfe;
@@ -16,7 +16,7 @@ export class ByteSource implements WordSource {
   #bytes: Buffer = Buffer.alloc(0);
   #words: Int32Array = new Int32Array(0);
 
-  words({ tag, text }: Step, _comesAgain: boolean, asker: Asker): Int32Array | Promise<Int32Array> {
+  words({ tag, text }: WordStep, _comesAgain: boolean, asker: Asker): Int32Array | Promise<Int32Array> {
     if (text.length > CHARS_PER_SLICE) return packSlowly(tag, text, asker);
     const most = UTF8_BYTES_MAX * (tag.length + text.length) + BYTES_AROUND;
     if (most > this.#bytes.length) [this.#bytes, this.#words] = room(Math.max(most, UTF8_BYTES_MAX * CHARS_PER_SLICE));

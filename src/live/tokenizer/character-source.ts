@@ -1,6 +1,6 @@
 import { type Asker, loopTurn } from "../base/loop-turn.ts";
 import { textSlices } from "./text-slices.ts";
-import type { Step, WordSource } from "./text/word-source.ts";
+import type { WordStep, WordSource } from "./text/word-source.ts";
 
 /** No code points: the end of a tag, and the end of a step. */
 const TAG_END = -1;
@@ -13,7 +13,7 @@ const CHARS_PER_SLICE = 1 << 16;
 export class CharacterSource implements WordSource {
   #words = new Int32Array(0);
 
-  words({ tag, text }: Step, _comesAgain: boolean, asker: Asker): Int32Array | Promise<Int32Array> {
+  words({ tag, text }: WordStep, _comesAgain: boolean, asker: Asker): Int32Array | Promise<Int32Array> {
     if (text.length > CHARS_PER_SLICE) return cutSlowly(tag, text, asker);
     const most = tag.length + text.length + 2;
     if (most > this.#words.length) this.#words = new Int32Array(Math.max(SCRATCH_WORDS_MIN, most));

@@ -10,7 +10,7 @@ import { BEFORE_TEXT, TemplateEncoder } from "./template-encoder.ts";
 import type { TextTokenizer } from "./text-tokenizer.ts";
 import { encodeTokens, exactPrompt } from "./token-prompt.ts";
 import type { CacheScope, PromptSource, TokenizedPrompt } from "./text/tokenizer.ts";
-import type { Step, Words } from "./text/word-source.ts";
+import type { WordStep, Words } from "./text/word-source.ts";
 
 const NO_TAIL = new Int32Array(0);
 const NOTHING_AROUND = { before: NO_TAIL, behind: NO_TAIL };
@@ -26,7 +26,7 @@ interface Encoding extends PlannedPrompt {
 interface WholeText extends Omit<Encoding, "steps"> {
   readonly text: string;
   /** Steps before the text's own. */
-  readonly first: readonly Step[];
+  readonly first: readonly WordStep[];
 }
 
 /** The engine's own tokens, from the model's tokenizer.json and chat template. */

@@ -5,7 +5,7 @@ import { type MemoNode, PrefixMemo, type NodeHandle } from "./prefix-memo.ts";
 import { type ScopeRoots, scopeKey } from "./scope-roots.ts";
 import { Sightings } from "./sightings.ts";
 import type { CacheScope, ChatMessage } from "./text/tokenizer.ts";
-import type { Step, Words, WordSource } from "./text/word-source.ts";
+import type { WordStep, Words, WordSource } from "./text/word-source.ts";
 
 /** New blocks between two turns of the event loop: 64 KB of text at 16 tokens a block, below 2 ms with its tokens. */
 const BLOCKS_PER_SLICE = 1024;
@@ -32,7 +32,7 @@ export interface MemoLimits {
 /** What a prompt is made of. */
 export interface PlannedPrompt {
   readonly scope: CacheScope;
-  readonly steps: readonly Step[];
+  readonly steps: readonly WordStep[];
   /** Follows the last step and is not remembered: a generation prompt. */
   readonly tail: Int32Array;
   /** What the steps follow, where it is known; else they are all. */
@@ -107,7 +107,7 @@ export class PromptChains {
   }
 
   /** Where the chain of the first `count` steps stands, as far as the memo has it. */
-  nodeBehind(scope: CacheScope, steps: readonly Step[], count: number): MemoNode | undefined {
+  nodeBehind(scope: CacheScope, steps: readonly WordStep[], count: number): MemoNode | undefined {
     let node = this.memo.find(this.memo.top, "", scopeKey(scope));
     for (let at = 0; at < count && node !== undefined; at++) {
       const { tag, text } = steps[at]!;
@@ -130,7 +130,7 @@ export class PromptChains {
     return memo.find(memo.top, "", key) ?? memo.add(memo.top, "", key, rootState(this.#roots.root(scope)));
   }
 
-  #recall(parent: MemoNode, step: Step): MemoNode | undefined {
+  #recall(parent: MemoNode, step: WordStep): MemoNode | undefined {
     const known = this.memo.find(parent, step.tag, step.text);
     if (known === undefined) this.memo.misses++;
     else this.memo.hits++;
@@ -192,7 +192,7 @@ export class PromptChains {
   }
 
   /** Whether a last step is to be remembered. */
-  #isKept({ state }: MemoNode, { text }: Step): boolean {
+  #isKept({ state }: MemoNode, { text }: WordStep): boolean {
     return text.length > LAST_CHARS_MAX || this.#sightings.note(text, state.carry[0]!);
   }
 
@@ -203,7 +203,7 @@ export class PromptChains {
 }
 
 /** A string that shares no memory with another. */
-function ownText(step: Step): string {
+function ownText(step: WordStep): string {
   return step.isSlice === true ? String(JSON.parse(JSON.stringify(step.text))) : step.text;
 }
 
@@ -243,7 +243,7 @@ export class BegunChats {
   plan(
     beginning: readonly ChatMessage[] | undefined,
     scope: CacheScope,
-    stepsBehind: (begun: BegunChat | undefined) => Step[] | undefined,
+    stepsBehind: (begun: BegunChat | undefined) => WordStep[] | undefined,
   ): Pick<PlannedPrompt, "steps" | "begun"> | undefined {
     const known = beginning && this.#find(beginning, scope);
     const steps = stepsBehind(known);
@@ -260,7 +260,7 @@ export class BegunChats {
   }
 
   /** What the memo has of it, filed for the chats that follow. */
-  #look(beginning: readonly ChatMessage[], scope: CacheScope, steps: readonly Step[]): BegunChat | undefined {
+  #look(beginning: readonly ChatMessage[], scope: CacheScope, steps: readonly WordStep[]): BegunChat | undefined {
     const { length: messages } = beginning;
     const node = this.#chains.nodeBehind(scope, steps, messages);
     if (node === undefined || messages === 0) return undefined;

@@ -5,7 +5,7 @@ import { contentTexts, engineMessages, type EngineMessage } from "./template/eng
 import { engineTools } from "./template/engine-tools.ts";
 import { isRenderable } from "./template/renderable.ts";
 import type { ChatMessage, PromptSource } from "./text/tokenizer.ts";
-import type { Step } from "./text/word-source.ts";
+import type { WordStep } from "./text/word-source.ts";
 
 type Chat = Extract<PromptSource, { kind: "chat" }>;
 
@@ -23,10 +23,10 @@ export function linearSteps(
   template: ChatTemplate,
   linear: LinearMessages,
   begun?: BegunChat,
-): Step[] | undefined {
+): WordStep[] | undefined {
   const { messages } = chat;
   if (messages.at(-1)?.role !== LAST_ROLE || !hasPlainOptions(chat, template)) return undefined;
-  const steps: Step[] = [];
+  const steps: WordStep[] = [];
   let previous = begun?.role;
   for (let at = begun?.messages ?? 0; at < messages.length; at++) {
     const message = messages[at]!;

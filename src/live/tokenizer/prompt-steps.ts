@@ -1,6 +1,6 @@
 import { type Asker, loopTurn } from "../base/loop-turn.ts";
 import type { AddedTokens } from "./bpe/added-tokens.ts";
-import type { Step } from "./text/word-source.ts";
+import type { WordStep } from "./text/word-source.ts";
 
 /** A step is cut only from this length on, so that a prompt full of special tokens has no more steps than it is worth. */
 const STEP_CHARS_MIN = 256;
@@ -14,14 +14,14 @@ export const VERBATIM = "";
  * Cuts a rendered prompt before special tokens, where its parts are encoded independently. Where it is cut depends only
  * on what came before, so a prompt that grows keeps its cuts. A long one is cut in turns.
  */
-export function promptSteps(text: string, cuts: AddedTokens, asker: Asker): Step[] | Promise<Step[]> {
+export function promptSteps(text: string, cuts: AddedTokens, asker: Asker): WordStep[] | Promise<WordStep[]> {
   const cutter = new Cutter(text, cuts);
   if (text.length > CHARS_PER_SLICE) return inTurns(cutter, asker);
   cutter.advance(text.length);
   return cutter.steps();
 }
 
-async function inTurns(cutter: Cutter, asker: Asker): Promise<Step[]> {
+async function inTurns(cutter: Cutter, asker: Asker): Promise<WordStep[]> {
   do await loopTurn(asker);
   while (!cutter.advance(CHARS_PER_SLICE));
   return cutter.steps();
@@ -30,7 +30,7 @@ async function inTurns(cutter: Cutter, asker: Asker): Promise<Step[]> {
 class Cutter {
   readonly #text: string;
   readonly #cuts: AddedTokens;
-  readonly #steps: Step[] = [];
+  readonly #steps: WordStep[] = [];
   #from = 0;
   #looked = 0;
 
@@ -55,7 +55,7 @@ class Cutter {
     return this.#looked >= text.length;
   }
 
-  steps(): Step[] {
+  steps(): WordStep[] {
     const text = this.#text;
     const rest =
       this.#from === 0 ? { tag: VERBATIM, text } : { tag: VERBATIM, text: text.slice(this.#from), isSlice: true };

@@ -6,7 +6,7 @@ import { isOrdinary } from "./template/linear-template.ts";
 import { pythonStrip } from "./template/python-strip.ts";
 import type { TextEncoding } from "./bpe/text-encoder.ts";
 import { VERBATIM } from "./prompt-steps.ts";
-import type { Step, Words, WordSource } from "./text/word-source.ts";
+import type { WordStep, Words, WordSource } from "./text/word-source.ts";
 
 /** Tag of the step that holds what the post-processor puts before a text. */
 export const BEFORE_TEXT = "before text";
@@ -38,7 +38,7 @@ export class TemplateEncoder implements WordSource {
     this.#linear = linear;
   }
 
-  words(step: Step, comesAgain: boolean, asker: Asker): Words {
+  words(step: WordStep, comesAgain: boolean, asker: Asker): Words {
     if (step.tag === BEFORE_TEXT) return this.#beforeText;
     if (step.tag === VERBATIM) return this.#encode(step.text, comesAgain, asker);
     if (!isOrdinary(this.#template!, step.text)) return undefined;

@@ -10,7 +10,7 @@ import {
 import type { DescribedTokenizer, TokenizerDescription } from "./described-tokenizer.ts";
 import { encodeTokens } from "./token-prompt.ts";
 import type { CacheScope, PromptSource, TokenizedPrompt, ChatMessage } from "./text/tokenizer.ts";
-import type { WordSource, Step } from "./text/word-source.ts";
+import type { WordSource, WordStep } from "./text/word-source.ts";
 import { LRUCache } from "lru-cache";
 import { createHash } from "node:crypto";
 
@@ -262,8 +262,8 @@ const UNREADABLE = "unreadable";
  * A chat as steps that need no template: equal prompts give equal steps, and a longer conversation repeats the steps of
  * a shorter one. These come first: tools, where templates put them, and fields of the body.
  */
-function leadingSteps(chat: Chat): Step[] {
-  const steps: Step[] = [];
+function leadingSteps(chat: Chat): WordStep[] {
+  const steps: WordStep[] = [];
   if (chat.tools !== undefined && chat.tools.length > 0) steps.push({ tag: "tools", text: json(chat.tools) });
   for (const field of LEADING_FIELDS) {
     const value = chat.template[field];
@@ -273,8 +273,8 @@ function leadingSteps(chat: Chat): Step[] {
 }
 
 /** Then one for each message, or for each that follows a beginning. */
-function messageSteps({ messages }: Chat, begun?: BegunChat): Step[] {
-  const steps: Step[] = [];
+function messageSteps({ messages }: Chat, begun?: BegunChat): WordStep[] {
+  const steps: WordStep[] = [];
   for (let at = begun?.messages ?? 0; at < messages.length; at++) steps.push(messageStep(messages[at]!));
   return steps;
 }
@@ -284,7 +284,7 @@ function hasMedia(messages: readonly ChatMessage[]): boolean {
   return messages.some(({ content }) => Array.isArray(content) && content.some((part) => textOf(part) === undefined));
 }
 
-function messageStep(message: ChatMessage): Step {
+function messageStep(message: ChatMessage): WordStep {
   const { role, content } = message;
   const plain = isPlain(message) ? plainText(content) : undefined;
   if (plain !== undefined) return { tag: role, text: plain };

@@ -1,6 +1,6 @@
 import { get_encoding, type Tiktoken, type TiktokenEncoding } from "tiktoken";
 import { type Asker, loopTurn } from "../base/loop-turn.ts";
-import type { Step, WordSource } from "./text/word-source.ts";
+import type { WordStep, WordSource } from "./text/word-source.ts";
 
 /** No token ids: the end of a tag, and the end of a step. */
 const TAG_END = -1;
@@ -21,7 +21,7 @@ export class TiktokenSource implements WordSource {
     this.#encoding = get_encoding(encoding);
   }
 
-  words({ tag, text }: Step, _comesAgain: boolean, asker: Asker): Int32Array | Promise<Int32Array> {
+  words({ tag, text }: WordStep, _comesAgain: boolean, asker: Asker): Int32Array | Promise<Int32Array> {
     const chunks = chunksOf(text);
     if (text.length > SYNC_CHARS_MAX) return this.#slowly(tag, chunks, asker);
     return joined(

@@ -1,6 +1,6 @@
-import { type Content, element, type Markup } from "./markup.ts";
+import { type MarkupContent, element, type Markup } from "./markup.ts";
 
-export interface Column {
+export interface TableColumn {
   readonly name: string;
   /** CSS classes of its cells: "text" for what is read from the left. */
   readonly style?: string;
@@ -12,20 +12,20 @@ export interface Column {
   };
 }
 
-export interface Row {
+export interface TableRow {
   readonly key: string;
   readonly style?: string;
   /** In the order of the columns; the first one heads the row. */
-  readonly cells: readonly Content[];
+  readonly cells: readonly MarkupContent[];
   /** Shown below it, as wide as the table. */
-  readonly detail?: Content;
+  readonly detail?: MarkupContent;
 }
 
 export interface DataTable {
   /** What it is; it stands above, or is for screen readers alone. */
   readonly caption: string;
-  readonly columns: readonly Column[];
-  readonly rows: readonly Row[];
+  readonly columns: readonly TableColumn[];
+  readonly rows: readonly TableRow[];
   /** Becomes cards where there is no room: each cell then has its column's name beside it. */
   readonly folds?: boolean;
 }
@@ -48,13 +48,13 @@ export function dataTable({ caption, columns, rows, folds = false }: DataTable):
   );
 }
 
-function heading({ name, style, sort }: Column): Markup {
+function heading({ name, style, sort }: TableColumn): Markup {
   const ariaSort = sort === undefined ? undefined : sort.isActive ? sort.direction : "none";
   const text = sort === undefined ? name : element("button", { type: "button", class: "sort", onclick: sort.by }, name);
   return element("th", { class: style, scope: "col", role: "columnheader", "aria-sort": ariaSort }, text);
 }
 
-function rowOf({ key, style, cells, detail }: Row, columns: readonly Column[]): Markup[] {
+function rowOf({ key, style, cells, detail }: TableRow, columns: readonly TableColumn[]): Markup[] {
   const shown = cells.map((cell, i) => {
     const { name, style: own } = columns[i]!;
     return i === 0

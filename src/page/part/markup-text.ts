@@ -1,11 +1,11 @@
 import { escaped } from "./format.ts";
-import type { Attribute, Content, Markup } from "./markup.ts";
+import type { Attribute, MarkupContent, Markup } from "./markup.ts";
 
 /** Elements of HTML that have no end. */
 const VOID: ReadonlySet<string> = new Set(["br", "hr", "img", "input", "link", "meta"]);
 
 /** The piece as HTML text, without its handlers. */
-export function markupText(content: Content | readonly Content[]): string {
+export function markupText(content: MarkupContent | readonly MarkupContent[]): string {
   if (content === undefined || content === false) return "";
   if (typeof content === "string") return escaped(content);
   return "tag" in content ? elementText(content) : content.map(markupText).join("");

@@ -5,7 +5,7 @@
 export interface Markup {
   readonly tag: string;
   readonly attributes: Attributes;
-  readonly children: readonly Content[];
+  readonly children: readonly MarkupContent[];
 }
 
 /** Names are those of HTML and SVG; `on...` are handlers, which only a browser has; `key` names one among its siblings. */
@@ -13,12 +13,12 @@ export type Attributes = Readonly<Record<string, Attribute>>;
 export type Attribute = string | number | boolean | undefined | ((event: never) => void);
 
 /** Undefined and false leave nothing behind. */
-export type Content = Markup | string | false | undefined;
+export type MarkupContent = Markup | string | false | undefined;
 
 export function element(
   tag: string,
   attributes: Attributes = {},
-  ...children: readonly (Content | readonly Content[])[]
+  ...children: readonly (MarkupContent | readonly MarkupContent[])[]
 ): Markup {
   return { tag, attributes, children: children.flat() };
 }

@@ -1,5 +1,5 @@
 import { bar } from "./bar.ts";
-import { type Content, element, type Markup } from "./markup.ts";
+import { type MarkupContent, element, type Markup } from "./markup.ts";
 
 const WIDTH = 60;
 const HEIGHT = 6;
@@ -7,7 +7,7 @@ const HIGH = 0.9;
 const LOW = 0.75;
 
 /** A share in [0, 1] as a small bar beside its text, in a colour of its own where it is high. */
-export function meter(share: number, text: Content): Markup {
+export function meter(share: number, text: MarkupContent): Markup {
   const style = share >= HIGH ? "bad" : share >= LOW ? "warn" : "s0";
   const drawing = element(
     "svg",

@@ -1,4 +1,4 @@
-import { dataTable, type Row } from "../part/data-table.ts";
+import { dataTable, type TableRow } from "../part/data-table.ts";
 import { clock, compact, count } from "../part/format.ts";
 import { element, type Markup } from "../part/markup.ts";
 import { scoreTable } from "./score-table.ts";
@@ -64,7 +64,7 @@ export function decisionsSection(state: PageState, actions: Actions): Markup {
   );
 }
 
-function rowOf(line: DecisionLine, detail: DecisionDetail | string | undefined, actions: Actions): Row {
+function rowOf(line: DecisionLine, detail: DecisionDetail | string | undefined, actions: Actions): TableRow {
   const {
     sequence,
     kind,

@@ -1,10 +1,10 @@
 import type { EndpointCard } from "./overview.ts";
 import type { EndpointSort } from "./page-state.ts";
-import { type Trouble, troubleOf } from "./trouble.ts";
+import { type EndpointTrouble, troubleOf } from "./trouble.ts";
 
 export interface Ranked {
   readonly endpoint: EndpointCard;
-  readonly trouble: Trouble;
+  readonly trouble: EndpointTrouble;
 }
 
 /** What rows are ordered by, the largest first; names go the other way. */

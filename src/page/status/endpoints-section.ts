@@ -1,6 +1,6 @@
-import { type DataTable, dataTable, type Row } from "../part/data-table.ts";
+import { type DataTable, dataTable, type TableRow } from "../part/data-table.ts";
 import { age, compact, count, duration, percent } from "../part/format.ts";
-import { type Content, element, type Markup } from "../part/markup.ts";
+import { type MarkupContent, element, type Markup } from "../part/markup.ts";
 import { meter } from "../part/meter.ts";
 import { pill } from "../part/pill.ts";
 import { endpointName } from "./endpoint-name.ts";
@@ -45,7 +45,7 @@ function rowsShown(found: readonly Ranked[]): number {
   return Math.max(ROWS_SHOWN, found.findLastIndex(({ trouble }) => trouble.severity > 1) + 1);
 }
 
-function fleetText(all: number, troubled: number): Content {
+function fleetText(all: number, troubled: number): MarkupContent {
   if (all === 0) return element("span", { class: "bad" }, "No endpoint is known.");
   if (troubled === 0) return element("span", { class: "good" }, `All ${all} are well.`);
   return element("span", { class: "bad" }, `${troubled} of ${all} in trouble, listed first.`);
@@ -112,7 +112,7 @@ function tableOf(state: PageState, shown: readonly Ranked[], actions: Actions): 
   return { caption: "Endpoints with their load and their troubles", columns, rows, folds: true };
 }
 
-function rowOf({ endpoint, trouble }: Ranked, isOpen: boolean, actions: Actions): Row {
+function rowOf({ endpoint, trouble }: Ranked, isOpen: boolean, actions: Actions): TableRow {
   const { id, known } = endpoint;
   const name = element(
     "button",
@@ -124,15 +124,15 @@ function rowOf({ endpoint, trouble }: Ranked, isOpen: boolean, actions: Actions)
     style: trouble.severity > 1 ? "troubled" : undefined,
     cells: [name, signsOf(endpoint, trouble.severity, trouble.signs), ...figures(known)],
     ...(isOpen && { detail: detailOf(endpoint) }),
-  } as Row;
+  } as TableRow;
 }
 
-function signsOf({ state }: EndpointCard, severity: Severity, signs: readonly string[]): Content {
+function signsOf({ state }: EndpointCard, severity: Severity, signs: readonly string[]): MarkupContent {
   if (severity === 0) return element("span", { class: "soft" }, state === "ready" ? "none" : state);
   return element("span", { class: severity > 1 ? "bad" : "warn" }, signs.join("; "));
 }
 
-function figures(known: KnownEndpoint | null): Content[] {
+function figures(known: KnownEndpoint | null): MarkupContent[] {
   if (known === null) return ["–", "–", "–", "–", "–", "–"];
   const { running, waiting, inFlight, kvUtilization, hitRatio, breaker } = known;
   return [

@@ -1,12 +1,12 @@
 import { compact, count, duration, percent } from "../part/format.ts";
-import { type Content, element, type Markup } from "../part/markup.ts";
+import { type MarkupContent, element, type Markup } from "../part/markup.ts";
 import type { Overview } from "./overview.ts";
 import { troubleOf } from "./trouble.ts";
 
 interface Tile {
   readonly name: string;
-  readonly value: Content;
-  readonly note: Content;
+  readonly value: MarkupContent;
+  readonly note: MarkupContent;
 }
 
 /** The state of everything in a row of figures. */
@@ -61,7 +61,7 @@ function tilesOf({ endpoints, traffic: { lastMinute }, gateway, policy, rollouts
   ];
 }
 
-function waits(inEngines: number, here: number): Content {
+function waits(inEngines: number, here: number): MarkupContent {
   const text = `${count(inEngines)} wait in engines`;
   return here === 0 ? text : element("span", { class: "warn" }, `${text}, ${count(here)} here`);
 }

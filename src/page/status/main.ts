@@ -1,6 +1,6 @@
 import { type ComponentChild, h, render } from "preact";
 import { age } from "../part/format.ts";
-import type { Content } from "../part/markup.ts";
+import type { MarkupContent } from "../part/markup.ts";
 import { app } from "./app.ts";
 import { lastSequence, lastSlot, mergeOverview } from "./merge-overview.ts";
 import type { DecisionDetail, Overview } from "./overview.ts";
@@ -104,7 +104,7 @@ function draw(): void {
   document.title = titleOf(state);
 }
 
-function nodeOf(content: Content): ComponentChild {
+function nodeOf(content: MarkupContent): ComponentChild {
   if (content === undefined || content === false || typeof content === "string") return content;
   return h(content.tag, { ...content.attributes }, ...content.children.map(nodeOf));
 }

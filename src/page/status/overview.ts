@@ -73,18 +73,18 @@ export interface TrafficCard {
   /** Those after the slot that was asked for, oldest first; the last one is still being filled. */
   readonly slots: readonly TrafficSlot[];
   /** Over the last minute or so; the process may be younger. */
-  readonly lastMinute: TrafficFigures & { readonly seconds: number };
+  readonly lastMinute: RecentTrafficFigures & { readonly seconds: number };
   /** The same of each model, the busiest first; bounded. */
-  readonly models: readonly (TrafficFigures & { readonly model: string })[];
+  readonly models: readonly (RecentTrafficFigures & { readonly model: string })[];
 }
 
-export interface TrafficSlot extends TrafficFigures {
+export interface TrafficSlot extends RecentTrafficFigures {
   /** Start of it, over its length: counts slots since 1970. */
   readonly slot: number;
 }
 
 /** Times in milliseconds; null where there was nothing to measure. */
-export interface TrafficFigures {
+export interface RecentTrafficFigures {
   readonly requests: number;
   /** Answers that an endpoint broke or that ran out of time. */
   readonly failed: number;

@@ -1,5 +1,5 @@
 import { age, clock } from "../part/format.ts";
-import { type Content, element, type Markup } from "../part/markup.ts";
+import { type MarkupContent, element, type Markup } from "../part/markup.ts";
 import type { PageActions, PageState } from "./page-state.ts";
 
 const PARTS = [
@@ -30,9 +30,9 @@ export function pageHeader(state: PageState): Markup {
 }
 
 /** What stands in the way, large and first. */
-export function notices(state: PageState, actions: Pick<PageActions, "sendToken">): Content[] {
+export function notices(state: PageState, actions: Pick<PageActions, "sendToken">): MarkupContent[] {
   const { connection, overview, now } = state;
-  const found: Content[] = [];
+  const found: MarkupContent[] = [];
   if (connection.kind === "locked") found.push(tokenForm(connection.message, actions));
   if (connection.kind === "lost") {
     const { since, message } = connection;

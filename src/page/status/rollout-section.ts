@@ -1,6 +1,6 @@
-import { dataTable, type Row } from "../part/data-table.ts";
+import { dataTable, type TableRow } from "../part/data-table.ts";
 import { age, count, dayAndClock, duration, percent } from "../part/format.ts";
-import { type Content, element, type Markup } from "../part/markup.ts";
+import { type MarkupContent, element, type Markup } from "../part/markup.ts";
 import { meter } from "../part/meter.ts";
 import { pill } from "../part/pill.ts";
 import type { RolloutCard, RolloutPhase, TimeFigures } from "./overview.ts";
@@ -114,8 +114,8 @@ function armsTable({ arms, name }: RolloutCard): Markup {
   });
 }
 
-function armRow(arm: RolloutArm, place: number): Row {
-  const of = (part: number): Content => element("span", { class: part > 0 ? "bad" : undefined }, count(part));
+function armRow(arm: RolloutArm, place: number): TableRow {
+  const of = (part: number): MarkupContent => element("span", { class: part > 0 ? "bad" : undefined }, count(part));
   const pair = (times: TimeFigures | null) => `${duration(times?.mean)}, ${duration(times?.p99)}`;
   const share = arm.share === "" ? "" : `, ${arm.share}`;
   return {

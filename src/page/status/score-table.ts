@@ -1,4 +1,4 @@
-import { dataTable, type Row } from "../part/data-table.ts";
+import { dataTable, type TableRow } from "../part/data-table.ts";
 import { age, compact, count, percent } from "../part/format.ts";
 import { element, type Markup } from "../part/markup.ts";
 import { endpointName } from "./endpoint-name.ts";
@@ -35,7 +35,7 @@ export function scoreTable({ endpoint, scorers, candidates }: DecisionDetail): M
   );
 }
 
-function rowOf(one: CandidateLine, scorers: DecisionDetail["scorers"], isChosen: boolean): Row {
+function rowOf(one: CandidateLine, scorers: DecisionDetail["scorers"], isChosen: boolean): TableRow {
   const total = one.removedBy === "" ? score(one.total) : `removed by ${one.removedBy}`;
   const row = {
     key: one.endpoint,

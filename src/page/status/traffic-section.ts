@@ -1,7 +1,7 @@
 import { figure } from "../part/figure.ts";
 import { clock, compact, duration, percent } from "../part/format.ts";
 import { type Frame, lineChart } from "../part/line-chart.ts";
-import { type Content, element, type Markup } from "../part/markup.ts";
+import { type MarkupContent, element, type Markup } from "../part/markup.ts";
 import { linearScale } from "../part/scale.ts";
 import type { TrafficCard, TrafficSlot } from "./overview.ts";
 import type { PageActions, PageState } from "./page-state.ts";
@@ -151,7 +151,7 @@ function tickText(value: number, text: Chart["text"]): string {
   return value === 0 ? "0" : text(value).replace(/\.0+ /, " ");
 }
 
-function keys(lines: readonly Line[], values: readonly string[]): Content[] {
+function keys(lines: readonly Line[], values: readonly string[]): MarkupContent[] {
   return lines.map(({ style }, i) =>
     element("span", { class: "value" }, element("i", { class: `dot ${style}` }), values[i]),
   );

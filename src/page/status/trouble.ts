@@ -4,7 +4,7 @@ import type { EndpointCard } from "./overview.ts";
 /** 0 well, 1 to be looked at, 2 serves little or nothing, 3 serves nothing. */
 export type Severity = 0 | 1 | 2 | 3;
 
-export interface Trouble {
+export interface EndpointTrouble {
   readonly severity: Severity;
   /** Most serious first. */
   readonly signs: readonly string[];
@@ -20,7 +20,7 @@ const EJECTED = {
 } as const;
 
 /** What is wrong with an endpoint, in a few words each. */
-export function troubleOf({ state, detail, known, scrapeError }: EndpointCard): Trouble {
+export function troubleOf({ state, detail, known, scrapeError }: EndpointCard): EndpointTrouble {
   const found: (readonly [Severity, string])[] = [];
   const note = (holds: boolean, severity: Severity, sign: string): void => {
     if (holds) found.push([severity, sign]);

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
-import type { AutopilotDesk, AutopilotOutcome, AutopilotView, ProposalView } from "#live/admin/autopilot-desk.ts";
+import type { AutopilotAdmin, AutopilotOutcome, AutopilotView, ProposalView } from "#live/admin/autopilot-admin.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
-import type { RolloutDesk } from "#live/admin/rollout-desk.ts";
+import type { RolloutAdmin } from "#live/admin/rollout-admin.ts";
 import { policyKey } from "#shadow/tune/policy-space.ts";
 import type { TuneAnswer } from "#shadow/tune/tune.ts";
 import { VERDICTS } from "#shadow/tune/verdict.ts";
@@ -18,7 +18,7 @@ export interface AutopilotOptions {
   readonly policy: () => { readonly version: number; readonly profile: string };
   /** Puts a profile beside those of the policy, which goes on deciding; what is wrong where it cannot be. */
   readonly addProfile: (name: string, spec: ProfileSpec, by: string) => readonly string[];
-  readonly rollouts: Pick<RolloutDesk, "view" | "start">;
+  readonly rollouts: Pick<RolloutAdmin, "view" | "start">;
   readonly report: (event: FaultEvent) => void;
   readonly now: () => Date;
 }
@@ -35,9 +35,9 @@ const OUTDATED = "outdated";
 
 /**
  * Makes rollouts of what searches found. It changes nothing by itself but where the configuration lets it: a proposal waits
- * for a yes, and then goes the way of any rollout, with guardrails and by the admin's desk.
+ * for a yes, and then goes the way of any rollout, with guardrails and by the admin API.
  */
-export class Autopilot implements AutopilotDesk {
+export class Autopilot implements AutopilotAdmin {
   readonly #options: AutopilotOptions;
   /** Oldest first. */
   readonly #proposals: Proposal[] = [];

@@ -7,12 +7,12 @@ import type { TuneWork } from "#shadow/thread/shadow-message.ts";
 import { objectiveNamed } from "#shadow/job/objective.ts";
 import { COMMON_SCORERS } from "#shadow/tune/policy-space.ts";
 import type { TuneAnswer } from "#shadow/tune/tune.ts";
-import { policyFromDocument } from "../policy/document-desk.ts";
+import { policyFromDocument } from "../policy/policy-admin.ts";
 import type { LivePolicy } from "../policy/live-policy.ts";
 import type { RolloutKeeper } from "../rollout/rollout-keeper.ts";
 import { Autopilot } from "./autopilot.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 
 /** What the shadow searches, and who takes what it finds; there before the policies are. */
 export interface LiveTuning {
@@ -83,7 +83,7 @@ function liveTuning(config: Config, { report }: Pick<FaultLog, "report">): LiveT
 export const tuningPart = part({
   name: "tuning",
   needs: ["plan", "logs"],
-  start: ({ plan, logs }: Pick<Given, "plan"> & { readonly logs: { readonly faults: FaultLog } }) =>
+  start: ({ plan, logs }: Pick<GatewayContext, "plan"> & { readonly logs: { readonly faults: FaultLog } }) =>
     liveTuning(plan.config, logs.faults),
 });
 

@@ -2,7 +2,7 @@ import type { Gateway } from "#live/gateway/gateway.ts";
 import { adminPortOf } from "#config/listen-section.ts";
 import type { Config } from "#config/schema.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 import { refusedBySystem } from "../process/system-error.ts";
 
 /** Where the gateway listens. */
@@ -16,7 +16,8 @@ export interface Listening {
 export const listeningPart = part({
   name: "listening",
   needs: ["plan", "gateway"],
-  start: ({ plan, gateway }: Pick<Given, "plan"> & { readonly gateway: Gateway }) => listen(gateway, plan.config),
+  start: ({ plan, gateway }: Pick<GatewayContext, "plan"> & { readonly gateway: Gateway }) =>
+    listen(gateway, plan.config),
 });
 
 async function listen(gateway: Gateway, config: Config): Promise<Listening> {

@@ -12,11 +12,11 @@ import type { LiveTracing } from "../observe/live-tracing.ts";
 import type { LiveTls } from "./live-tls.ts";
 import { gatewayLimits, type LivePolicy } from "../policy/live-policy.ts";
 import { part } from "../assembly/part.ts";
-import type { Environment, Given } from "../plan/given.ts";
+import type { Environment, GatewayContext } from "../plan/gateway-context.ts";
 import type { ServePlan } from "../plan/serve-plan.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
-import type { HangWatch } from "#live/keeper/hang-watch.ts";
+import type { HangDetector } from "#live/keeper/hang-detector.ts";
 import type { GatewayMetrics } from "#live/metrics/metrics.ts";
 import type { StatusOptions } from "#live/status/status.ts";
 import type { Readiness } from "#live/status/readiness.ts";
@@ -95,17 +95,17 @@ export const identityPart = part({
     plan,
     secret,
     policy,
-  }: Pick<Given, "plan"> & { readonly secret: Uint8Array; readonly policy: LivePolicy }) =>
+  }: Pick<GatewayContext, "plan"> & { readonly secret: Uint8Array; readonly policy: LivePolicy }) =>
     identity(plan.config, secret, policy),
 });
 
-interface Needed extends Given {
+interface Needed extends GatewayContext {
   readonly state: { readonly inForce: ServePlan };
   readonly identity: IdentityOptions;
   readonly tokenizers: { readonly of: GatewayOptions["tokenizer"] };
   readonly tap: RouterTap;
   readonly directory: EndpointDirectory;
-  readonly hangs: HangWatch;
+  readonly hangs: HangDetector;
   readonly metrics: GatewayMetrics;
   readonly lately: Pick<StatusOptions, "traffic">;
   readonly logs: LiveLogs;

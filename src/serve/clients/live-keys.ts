@@ -7,7 +7,7 @@ import { type ClientAuth, type ClientKey, ClientKeys, plainKeys } from "#live/ht
 import { secretOf } from "../process/secrets.ts";
 import { WatchedFile } from "../process/watched-file.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 
 export interface LiveKeys {
   /** Undefined where everybody is let in. */
@@ -72,7 +72,7 @@ function keyOf({ name, sha256, tenant, class: sloClass, classes, expires }: KeyE
 export const keysPart = part({
   name: "keys",
   needs: ["plan", "environment", "logs"],
-  start: ({ plan, environment, logs }: Pick<Given, "plan" | "environment"> & { readonly logs: Logs }) =>
+  start: ({ plan, environment, logs }: Pick<GatewayContext, "plan" | "environment"> & { readonly logs: Logs }) =>
     liveKeys(plan.config, environment, logs.faults.report),
   stop: (keys) => keys.stop(),
 });

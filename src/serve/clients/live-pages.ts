@@ -3,17 +3,17 @@ import { openPages } from "#live/status/open-pages.ts";
 import { type StatusOptions, statusRoutes } from "#live/status/status.ts";
 import { part } from "../assembly/part.ts";
 import type { LiveShadow } from "../observe/live-shadow.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 import type { LivePolicy } from "../policy/live-policy.ts";
 import { gnomonVersion } from "../process/gnomon-version.ts";
-import { type Tokens, tokensOf } from "../process/secrets.ts";
+import { type Tokens, adminTokens } from "../process/secrets.ts";
 import type { LiveShare } from "../share/live-share.ts";
 
 /** What opens the pages below /gnomon/. */
 export const tokensPart = part({
   name: "tokens",
   needs: ["plan", "environment"],
-  start: ({ plan, environment }: Pick<Given, "plan" | "environment">) => tokensOf(plan.config, environment),
+  start: ({ plan, environment }: Pick<GatewayContext, "plan" | "environment">) => adminTokens(plan.config, environment),
 });
 
 interface Needed
@@ -58,7 +58,7 @@ export const pagesPart = part({
       router: tap.router,
       ...(share && { share: () => share.status() }),
       ...(shadow && { shadow: shadow.status }),
-      policy: policy.desk,
+      policy: policy.admin,
       version: gnomonVersion(),
     };
     return { openRoutes: openPages(status), adminRoutes: statusRoutes(status) };

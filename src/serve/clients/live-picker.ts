@@ -6,10 +6,10 @@ import type { Gateway } from "#live/gateway/gateway.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { Readiness } from "#live/status/readiness.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 import { noticeMillis } from "./live-gateway.ts";
 
-interface Needed extends Pick<Given, "plan" | "environment"> {
+interface Needed extends Pick<GatewayContext, "plan" | "environment"> {
   readonly gateway: Gateway;
   readonly readiness: Readiness;
   readonly logs: { readonly faults: FaultLog };

@@ -4,7 +4,7 @@ import { EngineConnections } from "#live/tls/connections.ts";
 import type { ServerTls } from "#live/gateway/secure-server.ts";
 import { TlsFiles } from "./tls-files.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 
 export interface LiveTls {
   /** Undefined where clients speak plain HTTP. */
@@ -46,7 +46,7 @@ export function liveTls({ listen, engineTls }: Config, report: FaultLog["report"
 export const tlsPart = part({
   name: "tls",
   needs: ["plan", "logs"],
-  start: ({ plan, logs }: Pick<Given, "plan"> & { readonly logs: { readonly faults: FaultLog } }) =>
+  start: ({ plan, logs }: Pick<GatewayContext, "plan"> & { readonly logs: { readonly faults: FaultLog } }) =>
     liveTls(plan.config, logs.faults.report),
   stop: (tls) => tls.stop(),
 });

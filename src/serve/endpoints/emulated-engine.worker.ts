@@ -1,5 +1,5 @@
 import { type Emulator, type EmulatorOptions, startEmulator } from "#emulator/server.ts";
-import type { EngineMessage } from "./engine-process.ts";
+import type { EngineProcessMessage } from "./engine-process.ts";
 
 /**
  * One emulated engine in a process of its own. Its options come from the process that started it; it ends on a signal as
@@ -23,7 +23,7 @@ function start(options: EmulatorOptions): Promise<Emulator> {
   return startEmulator(options);
 }
 
-function report(message: EngineMessage): void {
+function report(message: EngineProcessMessage): void {
   // Whoever started it may be gone already.
   process.send?.(message, () => {});
 }

@@ -8,14 +8,14 @@ import { ConfigError } from "#config/config-error.ts";
 import type { Config } from "#config/schema.ts";
 import { CommandFailure } from "../process/command-failure.ts";
 import { EmulatedFleet, roleLabels } from "./emulated-fleet.ts";
-import { FileSource, type SourceTarget } from "./file-source.ts";
+import { EndpointsFileSource, type SourceTarget } from "./endpoints-file-source.ts";
 import type { LivePolicy } from "../policy/live-policy.ts";
 import { namesSources } from "./names-sources.ts";
 import { secretOf } from "../process/secrets.ts";
 import { namedStepTimes } from "#config/named-step-times.ts";
 import { podStepTimes } from "./pod-step-times.ts";
 import { part } from "../assembly/part.ts";
-import type { Environment, Given } from "../plan/given.ts";
+import type { Environment, GatewayContext } from "../plan/gateway-context.ts";
 
 interface Followed extends SourceTarget {
   readonly policy: Pick<LivePolicy, "workloads">;
@@ -40,10 +40,11 @@ export const fleetPart = part({
 export const listedPart = part({
   name: "listed",
   needs: ["plan", "environment"],
-  start: ({ plan, environment }: Pick<Given, "plan" | "environment">) => listedTargets(plan.config, environment),
+  start: ({ plan, environment }: Pick<GatewayContext, "plan" | "environment">) =>
+    listedTargets(plan.config, environment),
 });
 
-interface Needed extends Pick<Given, "plan" | "environment">, Followed {
+interface Needed extends Pick<GatewayContext, "plan" | "environment">, Followed {
   readonly listed: readonly Target[];
   /** Whatever has to be there before engines are asked for. */
   readonly listening: unknown;
@@ -81,7 +82,7 @@ async function startSources(
   if (!namesSources(config)) return startEmulated(stack, config, environment);
   const { discovery } = config;
   const followed: { stop(): Promise<void> }[] = [];
-  if (discovery.file !== undefined) followed.push(new FileSource(discovery.file, stack, config, environment));
+  if (discovery.file !== undefined) followed.push(new EndpointsFileSource(discovery.file, stack, config, environment));
   if (discovery.dns.length > 0) followed.push(followNames(stack, config, environment));
   if (discovery.kind === "kubernetes") followed.push(await watchCluster(stack, discovery, environment));
   const stop = async (): Promise<void> => {

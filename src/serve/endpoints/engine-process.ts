@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { EmulatorOptions } from "#emulator/server.ts";
 
 /** What an engine's process reports to the one that started it, once. */
-export type EngineMessage =
+export type EngineProcessMessage =
   | { readonly kind: "started"; readonly url: string }
   | { readonly kind: "failed"; readonly code: string | undefined; readonly message: string };
 
@@ -72,7 +72,7 @@ function started(child: ChildProcess): Promise<string> {
     };
     child.once("error", (error) => settle(() => reject(error)));
     child.once("exit", ended);
-    child.once("message", (message: EngineMessage) => {
+    child.once("message", (message: EngineProcessMessage) => {
       if (message.kind === "started") return settle(() => resolve(message.url));
       const { code } = message;
       const error = new Error(message.message);

@@ -2,11 +2,11 @@ import { hangRules } from "#config/hang-rules.ts";
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
-import { HangWatch } from "#live/keeper/hang-watch.ts";
+import { HangDetector } from "#live/keeper/hang-detector.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 
-interface Needed extends Pick<Given, "plan"> {
+interface Needed extends Pick<GatewayContext, "plan"> {
   readonly tap: RouterTap;
   readonly directory: EndpointDirectory;
   readonly logs: { readonly faults: FaultLog };
@@ -19,7 +19,7 @@ export const hangsPart = part({
   start: ({ plan: { config }, tap, directory, logs }: Needed) => {
     const { health } = config;
     const { servedUntilWell } = health;
-    const hangs = new HangWatch({
+    const hangs = new HangDetector({
       tap,
       directory,
       servedUntilWell,

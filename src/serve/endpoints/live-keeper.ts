@@ -3,21 +3,21 @@ import type { BlockSize } from "#live/endpoints/block-size.ts";
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import type { KeeperEvent } from "#live/endpoints/keeper-event.ts";
 import { FleetKeeper } from "#live/keeper/fleet-keeper.ts";
-import type { HangWatch } from "#live/keeper/hang-watch.ts";
+import type { HangDetector } from "#live/keeper/hang-detector.ts";
 import type { PowerKeeper } from "#live/scrape/power-keeper.ts";
 import type { EngineConnections } from "#live/tls/connections.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 import type { Scraped } from "../policy/live-scrape.ts";
 
-interface Needed extends Pick<Given, "plan"> {
+interface Needed extends Pick<GatewayContext, "plan"> {
   readonly tap: RouterTap;
   readonly directory: EndpointDirectory;
   readonly tls: { readonly connections: EngineConnections };
   readonly report: (event: KeeperEvent) => void;
   readonly power: PowerKeeper;
   readonly blockSizes: BlockSize;
-  readonly hangs: HangWatch;
+  readonly hangs: HangDetector;
   /** Gives it the step times that it fitted. */
   readonly shadow: { feeds(keeper: FleetKeeper): void } | undefined;
   readonly state: Scraped;

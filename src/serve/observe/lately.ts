@@ -2,13 +2,13 @@ import { DecisionRing, ShownDecisions } from "#live/status/shown-decisions.ts";
 import { RecentTraffic } from "#live/status/recent-traffic.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 
 /** What happened of late, for the status pages. */
 export const latelyPart = part({
   name: "lately",
   needs: ["plan", "tap"],
-  start: ({ plan, tap }: Pick<Given, "plan"> & { readonly tap: RouterTap }) => {
+  start: ({ plan, tap }: Pick<GatewayContext, "plan"> & { readonly tap: RouterTap }) => {
     const decisions = new DecisionRing(plan.config.admin.decisionsKept);
     const shownDecisions = new ShownDecisions();
     for (const listener of [decisions, shownDecisions]) tap.listen(listener);

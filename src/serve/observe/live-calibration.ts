@@ -4,7 +4,7 @@ import type { ModelError } from "#shadow/calibrate/model-error.ts";
 import { parametersOfEngine } from "#shadow/calibrate/parameters.ts";
 import type { ShadowHost } from "#shadow/thread/host.ts";
 import type { PredictionError } from "#shadow/figure/figures.ts";
-import { perMetric } from "./live-metric.ts";
+import { byMetricName } from "./live-metric.ts";
 
 /** How the engine model of a running shadow stands, for status and metrics. */
 export function calibrationOf(
@@ -39,7 +39,7 @@ export function calibrationOf(
 }
 
 function errorsOf(error: ModelError | undefined): Record<string, ShadowError> {
-  return perMetric<PredictionError, ShadowError>(
+  return byMetricName<PredictionError, ShadowError>(
     error,
     ({ pairs, predictedMean, observedMean, meanRelative, mape }) => ({
       requests: pairs,

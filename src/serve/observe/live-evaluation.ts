@@ -9,7 +9,7 @@ import type { Evaluated } from "#shadow/thread/host.ts";
 import type { Interval } from "#shadow/figure/interval.ts";
 import { METRICS } from "#shadow/figure/metric.ts";
 import type { CandidateAnswer } from "#shadow/question/what-if.ts";
-import { perMetric } from "./live-metric.ts";
+import { byMetricName } from "./live-metric.ts";
 
 /** What the latest evaluation came to, for status and metrics. */
 export function evaluationOf({ answer, millis, cpuMicros, ...about }: Evaluated): ShadowEvaluation {
@@ -19,10 +19,10 @@ export function evaluationOf({ answer, millis, cpuMicros, ...about }: Evaluated)
     requests,
     millis: Math.round(millis),
     cpuMillis: Math.round(cpuMicros / MICROS_PER_MILLI),
-    modelError: perMetric(modelError, ({ meanRelative }) => meanRelative),
-    measuredSeconds: perMetric(modelError, ({ observedMean }) => observedMean / MICROS_PER_SECOND),
+    modelError: byMetricName(modelError, ({ meanRelative }) => meanRelative),
+    measuredSeconds: byMetricName(modelError, ({ observedMean }) => observedMean / MICROS_PER_SECOND),
     uncompared,
-    inside: perMetric(coverage, (figures) => perFigure(figures, ({ inside }) => inside)),
+    inside: byMetricName(coverage, (figures) => perFigure(figures, ({ inside }) => inside)),
     replicas,
     withoutIntervals: about.withoutIntervals,
     fleetEventsMerged: about.fleetEventsMerged,
@@ -35,11 +35,11 @@ function candidateOf(candidate: CandidateAnswer): ShadowCandidate {
   return {
     name,
     hitRatio,
-    predictedSeconds: perMetric(predicted, ({ mean }) => mean / MICROS_PER_SECOND),
-    intervalSeconds: perMetric(intervals, (figures) =>
+    predictedSeconds: byMetricName(predicted, ({ mean }) => mean / MICROS_PER_SECOND),
+    intervalSeconds: byMetricName(intervals, (figures) =>
       perFigure(figures, ({ expected, ...ends }) => ({ expected: expected / MICROS_PER_SECOND, ...seconds(ends) })),
     ),
-    differenceSeconds: perMetric(differences(candidate), (difference) => difference),
+    differenceSeconds: byMetricName(differences(candidate), (difference) => difference),
   };
 }
 

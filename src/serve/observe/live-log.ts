@@ -10,7 +10,7 @@ import type { GatewayMetrics } from "#live/metrics/metrics.ts";
 import type { Config } from "#config/schema.ts";
 import { type AccessLog, openAccessLog } from "./access-log.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 import type { Readiness } from "#live/status/readiness.ts";
 import type { Breakers } from "../policy/live-router.ts";
 
@@ -64,7 +64,7 @@ function openLogs(options: Config["log"], log: Logger): LiveLogs {
 export const logsPart = part({
   name: "logs",
   needs: ["plan", "log"],
-  start: ({ plan, log }: Pick<Given, "plan" | "log">) => openLogs(plan.config.log, log),
+  start: ({ plan, log }: Pick<GatewayContext, "plan" | "log">) => openLogs(plan.config.log, log),
   stop: (logs) => logs.close(),
 });
 

@@ -1,7 +1,7 @@
 const METRIC_NAMES = { ttftMicros: "ttft", tpotMicros: "tpot", e2eMicros: "e2e" } as const;
 
 /** Metrics that have a value, by their short names. */
-export function perMetric<T, R>(
+export function byMetricName<T, R>(
   values: Readonly<Record<keyof typeof METRIC_NAMES, T | undefined>> | undefined,
   of: (value: T) => R,
 ): Record<string, R> {

@@ -3,13 +3,13 @@ import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import type { SourceBoard } from "#live/endpoints/source-board.ts";
 import type { Gateway } from "#live/gateway/gateway.ts";
 import type { FleetKeeper } from "#live/keeper/fleet-keeper.ts";
-import type { HangWatch } from "#live/keeper/hang-watch.ts";
+import type { HangDetector } from "#live/keeper/hang-detector.ts";
 import { ForecastAccuracy } from "#live/metrics/forecast-accuracy.ts";
 import { GatewayMetrics, type MetricsOptions } from "#live/metrics/metrics.ts";
 import type { Recorder } from "#live/recorder/recorder.ts";
 import type { ShareStatus } from "#live/share/share-status.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 import type { LivePolicy } from "../policy/live-policy.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import type { LiveLogs } from "./live-log.ts";
@@ -25,11 +25,11 @@ export class GatewayCounts {
 
 export const countsPart = part({ name: "counts", needs: [], start: () => new GatewayCounts() });
 
-interface Needed extends Pick<Given, "plan">, Pick<MetricsOptions, "rollouts" | "autopilot"> {
+interface Needed extends Pick<GatewayContext, "plan">, Pick<MetricsOptions, "rollouts" | "autopilot"> {
   readonly tap: RouterTap;
   readonly directory: EndpointDirectory;
   readonly keeper: FleetKeeper;
-  readonly hangs: HangWatch;
+  readonly hangs: HangDetector;
   readonly sources: SourceBoard;
   readonly share: { status(): ShareStatus } | undefined;
   readonly counts: GatewayCounts;
@@ -78,7 +78,7 @@ export const metricsPart = part({
       logs: logs.counts,
       tokenizers: tokenizers.counts,
       recorder: () => recorder?.status(),
-      policy: policy.desk,
+      policy: policy.admin,
       forecasts,
       orders: folder && (() => folder.orders.status),
       ...(shadow && { shadow: shadow.status }),

@@ -1,11 +1,11 @@
 import type { Config } from "#config/schema.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
-import type { Run } from "#live/recorder/run-lines.ts";
+import type { RunHeader } from "#live/recorder/run-lines.ts";
 import { Recorder } from "#live/recorder/recorder.ts";
 import { refusedBySystem } from "../process/system-error.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 
 const RETRIES =
   "records are dropped and counted; the disk is tried again after pauses of 1 s to 60 s; requests are not affected";
@@ -14,7 +14,7 @@ const GOES_ON = "a new segment was begun; a gap line before its first record sta
 /** The recorder of a running gateway; undefined where the configuration has none. */
 async function openRecorder(
   { directory, ...options }: Config["record"],
-  run: Run,
+  run: RunHeader,
   { report }: FaultLog,
 ): Promise<Recorder | undefined> {
   if (directory === undefined) return undefined;
@@ -34,8 +34,8 @@ async function openRecorder(
   }
 }
 
-interface Needed extends Pick<Given, "plan"> {
-  readonly run: Run;
+interface Needed extends Pick<GatewayContext, "plan"> {
+  readonly run: RunHeader;
   readonly tap: RouterTap;
   readonly logs: { readonly faults: FaultLog };
 }

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { WALL_START_MICROS } from "#live/base/clock.ts";
-import type { Run } from "#live/recorder/run-lines.ts";
+import type { RunHeader } from "#live/recorder/run-lines.ts";
 import type { TraceRouter } from "#trace/codec/record.ts";
 import { part } from "../assembly/part.ts";
 import { emulatedEngines } from "../endpoints/emulated-engines.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 import type { ServePlan } from "../plan/serve-plan.ts";
 import { machineDigest } from "../process/machine-digest.ts";
 
@@ -12,10 +12,11 @@ import { machineDigest } from "../process/machine-digest.ts";
 export const runPart = part({
   name: "run",
   needs: ["plan", "settings"],
-  start: ({ plan, settings }: Pick<Given, "plan"> & { readonly settings: TraceRouter }) => runOf(plan, settings),
+  start: ({ plan, settings }: Pick<GatewayContext, "plan"> & { readonly settings: TraceRouter }) =>
+    runOf(plan, settings),
 });
 
-function runOf(plan: ServePlan, router: TraceRouter): Run {
+function runOf(plan: ServePlan, router: TraceRouter): RunHeader {
   const { prefix, tokenizer } = plan.config;
   const emulated = emulatedEngines(plan.config);
   return {

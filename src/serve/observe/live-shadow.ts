@@ -7,7 +7,7 @@ import { nowMicros } from "#live/base/clock.ts";
 import type { FleetKeeper } from "#live/keeper/fleet-keeper.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
-import type { Run } from "#live/recorder/run-lines.ts";
+import type { RunHeader } from "#live/recorder/run-lines.ts";
 import type { ShadowStatus } from "#live/metrics/shadow-status.ts";
 import { TraceFeed } from "#live/recorder/trace-feed.ts";
 import { ShadowHost } from "#shadow/thread/host.ts";
@@ -17,7 +17,7 @@ import { calibrationOf } from "./live-calibration.ts";
 import { FittedStepTimes } from "./fitted-step-times.ts";
 import { evaluationOf } from "./live-evaluation.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 import type { Scraped } from "../policy/live-scrape.ts";
 
 /** The shadow of a running gateway. */
@@ -33,7 +33,7 @@ const PREDICTED_AT_ONCE = 256;
 /** Starts the shadow's thread and attaches it to the tap; undefined where the configuration has none. */
 function startShadow(
   { shadow, scrapeMillis }: Pick<Config, "shadow"> & Pick<ShadowWork, "scrapeMillis">,
-  run: Run,
+  run: RunHeader,
   tap: RouterTap,
   { report }: FaultLog,
   tuning?: Pick<LiveTuning, "work" | "tuned">,
@@ -108,9 +108,9 @@ function workOf(shadow: Config["shadow"]): Omit<ShadowWork, "scrapeMillis" | "tu
   };
 }
 
-interface Needed extends Pick<Given, "plan"> {
+interface Needed extends Pick<GatewayContext, "plan"> {
   readonly state: Scraped;
-  readonly run: Run;
+  readonly run: RunHeader;
   readonly tap: RouterTap;
   readonly logs: { readonly faults: FaultLog };
   readonly tuning: LiveTuning | undefined;

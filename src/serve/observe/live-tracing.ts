@@ -3,7 +3,7 @@ import type { RequestSpans } from "#live/tracing/request-spans.ts";
 import { gnomonVersion } from "../process/gnomon-version.ts";
 import { secretOf } from "../process/secrets.ts";
 import { part } from "../assembly/part.ts";
-import type { Environment, Given } from "../plan/given.ts";
+import type { Environment, GatewayContext } from "../plan/gateway-context.ts";
 
 export interface LiveTracing {
   /** Undefined where nothing is traced; no code for it is loaded then. */
@@ -59,6 +59,6 @@ function headersOf(text: string | undefined): Record<string, string> {
 export const tracingPart = part({
   name: "tracing",
   needs: ["plan", "environment"],
-  start: ({ plan, environment }: Pick<Given, "plan" | "environment">) => openTracing(plan.config, environment),
+  start: ({ plan, environment }: Pick<GatewayContext, "plan" | "environment">) => openTracing(plan.config, environment),
   stop: (tracing) => tracing.stop(),
 });

@@ -1,7 +1,7 @@
 import { isPlain } from "#config/merge-patch.ts";
 import { pathText } from "#config/problem.ts";
 import type { Path } from "#config/schema-node.ts";
-import type { ChangedKey } from "#live/admin/policy-desk.ts";
+import type { ChangedKey } from "#live/admin/policy-admin.ts";
 
 /** The keys in which two documents differ, in order. */
 export function changedKeys(before: unknown, after: unknown): ChangedKey[] {

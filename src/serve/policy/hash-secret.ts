@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Config } from "#config/schema.ts";
 import type { LiveState } from "./live-state.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 
 const SECRET_BYTES = 32;
 
@@ -22,6 +22,6 @@ function hashSecret(
 export const secretPart = part({
   name: "secret",
   needs: ["plan", "environment", "state"],
-  start: ({ plan, environment, state }: Pick<Given, "plan" | "environment"> & { readonly state: LiveState }) =>
+  start: ({ plan, environment, state }: Pick<GatewayContext, "plan" | "environment"> & { readonly state: LiveState }) =>
     hashSecret(plan.config, environment, state),
 });

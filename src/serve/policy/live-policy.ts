@@ -5,13 +5,13 @@ import { nowMicros } from "#live/base/clock.ts";
 import type { GatewayOptions } from "#live/gateway/gateway.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
 import type { FaultEvent, FaultLog } from "#live/log/fault-log.ts";
-import type { PolicyDesk, PolicyOutcome } from "#live/admin/policy-desk.ts";
+import type { PolicyAdmin, PolicyOutcome } from "#live/admin/policy-admin.ts";
 import { profileChooser } from "./profile-chooser.ts";
 import { type Scraped, tooSlowFor } from "./live-scrape.ts";
 import { LiveWorkloads } from "./live-workloads.ts";
 import type { ServePlan } from "../plan/serve-plan.ts";
-import { documentDesk } from "./document-desk.ts";
-import { FileSource } from "./file-source.ts";
+import { policyAdmin } from "./policy-admin.ts";
+import { PolicyFileSource } from "./policy-file-source.ts";
 import type { SharedStore } from "../state/shared-store.ts";
 import { ORDER_ANSWER_MILLIS, unkeptOf } from "../state/unkept.ts";
 import { type Policy, policyOf } from "./policy.ts";
@@ -22,9 +22,9 @@ import type { PolicyProposal, PolicySource } from "./policy-source.ts";
 import { type Changed, type Changes, part } from "../assembly/part.ts";
 import { LIVE_SETTINGS, type LiveSetting } from "#config/live-settings.ts";
 import type { LiveState } from "./live-state.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 
-interface Needed extends Pick<Given, "plan" | "environment">, Changes {
+interface Needed extends Pick<GatewayContext, "plan" | "environment">, Changes {
   readonly tap: RouterTap;
   readonly logs: { readonly faults: Pick<FaultLog, "report"> };
   readonly state: LiveState & Scraped;
@@ -37,7 +37,7 @@ type Objecting = Required<Pick<PolicyKeeperOptions, "objections" | "giveWay">>;
 
 /** The policy of a running gateway: what requests are chosen and limited by, and all that may change it. */
 export interface LivePolicy {
-  readonly desk: PolicyDesk;
+  readonly admin: PolicyAdmin;
   readonly keeper: PolicyKeeper;
   /** Takes what the cluster states of the pool's workloads, beside the policy. */
   readonly workloads: LiveWorkloads;
@@ -91,7 +91,7 @@ function livePolicy({ plan, environment, tap, logs, state, share, changed }: Nee
   const shared = share && new PolicyShare({ store: share.store, keeper, running, report });
   const unkept = () => unkeptOf(folder, shared === undefined ? [] : [shared.soon()]);
   return {
-    desk: documentDesk(keeper, running, environment, unkept),
+    admin: policyAdmin(keeper, running, environment, unkept),
     keeper,
     workloads,
     models: { profileOf: decided.profileOf, rewrites: workloads.rewrites },
@@ -170,7 +170,7 @@ export const policyPart = part({
 function sourcesOf({ config, configFile, reload }: ServePlan, reread: (read: ServePlan) => void): PolicySource[] {
   const { watchMillis } = config.policy;
   if (configFile === undefined || reload === undefined || watchMillis === 0) return [];
-  return [new FileSource({ configFile, reload, reread, running: config, watchMillis })];
+  return [new PolicyFileSource({ configFile, reload, reread, running: config, watchMillis })];
 }
 
 export function gatewayLimits({ limits: { holdMillis, ...limits } }: Config) {

@@ -7,7 +7,7 @@ import { pastPolicies } from "./saved-policies.ts";
 import type { ServePlan } from "../plan/serve-plan.ts";
 import { StateFolder } from "../state/state-folder.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 import { withScrape } from "./live-scrape.ts";
 
 /** What a gateway begins with: its plan, or what was in force when it ended. */
@@ -62,7 +62,7 @@ function pastOf(folder: StateFolder, plan: ServePlan, report: FaultLog["report"]
 export const statePart = part({
   name: "state",
   needs: ["plan", "log", "logs"],
-  start: ({ plan, log, logs: { faults } }: Pick<Given, "plan" | "log"> & { readonly logs: Logs }) =>
+  start: ({ plan, log, logs: { faults } }: Pick<GatewayContext, "plan" | "log"> & { readonly logs: Logs }) =>
     withScrape(liveState(plan, faults), log, faults),
   stop: ({ folder }) => folder?.conversations.close(),
 });

@@ -1,6 +1,6 @@
 import { ConfigError } from "#config/config-error.ts";
 import { FIRST_POLICY_VERSION } from "#core/plugin/spec.ts";
-import type { PolicyHistory, PolicyOutcome, PolicyView, RefusedChange } from "#live/admin/policy-desk.ts";
+import type { PolicyHistory, PolicyOutcome, PolicyView, RefusedChange } from "#live/admin/policy-admin.ts";
 import { changedKeys } from "./changed-keys.ts";
 import type { Policy } from "./policy.ts";
 import type { OfferPolicy, PolicyProposal } from "./policy-source.ts";

@@ -1,4 +1,4 @@
-import type { PolicyOutcome } from "#live/admin/policy-desk.ts";
+import type { PolicyOutcome } from "#live/admin/policy-admin.ts";
 import type { Policy } from "./policy.ts";
 
 /** What a source reads a proposal against. */

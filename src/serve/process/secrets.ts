@@ -17,7 +17,7 @@ export interface Tokens {
 }
 
 /** Throws where a file of the configuration holds none. */
-export function tokensOf({ admin }: Config, environment: Environment): Tokens {
+export function adminTokens({ admin }: Config, environment: Environment): Tokens {
   return {
     adminToken: fromFile("admin.tokenFile", admin.tokenFile) ?? secretOf(admin.tokenEnv, environment),
     statusToken:

@@ -6,7 +6,7 @@ import type { Readiness } from "#live/status/readiness.ts";
 import { namesSources } from "../endpoints/names-sources.ts";
 import { type ReadyFacts, readyLine, readyText, waitingLine, waitingText } from "./ready-text.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 import { flushCompileCache } from "node:module";
 import type { Listening } from "../clients/listening.ts";
 
@@ -65,7 +65,7 @@ function allAsked(directory: EndpointDirectory): boolean {
   return directory.all().every(({ state, detail }) => state !== "waiting" || detail !== NOT_ASKED);
 }
 
-interface Begun extends Pick<Given, "plan"> {
+interface Begun extends Pick<GatewayContext, "plan"> {
   readonly listening: Listening;
 }
 

@@ -8,7 +8,7 @@ import { newRouter } from "../policy/live-router.ts";
 import type { ServePlan } from "../plan/serve-plan.ts";
 import { settle } from "./settle.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 
 /**
  * Runs made-up requests: first the decision alone, then the whole path from socket to socket, each on a router that is
@@ -41,7 +41,7 @@ async function warmUpAll(
   return { ...decisions, requests: await warmUpPath(options) };
 }
 
-interface Needed extends Pick<Given, "plan" | "log"> {
+interface Needed extends Pick<GatewayContext, "plan" | "log"> {
   readonly settings: TraceRouter;
   readonly identity: GatewayOptions["identity"];
   readonly tokenizers: { readonly of: GatewayOptions["tokenizer"] };

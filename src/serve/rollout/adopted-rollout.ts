@@ -1,4 +1,4 @@
-import { type BookInput, isUnderWay, rolloutOf } from "#core/rollout/rollout-book.ts";
+import { type BookInput, isRolloutUnderWay, rolloutOf } from "#core/rollout/rollout-book.ts";
 import type { RolloutState, RolloutStep } from "#core/rollout/rollout-state.ts";
 import type { Rollouts } from "#core/rollouts.ts";
 import type { Micros } from "#core/base/units.ts";
@@ -8,7 +8,10 @@ import type { SavedRollout } from "./saved-rollout.ts";
 import { isControlled } from "./standing-promotions.ts";
 
 /** What following another replica needs of the keeper. */
-export interface Follower extends Pick<RolloutKeeperOptions, "memory" | "policy" | "promote" | "report" | "takenBack"> {
+export interface AdoptingReplica extends Pick<
+  RolloutKeeperOptions,
+  "memory" | "policy" | "promote" | "report" | "takenBack"
+> {
   readonly rollouts: Rollouts;
   readonly at: Micros;
   /** What is wrong with an input; the router has taken it where nothing is. */
@@ -17,7 +20,7 @@ export interface Follower extends Pick<RolloutKeeperOptions, "memory" | "policy"
 }
 
 /** A step that another replica made; a promotion makes this one's policy too. False where it is none of this one's. */
-export function adoptRollout(saved: SavedRollout, follower: Follower): boolean {
+export function adoptRollout(saved: SavedRollout, follower: AdoptingReplica): boolean {
   const { memory, policy, promote, report, takenBack, rollouts, at, give } = follower;
   const { state, rules, profiles } = saved;
   const { name } = state.plan;
@@ -51,10 +54,10 @@ function isOfUse(state: RolloutState, { overtaken }: SavedRollout, policy: Polic
 }
 
 /** Where two replicas began rollouts of one model at the same time, the one that the store had first goes on. */
-function giveWay(state: RolloutState, { rollouts, at, take }: Follower): void {
+function giveWay(state: RolloutState, { rollouts, at, take }: AdoptingReplica): void {
   const { name, model } = state.plan;
   const others = rollouts.book.filter(({ plan }) => plan.name !== name);
-  const rival = isUnderWay(state) ? rolloutOf(others, model) : undefined;
+  const rival = isRolloutUnderWay(state) ? rolloutOf(others, model) : undefined;
   if (rival === undefined) return;
   const step = { kind: "rollout-step", at, rollout: rival.plan.name, step: "rollback", arm: "" } as const;
   take({ ...step, reason: `${name} was started by another replica first`, by: "another replica" });

@@ -3,17 +3,17 @@ import type { Config } from "#config/schema.ts";
 import { nowMicros, WALL_START_MICROS } from "#live/base/clock.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
-import { policyFromDocument } from "../policy/document-desk.ts";
+import { policyFromDocument } from "../policy/policy-admin.ts";
 import type { LivePolicy } from "../policy/live-policy.ts";
 import type { PolicyKeeper } from "../policy/policy-keeper.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import { RolloutKeeper } from "./rollout-keeper.ts";
 import { RolloutMemory } from "./rollout-memory.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 import type { LiveShare } from "../share/live-share.ts";
 
-interface Needed extends Pick<Given, "plan"> {
+interface Needed extends Pick<GatewayContext, "plan"> {
   readonly tap: RouterTap;
   readonly policy: LivePolicy;
   readonly state: { readonly folder: StateFolder | undefined };

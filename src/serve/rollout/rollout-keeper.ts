@@ -1,12 +1,12 @@
 import { ConfigError } from "#config/config-error.ts";
 import type { BookInput } from "#core/rollout/rollout-book.ts";
-import { isUnderWay } from "#core/rollout/rollout-book.ts";
+import { isRolloutUnderWay } from "#core/rollout/rollout-book.ts";
 import { promotionDoubts } from "#core/rollout/promotion-doubts.ts";
 import { JUDGE, type RolloutState, type RolloutStep, type StepKind } from "#core/rollout/rollout-state.ts";
 import type { Rollouts } from "#core/rollouts.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
-import type { RolloutDesk, RolloutOutcome, RolloutStepRequest } from "#live/admin/rollout-desk.ts";
+import type { RolloutAdmin, RolloutReply, RolloutStepRequest } from "#live/admin/rollout-admin.ts";
 import type { RolloutsView } from "#live/admin/rollout-view.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
 import type { Policy } from "../policy/policy.ts";
@@ -58,7 +58,7 @@ const SHARED_KEY = "rollouts";
  * Keeps the rollouts of a running gateway: the only one who gives the router their inputs. It has the judges look by the
  * clock, takes the steps that they call for at once, and those that operators ask for where they can be.
  */
-export class RolloutKeeper implements RolloutDesk {
+export class RolloutKeeper implements RolloutAdmin {
   readonly #options: RolloutKeeperOptions;
   readonly #memory: RolloutMemory;
   readonly #share: RolloutShare | undefined;
@@ -118,7 +118,7 @@ export class RolloutKeeper implements RolloutDesk {
     if (hasPromoted === undefined) return;
     const { plan, phase, promoted } = state;
     const arm = plan.arms.find(({ name }) => hasPromoted(plan.name, name))?.name;
-    if (isUnderWay(state) && arm !== undefined) {
+    if (isRolloutUnderWay(state) && arm !== undefined) {
       const at = Math.max(this.#options.now(), state.at);
       const reason = "its promotion was under way when the gateway ended";
       const step: RolloutStep = {
@@ -163,7 +163,7 @@ export class RolloutKeeper implements RolloutDesk {
 
   view(): RolloutsView {
     const at = this.#options.now();
-    const rank = (state: RolloutState) => (isUnderWay(state) || state.phase === "planned" ? 0 : 1);
+    const rank = (state: RolloutState) => (isRolloutUnderWay(state) || state.phase === "planned" ? 0 : 1);
     const states = this.#rollouts.book.toSorted((a, b) => rank(a) - rank(b) || b.at - a.at);
     return {
       at: this.#memory.wallOf(at),
@@ -174,7 +174,7 @@ export class RolloutKeeper implements RolloutDesk {
   async start(
     document: unknown,
     { by, dryRun }: { readonly by: string; readonly dryRun: boolean },
-  ): Promise<RolloutOutcome> {
+  ): Promise<RolloutReply> {
     // What other replicas run is known first, where they can be asked.
     await this.#shared();
     const at = this.#options.now();
@@ -184,7 +184,7 @@ export class RolloutKeeper implements RolloutDesk {
     return this.#applied(problems, at);
   }
 
-  async step({ rollout, step, arm = "", reason, evenSo, by }: RolloutStepRequest): Promise<RolloutOutcome> {
+  async step({ rollout, step, arm = "", reason, evenSo, by }: RolloutStepRequest): Promise<RolloutReply> {
     const at = this.#options.now();
     const doubts = step === "promote" && evenSo !== true ? this.#doubts(rollout, arm, at) : [];
     if (doubts.length > 0) return { outcome: "refused", problems: doubts };
@@ -192,7 +192,7 @@ export class RolloutKeeper implements RolloutDesk {
     return problems.length > 0 ? { outcome: "refused", problems } : this.#applied(rollout, at);
   }
 
-  async remove(rollout: string): Promise<RolloutOutcome> {
+  async remove(rollout: string): Promise<RolloutReply> {
     const at = this.#options.now();
     const view = this.#rollouts.watch(rollout) === undefined ? undefined : this.#viewOf(rollout, at);
     const problems = this.#give({ kind: "rollout-removed", at, rollout });
@@ -319,7 +319,7 @@ export class RolloutKeeper implements RolloutDesk {
 
   #doubts(rollout: string, arm: string, at: Micros): string[] {
     const watch = this.#rollouts.watch(rollout);
-    if (watch === undefined || !isUnderWay(watch.state)) return [];
+    if (watch === undefined || !isRolloutUnderWay(watch.state)) return [];
     const { state, judge, agreements } = watch;
     const known = { state, judge, agreements, readings: watch.readings(at) };
     const doubts = promotionDoubts(known, this.#rollouts.spec(rollout)!.rules, arm);
@@ -340,7 +340,7 @@ export class RolloutKeeper implements RolloutDesk {
     return [];
   }
 
-  async #applied(rollout: string, at: Micros): Promise<RolloutOutcome> {
+  async #applied(rollout: string, at: Micros): Promise<RolloutReply> {
     const unkept = await this.#memory.unkept([this.#shared()]);
     return { outcome: "applied", rollout: this.#viewOf(rollout, at), unkept };
   }
@@ -361,7 +361,7 @@ export class RolloutKeeper implements RolloutDesk {
   }
 
   #letGo(): void {
-    const ended = this.#rollouts.book.filter((state) => !isUnderWay(state) && state.phase !== "planned");
+    const ended = this.#rollouts.book.filter((state) => !isRolloutUnderWay(state) && state.phase !== "planned");
     for (const { plan } of ended.slice(0, Math.max(0, this.#rollouts.book.length - this.#options.keptMax))) {
       this.#give({ kind: "rollout-removed", at: this.#options.now(), rollout: plan.name });
       if (this.#rollouts.watch(plan.name) === undefined) this.#memory.forget(plan.name);

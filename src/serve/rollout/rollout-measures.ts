@@ -1,5 +1,5 @@
 import type { SavedJudge } from "#core/rollout/judge/judge.ts";
-import { isUnderWay } from "#core/rollout/rollout-book.ts";
+import { isRolloutUnderWay } from "#core/rollout/rollout-book.ts";
 import type { RolloutWatch } from "#core/rollout-watch.ts";
 import type { Rollouts } from "#core/rollouts.ts";
 import type { IntervalsView } from "#live/admin/rollout-view.ts";
@@ -97,7 +97,7 @@ export class RolloutMeasures {
         report({ kind: "state-failed", detail: `what was measured of ${name}: ${detail}`, done });
       },
     });
-    const isFinal = !isUnderWay(watch.state) && watch.inFlight === 0;
+    const isFinal = !isRolloutUnderWay(watch.state) && watch.inFlight === 0;
     if (isFinal) this.#final.add(name);
     const written = journal.replace((number) => {
       const measure: SavedMeasure = {

@@ -1,4 +1,4 @@
-import { isUnderWay, ROLLOUTS_MAX } from "#core/rollout/rollout-book.ts";
+import { isRolloutUnderWay, ROLLOUTS_MAX } from "#core/rollout/rollout-book.ts";
 import type { RolloutState } from "#core/rollout/rollout-state.ts";
 import { Rounds } from "../state/rounds.ts";
 import type { SharedStore } from "../state/shared-store.ts";
@@ -85,7 +85,7 @@ const OVER = 2;
 
 function distanceOf(state: RolloutState): number {
   if (state.phase === "planned") return 0;
-  return isUnderWay(state) ? 1 : OVER;
+  return isRolloutUnderWay(state) ? 1 : OVER;
 }
 
 /** In the order of the store, new ones last; of too many, those that ended first are let go. */

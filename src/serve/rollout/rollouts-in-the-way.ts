@@ -1,4 +1,4 @@
-import { isUnderWay } from "#core/rollout/rollout-book.ts";
+import { isRolloutUnderWay } from "#core/rollout/rollout-book.ts";
 import type { Rollouts } from "#core/rollouts.ts";
 import type { Policy } from "../policy/policy.ts";
 import { profileFor } from "./standing-promotions.ts";
@@ -11,7 +11,7 @@ interface RolloutInTheWay {
 
 /** Those of which a policy changes something that is in force. */
 export function inTheWay(rollouts: Rollouts, asked: Policy, inForce: Policy): RolloutInTheWay[] {
-  const open = rollouts.book.filter((state) => isUnderWay(state) || state.phase === "planned");
+  const open = rollouts.book.filter((state) => isRolloutUnderWay(state) || state.phase === "planned");
   return open.flatMap(({ plan: { name, model } }) => {
     const compared = Object.entries(rollouts.spec(name)!.profiles).flatMap(([profile, spec]) => {
       const other = Object.values(asked.profiles).find((one) => one.name === profile);

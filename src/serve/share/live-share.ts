@@ -10,12 +10,12 @@ import { RedisLink } from "#live/share/redis-link.ts";
 import type { ShareStatus } from "#live/share/share-status.ts";
 import type { OfferPolicy } from "../policy/policy-source.ts";
 import { policyOver } from "../policy/policy.ts";
-import { policyFromText } from "../policy/document-desk.ts";
+import { policyFromText } from "../policy/policy-admin.ts";
 import { RedisSource } from "../policy/redis-source.ts";
 import { secretOf } from "../process/secrets.ts";
 import { LOG_START, type SharedStore } from "../state/shared-store.ts";
 import { part } from "../assembly/part.ts";
-import type { Environment, Given } from "../plan/given.ts";
+import type { Environment, GatewayContext } from "../plan/gateway-context.ts";
 import type { Breakers } from "../policy/live-router.ts";
 
 /** This gateway's part among several that share what they do. */
@@ -147,10 +147,10 @@ function faultOf({ kind, detail }: ShareEvent) {
 export const replicaPart = part({
   name: "replica",
   needs: ["plan"],
-  start: ({ plan }: Pick<Given, "plan">) => replicaName(plan.config),
+  start: ({ plan }: Pick<GatewayContext, "plan">) => replicaName(plan.config),
 });
 
-interface Sharing extends Pick<Given, "plan" | "environment"> {
+interface Sharing extends Pick<GatewayContext, "plan" | "environment"> {
   readonly replica: string | undefined;
   readonly tap: RouterTap;
   readonly breakers: Breakers;

@@ -3,10 +3,10 @@ import type { RouterTap } from "#live/base/router-tap.ts";
 import { BlockSize } from "#live/endpoints/block-size.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 import type { Tokenizers } from "./tokenizers.ts";
 
-interface Needed extends Pick<Given, "plan"> {
+interface Needed extends Pick<GatewayContext, "plan"> {
   readonly tokenizers: Tokenizers;
   readonly tap: RouterTap;
   readonly logs: { readonly faults: FaultLog };

@@ -10,7 +10,7 @@ import { hasherOf, namesBlocks, rootsOf } from "#live/tokenizer/chain-hash.ts";
 import type { Config } from "#config/schema.ts";
 import { engineChainsOf, type Tokenizers } from "./tokenizers.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 
 interface Surroundings {
   readonly config: Config;
@@ -67,7 +67,7 @@ function kvEvents(surroundings: Surroundings): KvEvents | undefined {
   });
 }
 
-interface Needed extends Pick<Given, "plan">, Omit<Surroundings, "config" | "faults"> {
+interface Needed extends Pick<GatewayContext, "plan">, Omit<Surroundings, "config" | "faults"> {
   readonly logs: Pick<Surroundings, "faults">;
 }
 

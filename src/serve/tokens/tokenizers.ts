@@ -13,7 +13,7 @@ import { ConfigError } from "#config/config-error.ts";
 import type { Config, TokenizerConfig } from "#config/schema.ts";
 import { tableFolder } from "./table-folder.ts";
 import { part } from "../assembly/part.ts";
-import type { Given } from "../plan/given.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
 
 /** The tokenizers of a gateway, one per model that the configuration names and one for all others. */
 export interface Tokenizers {
@@ -109,7 +109,7 @@ function optionsOf(
   };
 }
 
-interface Needed extends Given {
+interface Needed extends GatewayContext {
   readonly secret: Uint8Array;
   readonly directory: EndpointDirectory;
   readonly tls: { readonly connections: EngineConnections };

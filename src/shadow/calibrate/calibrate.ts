@@ -1,6 +1,6 @@
 import type { EngineConfig } from "#engine/config.ts";
 import type { BetweenRuns, StepDrift, StepResiduals } from "#engine/step-drift.ts";
-import { digestOf, type ResultMemory } from "../job/result-memory.ts";
+import { jobDigest, type ResultMemory } from "../job/result-memory.ts";
 import { type ChosenFit, chosenFit, fitWith, type KnownEvaluations } from "./chosen-fit.ts";
 import type { Evidence } from "./evidence.ts";
 import { forcedReplay } from "./forced-replay.ts";
@@ -207,8 +207,8 @@ function knownOf(
   memory: ResultMemory | undefined,
 ): KnownEvaluations | undefined {
   if (memory === undefined) return undefined;
-  const own = rows.slice(0, replayed).map((row) => digestOf(row));
-  return { memory, evidence: digestOf([endpoints, laterRunsAt, own]) };
+  const own = rows.slice(0, replayed).map((row) => jobDigest(row));
+  return { memory, evidence: jobDigest([endpoints, laterRunsAt, own]) };
 }
 
 /** Requests to replay so that all that met the first `count` are there: those that came before the last of them ended. */

@@ -1,6 +1,6 @@
 import type { EngineConfig } from "#engine/config.ts";
 import type { EngineMemory } from "#engine/engine-memory.ts";
-import { digestOf, type ResultMemory } from "../job/result-memory.ts";
+import { jobDigest, type ResultMemory } from "../job/result-memory.ts";
 import type { Evidence } from "./evidence.ts";
 import { tracedReplay } from "./forced-replay.ts";
 import { huberCost, kneeOf, type LeastSquaresFit, leastSquares } from "./least-squares.ts";
@@ -93,7 +93,7 @@ export function* fitWith(
     (x) => {
       const engine = engineWith(sizes, at(x));
       if (known === undefined) return evaluated(engine);
-      const key = digestOf([known.evidence, engine, speeds, count, free]);
+      const key = jobDigest([known.evidence, engine, speeds, count, free]);
       const before = known.memory.get(key) as ReturnType<typeof residualsOf> | undefined;
       if (before !== undefined) return before;
       const result = evaluated(engine);

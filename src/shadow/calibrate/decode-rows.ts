@@ -17,7 +17,7 @@ export interface DecodeRow {
 }
 
 /** Tokens of the prompt that the engine had to compute. */
-export function newTokens({ promptTokens, cachedTokens }: Served): number {
+export function prefilledTokens({ promptTokens, cachedTokens }: Served): number {
   return Math.max(1, promptTokens - (Number.isNaN(cachedTokens) ? 0 : cachedTokens));
 }
 
@@ -53,7 +53,7 @@ function rowOf(row: Served, others: readonly Served[], earliest: number): Decode
     }
     if (other !== row && first > from && first <= to) {
       prefills++;
-      prefillTokens += newTokens(other);
+      prefillTokens += prefilledTokens(other);
     }
   }
   return {

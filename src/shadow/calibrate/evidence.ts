@@ -1,5 +1,5 @@
 import type { Micros } from "#core/base/units.ts";
-import { PromptChains } from "#sim/source/prompt-chains.ts";
+import { WorkloadChains } from "#sim/source/prompt-chains.ts";
 import type { RecordedRun } from "../recorded/recorded-run.ts";
 
 /** One request as its engine had it, and what its client saw. Times in microseconds; NaN is never or not seen. */
@@ -46,7 +46,7 @@ export function evidenceOf(run: RecordedRun, blockTokens: number, endpoints?: re
     .filter((name) => name !== "" && (endpoints?.includes(name) ?? true))
     .sort();
   const left: Record<string, number> = { ...run.left };
-  const chains = new PromptChains(blockTokens, run.header.router.seed);
+  const chains = new WorkloadChains(blockTokens, run.header.router.seed);
   const rows: Served[] = [];
   workload.forEach((request, i) => {
     const seen = observed[i]!;

@@ -2,7 +2,7 @@ import type { FirstTokenResiduals } from "#engine/step-drift.ts";
 import type { Evidence } from "./evidence.ts";
 import type { ForcedOutcome } from "./forced-replay.ts";
 import type { Parameters } from "./parameters.ts";
-import { quantileOf } from "./starting-point.ts";
+import { quantile } from "#core/base/quantile.ts";
 
 /** Kept at most, evenly by rank. */
 const KEPT_MAX = 512;
@@ -36,7 +36,7 @@ export function firstTokenResidualsOf(
     predictedMicros: kept.map(({ predicted }) => Math.round(predicted)),
     laterMicros: kept.map(({ later }, k) => {
       const around = kept.slice(Math.max(0, k - half), k + half + 1).map((one) => one.later);
-      return Math.round(later - quantileOf(around, 0.5));
+      return Math.round(later - quantile(around, 0.5));
     }),
   };
 }
@@ -66,7 +66,7 @@ export function firstTokenDeviation(
   };
   const [own, all] = [later(true), later(false)];
   if (own.length < RUN_REQUESTS_MIN) return { delay: NaN, prefill: NaN, noise: NaN, noiseError: NaN };
-  const delay = delayMicros + quantileOf(own, 0.5);
+  const delay = delayMicros + quantile(own, 0.5);
   const half = (odd: number) => own.filter((_, i) => i % 2 === odd);
   return {
     delay: delayMicros > 0 && delay > 0 ? Math.log(delay / delayMicros) : NaN,
@@ -79,5 +79,5 @@ export function firstTokenDeviation(
 
 /** From the median to the 90th percentile. */
 function spreadOf(values: readonly number[]): number {
-  return quantileOf(values, 0.9) - quantileOf(values, 0.5);
+  return quantile(values, 0.9) - quantile(values, 0.5);
 }

@@ -1,7 +1,7 @@
-import { decodeRows, newTokens } from "./decode-rows.ts";
+import { decodeRows, prefilledTokens } from "./decode-rows.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Parameters } from "./parameters.ts";
-import { quantileOf } from "./starting-point.ts";
+import { quantile } from "#core/base/quantile.ts";
 
 const REQUESTS_MIN = 40;
 /** Least 5th to 95th percentile ratio of uncached prompt lengths, and least difference of concurrency. */
@@ -34,10 +34,10 @@ export function missingEvidence(evidence: Evidence, count: number, fixed: Partia
     ];
   const reasons: string[] = [];
   const concurrency = decodes.map((row) => row.concurrency);
-  const range = quantileOf(concurrency, 0.95) - quantileOf(concurrency, 0.05);
+  const range = quantile(concurrency, 0.95) - quantile(concurrency, 0.05);
   if (range < CONCURRENCY_RANGE_MIN && fixed.perDecodeMicros === undefined && fixed.baseMicros === undefined)
     reasons.push(
-      `baseMicros and perDecodeMicros: an engine always had about ${quantileOf(concurrency, 0.5).toFixed(1)} answers in ` +
+      `baseMicros and perDecodeMicros: an engine always had about ${quantile(concurrency, 0.5).toFixed(1)} answers in ` +
         "progress; traffic with sometimes one and sometimes many would separate them, or --fix perDecodeMicros=N",
     );
   const unreported = ok.filter(({ cachedTokens }) => Number.isNaN(cachedTokens)).length;
@@ -46,11 +46,11 @@ export function missingEvidence(evidence: Evidence, count: number, fixed: Partia
       `perPrefillTokenMicros: prompts share prefixes and ${unreported} of ${ok.length} answers do not report cached tokens; ` +
         "vLLM with --enable-prompt-tokens-details does",
     );
-  const lengths = ok.map(newTokens);
-  const ratio = quantileOf(lengths, 0.95) / quantileOf(lengths, 0.05);
+  const lengths = ok.map(prefilledTokens);
+  const ratio = quantile(lengths, 0.95) / quantile(lengths, 0.05);
   if (ratio < PROMPT_RATIO_MIN && fixed.perPrefillTokenMicros === undefined && fixed.delayMicros === undefined)
     reasons.push(
-      `delayMicros and perPrefillTokenMicros: all prompts had about ${quantileOf(lengths, 0.5)} uncached tokens; prompts ` +
+      `delayMicros and perPrefillTokenMicros: all prompts had about ${quantile(lengths, 0.5)} uncached tokens; prompts ` +
         "of different lengths would separate them, or --fix perPrefillTokenMicros=N",
     );
   return reasons;

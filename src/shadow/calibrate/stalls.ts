@@ -1,7 +1,7 @@
 import type { SeenStalls } from "#engine/step-drift.ts";
 import { type Evidence, tpotOf } from "./evidence.ts";
 import type { ForcedOutcome } from "./forced-replay.ts";
-import { quantileOf } from "./starting-point.ts";
+import { quantile } from "#core/base/quantile.ts";
 
 /** Stalls that found their place, and what they took from each row's times. */
 export interface FoundStalls {
@@ -116,12 +116,12 @@ function spansOf({ rows }: Evidence, outcome: ForcedOutcome): Span[] {
 function spreadOf(values: readonly number[]): { readonly centre: number; readonly sigma: number } {
   const known = values.filter(Number.isFinite);
   if (known.length === 0) return { centre: 0, sigma: 0 };
-  const centre = quantileOf(known, 0.5);
+  const centre = quantile(known, 0.5);
   return {
     centre,
     sigma:
       MAD_SCALE *
-      quantileOf(
+      quantile(
         known.map((value) => Math.abs(value - centre)),
         0.5,
       ),
@@ -154,7 +154,7 @@ function momentOf(late: Span, spans: readonly Span[]): { readonly at: number; re
   if (new Set(agreeing.map(({ row }) => row)).size < 2) return undefined;
   return {
     at,
-    micros: quantileOf(
+    micros: quantile(
       agreeing.map(({ excess }) => excess),
       0.5,
     ),

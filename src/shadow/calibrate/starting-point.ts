@@ -1,8 +1,9 @@
 import { fitLinear } from "#engine/fit/linear-fit.ts";
-import { type DecodeRow, decodeRows, newTokens } from "./decode-rows.ts";
+import { type DecodeRow, decodeRows, prefilledTokens } from "./decode-rows.ts";
 import { type Evidence, tpotOf } from "./evidence.ts";
 import { type Parameters, parametersOf } from "./parameters.ts";
 import { runStarts } from "./step-windows.ts";
+import { quantile } from "#core/base/quantile.ts";
 
 /** Where the search begins, and what each parameter must change by to change a typical time by one per cent. */
 export interface StartingPoint {
@@ -25,12 +26,18 @@ const BURST_SHARE = 0.1;
  */
 export function startingPoint(evidence: Evidence, count: number): StartingPoint {
   const ok = evidence.rows.slice(0, count).filter((row) => row.ok);
-  const tpot = medianOf(ok.map(tpotOf).filter((value) => value > 0));
+  const tpot = quantile(
+    ok.map(tpotOf).filter((value) => value > 0),
+    0.5,
+  );
   // An answer that came in one burst would weigh as all others together.
   const decodes = decodeRows(evidence, count).filter(({ micros, steps }) => micros >= BURST_SHARE * tpot * steps);
   const { coefficients, speeds } = decodeFit(decodes, runStarts(evidence));
-  const ttft = medianOf(ok.map(({ ttftMicros }) => ttftMicros));
-  const tokens = medianOf(ok.map(newTokens));
+  const ttft = quantile(
+    ok.map(({ ttftMicros }) => ttftMicros),
+    0.5,
+  );
+  const tokens = quantile(ok.map(prefilledTokens), 0.5);
   const typical = typicalStep(decodes);
   const percent = parametersOf((parameter) => {
     switch (parameter) {
@@ -46,12 +53,19 @@ export function startingPoint(evidence: Evidence, count: number): StartingPoint 
       case "perDecodeContextTokenMicros":
         return (0.01 * tpot) / typical.contextTokens;
       case "perPrefillPairMicros":
-        return (0.01 * ttft) / (tokens * medianOf(ok.map(({ promptTokens }) => promptTokens)));
+        return (
+          (0.01 * ttft) /
+          (tokens *
+            quantile(
+              ok.map(({ promptTokens }) => promptTokens),
+              0.5,
+            ))
+        );
     }
   });
   const [base = 0, decode = 0, token = 0] = coefficients;
-  const quickest = quantileOf(
-    ok.map((row) => row.ttftMicros - base - token * newTokens(row)),
+  const quickest = quantile(
+    ok.map((row) => row.ttftMicros - base - token * prefilledTokens(row)),
     0.2,
   );
   const fitted: Partial<Parameters> = {
@@ -81,7 +95,7 @@ function decodeFit(decodes: readonly DecodeRow[], starts: readonly number[]) {
     const left = targets.map((micros, i) => Math.log(micros / dot(coefficients, features[i]!)));
     const moved = speeds.map((speed, r) => {
       const own = left.filter((value, i) => runs[i] === r && Number.isFinite(value));
-      return own.length < RUN_ANSWERS_MIN ? NaN : speed + medianOf(own);
+      return own.length < RUN_ANSWERS_MIN ? NaN : speed + quantile(own, 0.5);
     });
     const known = moved.filter(Number.isFinite);
     const middle = known.reduce((sum, speed) => sum + speed, 0) / known.length;
@@ -95,17 +109,19 @@ function dot(a: readonly number[], b: readonly number[]): number {
 
 function typicalStep(decodes: readonly DecodeRow[]): { readonly concurrency: number; readonly contextTokens: number } {
   return {
-    concurrency: Math.max(1, medianOf(decodes.map(({ concurrency }) => concurrency))),
-    contextTokens: Math.max(1, medianOf(decodes.map(({ contextTokens }) => contextTokens))),
+    concurrency: Math.max(
+      1,
+      quantile(
+        decodes.map(({ concurrency }) => concurrency),
+        0.5,
+      ),
+    ),
+    contextTokens: Math.max(
+      1,
+      quantile(
+        decodes.map(({ contextTokens }) => contextTokens),
+        0.5,
+      ),
+    ),
   };
-}
-
-/** Of values in any order; NaN of none. */
-export function quantileOf(values: readonly number[], part: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? NaN;
-}
-
-function medianOf(values: readonly number[]): number {
-  return quantileOf(values, 0.5);
 }

@@ -9,6 +9,7 @@ import type { Parameters } from "./parameters.ts";
 import { levelsLeft, runSpeeds, windowsByRun } from "./run-speeds.ts";
 import { pooledOf, runStarts, type StepWindows, totalOf } from "./step-windows.ts";
 import { meanOf } from "../figure/mean-of.ts";
+import { median } from "#core/base/quantile.ts";
 
 /** Fewer windows show nothing of a drift. */
 const WINDOWS_MIN = 8;
@@ -96,12 +97,6 @@ export function stepResidualsOf(evidence: Evidence, facts: FitFacts): StepResidu
 function robustSpread(values: readonly number[]): number {
   const middle = median(values);
   return NORMAL_PER_MEDIAN_DISTANCE * median(values.map((value) => Math.abs(value - middle)));
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const half = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
 }
 
 /** What is not known of longer steps of larger batches; the step of the usual batch stays as it is. */

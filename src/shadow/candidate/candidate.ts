@@ -20,7 +20,7 @@ import { LoadWatch } from "#sim/result/load-watch.ts";
 import type { PathCounts } from "#sim/result/path-counts.ts";
 import { NO_LATENCY, type ScriptEvent, type SimulationOptions } from "#sim/setting/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
-import type { Workload } from "../recorded/packed-workload.ts";
+import type { WorkloadRequests } from "../recorded/packed-workload.ts";
 import { replicaEngines } from "./replica.ts";
 import { sizedEndpoint } from "./sized-endpoint.ts";
 
@@ -30,7 +30,7 @@ export interface Setting {
   readonly seed: number;
   /** Of what intervals draw: engines, how late single requests are, requests resampled; `seed` where it is left out. */
   readonly noiseSeed?: number;
-  readonly workload: Workload;
+  readonly workload: WorkloadRequests;
   readonly endpoints: readonly Endpoint[];
   readonly fleetEvents: readonly ScriptEvent[];
   readonly engine: EngineConfig;

@@ -1,6 +1,6 @@
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { promisedTo, type RequestTimes, type SloTargets, timesMeet } from "#sim/result/slo.ts";
-import type { Workload } from "../recorded/packed-workload.ts";
+import type { WorkloadRequests } from "../recorded/packed-workload.ts";
 import type { CandidateOutcome } from "./candidate.ts";
 
 const SECONDS_PER_HOUR = 3_600;
@@ -16,7 +16,7 @@ export function replicaHoursOf({ scaling, endedMicros }: CandidateOutcome, endpo
  * answered whole got nothing. Undefined where nobody is promised anything.
  */
 export function goodputOf(
-  workload: Workload,
+  workload: WorkloadRequests,
   outcome: CandidateOutcome,
   targets: SloTargets | undefined,
 ): number | undefined {

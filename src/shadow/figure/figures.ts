@@ -1,4 +1,5 @@
-import { type Distribution, distribution, percentile } from "#sim/result/distribution.ts";
+import { percentile } from "#core/base/quantile.ts";
+import { type Distribution, distribution } from "#sim/result/distribution.ts";
 import { meanOf } from "./mean-of.ts";
 
 /** How far a prediction is from what happened, over the same requests. */

@@ -1,5 +1,5 @@
 import type { WorkloadRequest } from "#trace/workload-request.ts";
-import type { Workload } from "../recorded/packed-workload.ts";
+import type { WorkloadRequests } from "../recorded/packed-workload.ts";
 
 /** Requests that belong together, so that nothing is learnt on one of them and judged on another. */
 export interface Clusters {
@@ -18,7 +18,7 @@ const FOLLOWERS_MAX = 4;
  * Conversations: by name with those that they spawned, and without names by prompts of which one begins with all whole
  * blocks of the other. What is neither stands alone.
  */
-export function clustersOf(workload: Workload): Clusters {
+export function clustersOf(workload: WorkloadRequests): Clusters {
   const union = new Union(workload.length);
   const bySession = new Map<string, number>();
   const common = commonBlocks(workload);
@@ -57,7 +57,7 @@ function continuing(
   if (last !== undefined && !common.has(last)) byLastBlock.set(last, row);
 }
 
-function commonBlocks(workload: Workload): ReadonlySet<number> {
+function commonBlocks(workload: WorkloadRequests): ReadonlySet<number> {
   const followers = new Map<number, Set<number>>();
   const common = new Set<number>();
   for (const { session, blockIds } of workload) {
@@ -73,7 +73,7 @@ function commonBlocks(workload: Workload): ReadonlySet<number> {
   return common;
 }
 
-function numbered(workload: Workload, union: Union): Clusters {
+function numbered(workload: WorkloadRequests, union: Union): Clusters {
   const starts = new Map<number, number>();
   for (const request of workload) {
     const root = union.rootOf(request.index);

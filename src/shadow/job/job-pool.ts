@@ -3,7 +3,7 @@ import { Piscina } from "piscina";
 import type { Setting } from "../candidate/candidate.ts";
 import { type Job, type JobResults, perform } from "./job.ts";
 import { columnsOf, type WorkloadColumns } from "../recorded/packed-workload.ts";
-import { digestOf, type WorkKeeping } from "./result-memory.ts";
+import { jobDigest, type WorkKeeping } from "./result-memory.ts";
 
 /** Below so many simulated requests threads cost more than they save. */
 const REQUESTS_PER_THREAD_MIN = 5_000;
@@ -62,9 +62,9 @@ export class JobPool {
   #keyOf(job: Job): string {
     if (this.#settingDigest === undefined) {
       const { workload, ...rest } = this.#setting;
-      this.#settingDigest = digestOf([rest, columnsOf(workload)]);
+      this.#settingDigest = jobDigest([rest, columnsOf(workload)]);
     }
-    return digestOf([this.#settingDigest, job]);
+    return jobDigest([this.#settingDigest, job]);
   }
 
   /** Threads begin with the first job that has to be done. */

@@ -11,7 +11,7 @@ import {
 import { figuresOf } from "../figure/figures.ts";
 import { withFirstTokenNoise } from "../candidate/first-token-noise.ts";
 import { type PerMetric, perMetric } from "../figure/metric.ts";
-import { type BlockSums, blockSumsOf } from "./ranking.ts";
+import { type RankingSums, blockSumsOf } from "./ranking.ts";
 import { type DecisionRegret, decisionRegret, type RegretQuestion } from "./regret.ts";
 import type { RolloutSample } from "./rollout-sample.ts";
 import { type SimulatedRollout, simulatedRollout } from "./simulated-rollout.ts";
@@ -33,7 +33,7 @@ export type Job =
 /** What is kept of a run on a drawn engine. */
 export interface ReplicaFigures {
   readonly figures: PerMetric<Distribution | undefined>;
-  readonly e2e: BlockSums;
+  readonly e2e: RankingSums;
   readonly backlog: Backlog | undefined;
 }
 

@@ -1,10 +1,10 @@
 import type { ObjectiveName } from "#core/objective-names.ts";
-import { percentile } from "#sim/result/distribution.ts";
+import { percentile } from "#core/base/quantile.ts";
 import { promisedTo, type SloTargets, timesMeet } from "#sim/result/slo.ts";
 import type { CandidateOutcome } from "../candidate/candidate.ts";
 import { timesOf } from "../candidate/cost.ts";
 import type { Metric } from "../figure/metric.ts";
-import type { Workload } from "../recorded/packed-workload.ts";
+import type { WorkloadRequests } from "../recorded/packed-workload.ts";
 
 /** What a search makes as good as it can. */
 export type Objective =
@@ -25,7 +25,7 @@ export function objectiveNamed(name: ObjectiveName, targets: SloTargets): Object
 export type Losses = Float64Array;
 
 /** In the workload's order. A request without an answer missed its targets, and has no time. */
-export function lossesOf(objective: Objective, workload: Workload, outcome: CandidateOutcome): Losses {
+export function lossesOf(objective: Objective, workload: WorkloadRequests, outcome: CandidateOutcome): Losses {
   if (objective.kind === "time") return outcome[objective.metric];
   const losses = new Float64Array(workload.length).fill(NaN);
   for (const request of workload) {

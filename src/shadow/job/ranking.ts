@@ -19,7 +19,7 @@ export interface Ranking {
 }
 
 /** Sums of a metric over blocks of neighbouring requests, and how many of them had a value. */
-export interface BlockSums {
+export interface RankingSums {
   readonly sums: Float64Array;
   readonly counts: Float64Array;
 }
@@ -28,7 +28,7 @@ export interface BlockSums {
  * The sums of values in order of arrival, NaN left out: blocks of the square root of their number, at most BLOCKS_MAX
  * blocks.
  */
-export function blockSumsOf(values: Float64Array): BlockSums {
+export function blockSumsOf(values: Float64Array): RankingSums {
   const length = Math.max(Math.ceil(Math.sqrt(values.length)), Math.ceil(values.length / BLOCKS_MAX));
   const blocks = Math.ceil(values.length / length);
   const [sums, counts] = [new Float64Array(blocks), new Float64Array(blocks)];
@@ -51,7 +51,7 @@ export function blockSumsOf(values: Float64Array): BlockSums {
  * called impossible; without replicas the blocks count, up to LOOKS_MAX.
  */
 export function rankingOf(
-  replicas: readonly (readonly BlockSums[])[],
+  replicas: readonly (readonly RankingSums[])[],
   seed: number,
   errors: readonly number[] = [],
 ): Ranking {
@@ -97,7 +97,7 @@ export function rankingOf(
 }
 
 /** The first candidate that has the same sums in every replica. */
-function twinsOf(replicas: readonly (readonly BlockSums[])[], candidates: number): number[] {
+function twinsOf(replicas: readonly (readonly RankingSums[])[], candidates: number): number[] {
   const same = (a: number, b: number) =>
     replicas.every((one) => one[a]!.sums.every((sum, block) => sum === one[b]!.sums[block]));
   return Array.from({ length: candidates }, (_, c) => {

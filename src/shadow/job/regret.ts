@@ -35,7 +35,7 @@ export interface RegretQuestion {
 }
 
 /** One endpoint that the policy could have chosen. */
-export interface Choice {
+export interface ScoredChoice {
   readonly endpoint: EndpointId;
   readonly requestsInFlight: number;
   readonly hitTokens: number;
@@ -62,7 +62,7 @@ export interface DecisionRegret {
   readonly reason: string;
   readonly chosen: EndpointId;
   /** The chosen one first, then by score. */
-  readonly choices: readonly Choice[];
+  readonly choices: readonly ScoredChoice[];
   /** E2E that the request lost against the best alternative; 0 where none was better. */
   readonly regretMicros: number;
   /** The same of the window's sum: what all lost together. */
@@ -110,7 +110,7 @@ export function decisionRegret(common: Setting, question: RegretQuestion): Decis
   const ranked = rankedCandidates(breakdown).sort(
     (a, b) => Number(b.endpoint === chosen) - Number(a.endpoint === chosen),
   );
-  const choices = ranked.slice(0, Math.max(CHOICES_REPORTED_MAX, 1 + alternatives)).map((row, i): Choice => {
+  const choices = ranked.slice(0, Math.max(CHOICES_REPORTED_MAX, 1 + alternatives)).map((row, i): ScoredChoice => {
     const { endpoint, requestsInFlight, hitTokens, kvUtilization, score } = row;
     const force = () => runCandidate(setting, as, { forced: new Map([[requestId(place), endpoint]]) });
     const tried = i > alternatives ? undefined : choiceOutcome(i === 0 ? base : force(), base, place);

@@ -16,7 +16,7 @@ export interface WorkKeeping {
 }
 
 /** The same text for the same plain data, in which there may be typed arrays and maps. */
-export function digestOf(value: unknown): string {
+export function jobDigest(value: unknown): string {
   return createHash("sha256").update(JSON.stringify(value, plain)).digest("hex");
 }
 

@@ -5,7 +5,7 @@ import type { TimeFigure, TimeMetric } from "#core/rollout/judge/outcome.ts";
 /** Figures that a plan speaks of. */
 export const PLANNED_FIGURES = ["mean", "p99"] as const satisfies readonly TimeFigure[];
 export type PlannedFigure = (typeof PLANNED_FIGURES)[number];
-export type FigureKey = `${TimeMetric}.${PlannedFigure}`;
+export type PlannedFigureKey = `${TimeMetric}.${PlannedFigure}`;
 
 /** What one rollout, or the truth as one would count it, found of a figure: the other arm's less the control's. */
 export interface FigureSample {
@@ -18,7 +18,7 @@ export interface FigureSample {
 
 /** Plain data, as it comes from a thread. */
 export interface RolloutSample {
-  readonly figures: Readonly<Record<FigureKey, FigureSample>>;
+  readonly figures: Readonly<Record<PlannedFigureKey, FigureSample>>;
   /** Requests that were compared. */
   readonly requests: number;
   /** Requests that failed or were refused, by arm. */

@@ -1,5 +1,5 @@
 import { type Candidate, runCandidate, type Setting } from "../candidate/candidate.ts";
-import type { Workload } from "../recorded/packed-workload.ts";
+import type { WorkloadRequests } from "../recorded/packed-workload.ts";
 import { clustersOf } from "./clusters.ts";
 import { type Losses, lossesOf, type Objective } from "./objective.ts";
 import { WorkloadView } from "./workload-view.ts";
@@ -28,10 +28,10 @@ export function runTrial(setting: Setting, { candidate, objective, share, replic
 }
 
 /** A part is asked for by many trials. */
-const parts = new WeakMap<Workload, Map<number, WorkloadView>>();
+const parts = new WeakMap<WorkloadRequests, Map<number, WorkloadView>>();
 
 /** Conversations that begin first; whole, and in the workload's order. */
-function partOf(workload: Workload, share: number): WorkloadView {
+function partOf(workload: WorkloadRequests, share: number): WorkloadView {
   const known = parts.get(workload) ?? new Map<number, WorkloadView>();
   parts.set(workload, known);
   let view = known.get(share);

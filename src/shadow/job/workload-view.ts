@@ -1,12 +1,12 @@
 import type { WorkloadRequest } from "#trace/workload-request.ts";
-import type { Workload } from "../recorded/packed-workload.ts";
+import type { WorkloadRequests } from "../recorded/packed-workload.ts";
 
 /** Some of a workload's requests in its order, numbered anew. */
-export class WorkloadView implements Workload {
-  readonly #of: Workload;
+export class WorkloadView implements WorkloadRequests {
+  readonly #of: WorkloadRequests;
   readonly #rows: ArrayLike<number>;
 
-  constructor(of: Workload, rows: ArrayLike<number>) {
+  constructor(of: WorkloadRequests, rows: ArrayLike<number>) {
     this.#of = of;
     this.#rows = rows;
   }

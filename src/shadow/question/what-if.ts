@@ -15,7 +15,7 @@ import type { ReplicaFigures } from "../job/job.ts";
 import { type PerMetric, perMetric } from "../figure/metric.ts";
 import { type ModelCheck, modelCheck } from "../candidate/model-check.ts";
 import { type PairedDifference, pairedDifference } from "../figure/paired.ts";
-import { type BlockSums, blockSumsOf, type Ranking, rankingOf } from "../job/ranking.ts";
+import { type RankingSums, blockSumsOf, type Ranking, rankingOf } from "../job/ranking.ts";
 import type { Observed } from "../recorded/recorded-run.ts";
 import { profileErrors } from "./profile-errors.ts";
 import { goodputOf, replicaHoursOf } from "../candidate/cost.ts";
@@ -154,7 +154,7 @@ interface Part {
   readonly answer: Omit<CandidateAnswer, "intervals" | "backlog" | "differenceInterval" | "exceedsNoise">;
   /** Without what single requests are late by. */
   readonly simulated: PerMetric<Distribution | undefined>;
-  readonly e2e: BlockSums;
+  readonly e2e: RankingSums;
   readonly backlog: Backlog | undefined;
   readonly replicas: readonly ReplicaFigures[];
   /** Kept where somebody wants to see it: it is by far the largest thing. */

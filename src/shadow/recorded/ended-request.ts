@@ -16,7 +16,7 @@ export interface Open {
   standby?: { readonly at: Micros; readonly endpoint: string };
 }
 
-export interface Ended extends Open {
+export interface RecordedEnd extends Open {
   readonly endAt: Micros;
   readonly end: RequestFinished;
   /** As at its end, or as became known after it. */
@@ -33,9 +33,9 @@ export function leftOutReason({ route }: Open, { outcome, promptTokens, outputTo
 
 /** What a simulation is to do again; `index` and times as of the whole workload. */
 export function workloadRequest(
-  { route, at, end, answerHashes }: Ended,
+  { route, at, end, answerHashes }: RecordedEnd,
   turn: number,
-  before: Ended | undefined,
+  before: RecordedEnd | undefined,
   index: number,
   started: Micros,
 ): Omit<WorkloadRequest, "blockTokens"> {

@@ -1,6 +1,6 @@
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
-import { bookAfter, EMPTY_BOOK, isUnderWay, type RolloutBook } from "#core/rollout/rollout-book.ts";
+import { bookAfter, EMPTY_BOOK, isRolloutUnderWay, type RolloutBook } from "#core/rollout/rollout-book.ts";
 import type { RolloutSpec } from "#core/rollout/rollout-input.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { FleetEvent } from "#sim/setting/simulation-options.ts";
@@ -153,7 +153,7 @@ export class FleetHistory {
       endpoint,
       asleep: true,
     }));
-    const rollouts = this.#rollouts.filter(isUnderWay).map((state): FleetEvent => {
+    const rollouts = this.#rollouts.filter(isRolloutUnderWay).map((state): FleetEvent => {
       const standing = {
         kind: "rollout-restored",
         at: -1,

@@ -2,7 +2,7 @@ import { sloWith } from "#core/request/slo.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 
 /** A workload's requests by place: an array of them, or many in little memory. */
-export interface Workload extends Iterable<WorkloadRequest> {
+export interface WorkloadRequests extends Iterable<WorkloadRequest> {
   readonly length: number;
   at(index: number): WorkloadRequest | undefined;
 }
@@ -106,7 +106,7 @@ export class WorkloadPacker {
 }
 
 /** Makes each request when it is asked for. */
-export class PackedWorkload implements Workload {
+export class PackedWorkload implements WorkloadRequests {
   readonly columns: WorkloadColumns;
 
   constructor(columns: WorkloadColumns) {
@@ -157,7 +157,7 @@ export class PackedWorkload implements Workload {
 }
 
 /** The same requests in shared memory. */
-export function columnsOf(workload: Workload): WorkloadColumns {
+export function columnsOf(workload: WorkloadRequests): WorkloadColumns {
   if (workload instanceof PackedWorkload) return workload.columns;
   const packer = new WorkloadPacker();
   for (const request of workload) packer.push(request);

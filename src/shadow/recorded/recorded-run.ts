@@ -15,7 +15,7 @@ import type { TraceHeader, TraceItem } from "#trace/codec/record.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { BlockSizes } from "./block-sizes.ts";
 import { type Conversations, conversationsOf } from "./conversations.ts";
-import { type Ended, leftOutReason, type Open, workloadRequest } from "./ended-request.ts";
+import { type RecordedEnd, leftOutReason, type Open, workloadRequest } from "./ended-request.ts";
 import { followStandby } from "./follow-standby.ts";
 import { FleetHistory } from "./fleet-history.ts";
 import { ScrapePace } from "./scrape-pace.ts";
@@ -96,9 +96,9 @@ export class RunBook {
   readonly #fleet: FleetHistory;
   readonly #pace = new ScrapePace();
   readonly #open = new Map<string, Open>();
-  readonly #ended: Ended[] = [];
+  readonly #ended: RecordedEnd[] = [];
   /** Those whose answers follow their ends. */
-  readonly #awaited = new RecentMap<string, Ended>(OPEN_MIN);
+  readonly #awaited = new RecentMap<string, RecordedEnd>(OPEN_MIN);
   /** Why requests are left out that were asked anew. */
   readonly #anew = new RecentMap<string, string>(OPEN_MIN);
   readonly #left = new Map<string, number>();
@@ -292,7 +292,7 @@ export class RunBook {
   }
 }
 
-function observedOf({ at, endAt, end, firstTokenAt, endpoint, attempts, sentAt }: Ended): Observed {
+function observedOf({ at, endAt, end, firstTokenAt, endpoint, attempts, sentAt }: RecordedEnd): Observed {
   return {
     endpoint,
     ok: end.outcome === "ok",

@@ -18,7 +18,7 @@ import {
 } from "#trace/codec/record.ts";
 
 /** A decision that came out otherwise than it was recorded. */
-export interface Difference {
+export interface DecisionDifference {
   /** Position among the trace's records, from 0. */
   readonly record: number;
   /** What differs, in words. */
@@ -33,7 +33,7 @@ export interface ReplayResult {
   /** Decisions that were compared. */
   readonly decisions: number;
   readonly differences: number;
-  readonly first: Difference | undefined;
+  readonly first: DecisionDifference | undefined;
   /**
    * Decisions that cannot be compared: inputs before them are missing or not as they were, so the recorded router knew
    * what this one cannot; or the profile asks for what this version does not have.
@@ -62,7 +62,7 @@ export class Replay {
   #decisions = 0;
   #differences = 0;
   #unverifiable = 0;
-  #first: Difference | undefined;
+  #first: DecisionDifference | undefined;
   #breaks = 0;
   readonly #reasons: string[] = [];
 
@@ -76,7 +76,7 @@ export class Replay {
   }
 
   /** The difference that this item shows, if any. Never throws for what a trace may hold. */
-  take(item: TraceItem): Difference | undefined {
+  take(item: TraceItem): DecisionDifference | undefined {
     switch (item.kind) {
       case "run":
         this.#begin(item.header);
@@ -117,7 +117,7 @@ export class Replay {
     }
   }
 
-  #record({ input, decision: recorded }: TraceRecord): Difference | undefined {
+  #record({ input, decision: recorded }: TraceRecord): DecisionDifference | undefined {
     const record = this.#inputs++;
     if (recorded !== undefined) this.#follow(recorded, record);
     if (this.#router !== undefined) {

@@ -6,6 +6,7 @@ import { logScale } from "#page/part/scale.ts";
 import type { Metric } from "../question/what-if.ts";
 import { type PageData, type Series, seriesOf } from "./page-data.ts";
 import { seriesValues } from "./series-values.ts";
+import { quantile } from "#core/base/quantile.ts";
 
 const WIDTH = 460;
 const HEIGHT = 250;
@@ -43,8 +44,4 @@ function lineOf({ name, style }: Series, values: Float64Array, low: number) {
   });
   const figures = [0.5, 0.9, 0.99].map((share) => `p${share * 100} ${time(quantile(values, share))}`).join(", ");
   return { name, style, points, note: `${name}: ${figures}`, hides: true };
-}
-
-function quantile(ascending: Float64Array, share: number): number {
-  return ascending[Math.min(ascending.length - 1, Math.floor(share * ascending.length))] ?? NaN;
 }

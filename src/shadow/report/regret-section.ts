@@ -1,5 +1,5 @@
 import type { Distribution } from "#sim/result/distribution.ts";
-import type { Choice, DecisionRegret } from "../job/regret.ts";
+import type { ScoredChoice, DecisionRegret } from "../job/regret.ts";
 import type { WhatIfAnswer } from "../question/what-if.ts";
 import { escaped, percent, signedTime, time } from "#page/part/format.ts";
 
@@ -32,7 +32,7 @@ function example(
 <p>Decided by ${escaped(reason)}.</p><div class="scroll tight" tabindex="0"><table><thead><tr><th>endpoint</th><th>in flight</th><th>hit tokens</th><th>KV used</th><th>score</th><th>TTFT</th><th>E2E</th><th>all</th></tr></thead><tbody>${choices.map(row).join("")}</tbody></table></div></article>`;
 }
 
-function row(choice: Choice, place: number): string {
+function row(choice: ScoredChoice, place: number): string {
   const { endpoint, requestsInFlight, hitTokens, kvUtilization, score, outcome } = choice;
   const came = [time(outcome?.ttftMicros ?? NaN), time(outcome?.e2eMicros ?? NaN)];
   const all = outcome === undefined ? "–" : place === 0 ? "as it was" : signedTime(outcome.windowChangeMicros);

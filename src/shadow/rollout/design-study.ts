@@ -8,7 +8,7 @@ import type { NamedDesign } from "../job/rollout-design.ts";
 import { twoArmPlan } from "../job/two-arm-plan.ts";
 import type { UnexplainedErrors } from "./unexplained-error.ts";
 import {
-  type FigureKey,
+  type PlannedFigureKey,
   type FigureSample,
   PLANNED_FIGURES,
   type PlannedFigure,
@@ -45,7 +45,7 @@ export interface FigureStudy {
 }
 
 export interface DesignStudy extends NamedDesign {
-  readonly figures: Readonly<Record<FigureKey, FigureStudy>>;
+  readonly figures: Readonly<Record<PlannedFigureKey, FigureStudy>>;
   /** Blocks of windows or clusters that the intervals are to be narrowest at, for the plan's own duration. */
   readonly requests: number;
 }
@@ -53,7 +53,7 @@ export interface DesignStudy extends NamedDesign {
 export interface PowerQuestion {
   readonly level: number;
   /** What the rollout is to find, which has the larger part of the level. */
-  readonly primary: FigureKey;
+  readonly primary: PlannedFigureKey;
   /** Normal quantile of the power. */
   readonly standardErrors: number;
   /** Durations that detectable differences are stated for. */
@@ -77,8 +77,8 @@ export function designStudy(
   unexplained: UnexplainedErrors = {},
 ): DesignStudy {
   const figures = TIME_METRICS.flatMap((metric) =>
-    PLANNED_FIGURES.map((figure): [FigureKey, FigureStudy] => {
-      const key: FigureKey = `${metric}.${figure}`;
+    PLANNED_FIGURES.map((figure): [PlannedFigureKey, FigureStudy] => {
+      const key: PlannedFigureKey = `${metric}.${figure}`;
       const found = samples.map((sample) => sample.figures[key]);
       const error = figure === "mean" ? (unexplained[metric] ?? 0) : 0;
       const expected = truth.figures[key].plain.mean;
@@ -99,7 +99,7 @@ function figureStudy(
   spanMicros: Micros,
   { level, primary, standardErrors, hours }: PowerQuestion,
   unexplained: number,
-  key: FigureKey,
+  key: PlannedFigureKey,
 ): FigureStudy {
   const [, figure] = key.split(".") as [TimeMetric, PlannedFigure];
   const needed = clustersNeeded(design, figure, middle(found.map(({ plain: { skewness = 0 } }) => skewness)));

@@ -1,5 +1,5 @@
 import type { DesignStudy, FigureStudy } from "./design-study.ts";
-import type { FigureKey } from "../job/rollout-sample.ts";
+import type { PlannedFigureKey } from "../job/rollout-sample.ts";
 
 export interface Recommendation {
   readonly design: string;
@@ -23,7 +23,7 @@ const TENANTS_MIN = 30;
 const DIFFERENCE_SHARE = 0.01;
 
 /** Whether what a design shows is not the truth, beyond what the simulation leaves to chance. */
-export function isBiased(study: DesignStudy, key: FigureKey, controlMicros: number): boolean {
+export function isBiased(study: DesignStudy, key: PlannedFigureKey, controlMicros: number): boolean {
   const { truth, bias, biasError } = study.figures[key];
   // What is not known is not known to be right.
   if (![truth, bias, biasError].every(Number.isFinite)) return true;
@@ -43,7 +43,7 @@ function isFinite({ estimate, bias, biasError }: FigureStudy): boolean {
 }
 
 /** Means that a design must show as they are: one that is wrong about TPOT is right about E2E by chance. */
-const MEANS: readonly FigureKey[] = ["ttft.mean", "tpot.mean", "e2e.mean"];
+const MEANS: readonly PlannedFigureKey[] = ["ttft.mean", "tpot.mean", "e2e.mean"];
 
 /**
  * The design that takes the least time of those that show the truth, in the figure that is asked about and in every mean;
@@ -52,8 +52,8 @@ const MEANS: readonly FigureKey[] = ["ttft.mean", "tpot.mean", "e2e.mean"];
  */
 export function recommended(
   studies: readonly DesignStudy[],
-  key: FigureKey,
-  controlMicros: (key: FigureKey) => number,
+  key: PlannedFigureKey,
+  controlMicros: (key: PlannedFigureKey) => number,
 ): Recommendation {
   const of = (study: DesignStudy) => study.figures[key];
   const known = studies.filter((study) => isKnowable(study) && isFinite(of(study)));

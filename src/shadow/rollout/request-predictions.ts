@@ -1,4 +1,4 @@
-import { isUnderWay } from "#core/rollout/rollout-book.ts";
+import { isRolloutUnderWay } from "#core/rollout/rollout-book.ts";
 import type { RequestPrediction } from "#core/rollout/rollout-input.ts";
 import type { RolloutState } from "#core/rollout/rollout-state.ts";
 import type { Rollouts } from "#core/rollouts.ts";
@@ -30,7 +30,7 @@ export function requestPredictions(
   at: Micros,
   known: () => { readonly run: RecordedRun; readonly setting: Setting },
 ): RolloutPredictions[] {
-  const waiting = rollouts.book.filter((state) => isUnderWay(state) && awaited(rollouts, state).size > 0);
+  const waiting = rollouts.book.filter((state) => isRolloutUnderWay(state) && awaited(rollouts, state).size > 0);
   if (waiting.length === 0) return [];
   const { run, setting } = known();
   const until = at - lagOf(run);

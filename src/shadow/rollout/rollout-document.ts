@@ -1,7 +1,7 @@
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import { POOLS } from "../job/rollout-design.ts";
-import type { FigureKey } from "../job/rollout-sample.ts";
+import type { PlannedFigureKey } from "../job/rollout-sample.ts";
 import type { RolloutStudy } from "./rollout-study.ts";
 
 /** Of the trace's parts, those that must lie where the others have them expected. */
@@ -17,7 +17,7 @@ export function rolloutDocument(study: RolloutStudy, name: string, guardrails: r
   const { valuesPerHour, hours = study.hours[0] ?? 1 } = chosen.figures[figure];
   // What parts of the trace itself did not keep to is no prediction.
   const kept = Object.entries(shown).filter(([key]) => {
-    const { covered, of } = study.traffic[key as FigureKey] ?? { covered: 0, of: 1 };
+    const { covered, of } = study.traffic[key as PlannedFigureKey] ?? { covered: 0, of: 1 };
     return covered >= COVERED_MIN * of;
   });
   const predictions = kept.flatMap(([key, { low, high }]) => {

@@ -14,7 +14,7 @@ import { type DesignStudy, designStudy, type PowerQuestion } from "./design-stud
 import { type Recommendation, recommended } from "./recommendation.ts";
 import type { NamedDesign } from "../job/rollout-design.ts";
 import { type RolloutPair, type ShownIntervals, shownIntervals } from "./shown-interval.ts";
-import type { FigureKey } from "../job/rollout-sample.ts";
+import type { PlannedFigureKey } from "../job/rollout-sample.ts";
 import { rolloutTruth } from "./rollout-truth.ts";
 import type { SimulatedRollout } from "../job/simulated-rollout.ts";
 import { trafficErrors, type TrafficErrors } from "./traffic-error.ts";
@@ -33,7 +33,7 @@ export interface RolloutQuestion {
   readonly power: number;
   readonly level: number;
   /** What the rollout is to find. */
-  readonly figure: FigureKey;
+  readonly figure: PlannedFigureKey;
   /** Durations that detectable differences are stated for. */
   readonly hours: readonly number[];
   /** Limits that take a rollout back, which some of the recommended design are simulated with. */
@@ -58,7 +58,7 @@ export interface RolloutStudy {
   readonly runs: number;
   readonly power: number;
   readonly level: number;
-  readonly figure: FigureKey;
+  readonly figure: PlannedFigureKey;
   readonly hours: readonly number[];
   readonly truth: { readonly control: ArmTruth; readonly other: ArmTruth };
   readonly designs: readonly DesignStudy[];
@@ -175,7 +175,7 @@ function affordableRuns(requests: number, designs: number): number {
 }
 
 /** What an arm's figure is on the whole fleet; NaN where no request has it. */
-export function controlFigure(truth: ArmTruth, key: FigureKey): number {
+export function controlFigure(truth: ArmTruth, key: PlannedFigureKey): number {
   const [metric, figure] = key.split(".") as ["ttft" | "tpot" | "e2e", "mean" | "p99"];
   return truth[`${metric}Micros`]?.[figure] ?? NaN;
 }

@@ -3,10 +3,10 @@ import { COVERAGE, type Interval, predictionInterval } from "../figure/interval.
 import { normalQuantile } from "../figure/normal-quantile.ts";
 import type { DesignStudy } from "./design-study.ts";
 import { STUDENT_ALL, type TrafficErrors } from "./traffic-error.ts";
-import { type FigureKey, PLANNED_FIGURES, type RolloutSample } from "../job/rollout-sample.ts";
+import { type PlannedFigureKey, PLANNED_FIGURES, type RolloutSample } from "../job/rollout-sample.ts";
 
 /** Where a design is predicted to come out in the end, the other arm less the control, microseconds. */
-export type ShownIntervals = Readonly<Partial<Record<FigureKey, Interval>>>;
+export type ShownIntervals = Readonly<Partial<Record<PlannedFigureKey, Interval>>>;
 
 const ERRORS = normalQuantile((1 + COVERAGE) / 2);
 
@@ -27,8 +27,8 @@ export function shownIntervals(
   traffic: TrafficErrors = {},
 ): ShownIntervals {
   const all = TIME_METRICS.flatMap((metric) =>
-    PLANNED_FIGURES.flatMap((figure): [FigureKey, Interval][] => {
-      const key: FigureKey = `${metric}.${figure}`;
+    PLANNED_FIGURES.flatMap((figure): [PlannedFigureKey, Interval][] => {
+      const key: PlannedFigureKey = `${metric}.${figure}`;
       const { estimate, biasError } = figures[key];
       if (!Number.isFinite(estimate) || !Number.isFinite(biasError)) return [];
       const shown = pairs.map((pair) => {

@@ -1,7 +1,7 @@
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { CandidateOutcome } from "../candidate/candidate.ts";
-import type { FigureKey, PlannedFigure } from "../job/rollout-sample.ts";
+import type { PlannedFigureKey, PlannedFigure } from "../job/rollout-sample.ts";
 import { PLANNED_FIGURES } from "../job/rollout-sample.ts";
 
 /** What a difference owes to the traffic that happened to come. */
@@ -13,7 +13,7 @@ export interface TrafficError {
   readonly of: number;
 }
 
-export type TrafficErrors = Readonly<Partial<Record<FigureKey, TrafficError>>>;
+export type TrafficErrors = Readonly<Partial<Record<PlannedFigureKey, TrafficError>>>;
 
 /** Parts of a trace: each long beside a burst, and as many as show how they differ. */
 const PARTS = 9;
@@ -38,7 +38,7 @@ export function trafficErrors(
     at >= startMicros ? Math.min(PARTS - 1, Math.floor((at - startMicros) / length)) : -1,
   );
   const entries = TIME_METRICS.flatMap((metric) =>
-    PLANNED_FIGURES.flatMap((figure): [FigureKey, TrafficError][] => {
+    PLANNED_FIGURES.flatMap((figure): [PlannedFigureKey, TrafficError][] => {
       const parts = Array.from({ length: PARTS }, (_, part) => {
         const own = (outcome: CandidateOutcome) =>
           outcome[`${metric}Micros`].filter((value, row) => partOf[row] === part && !Number.isNaN(value));

@@ -2,7 +2,7 @@ import type { CandidateOutcome } from "../candidate/candidate.ts";
 import { type Cause, causesOf } from "../candidate/cause.ts";
 import { figuresOf } from "../figure/figures.ts";
 import { type PerMetric, perMetric } from "../figure/metric.ts";
-import type { Workload } from "../recorded/packed-workload.ts";
+import type { WorkloadRequests } from "../recorded/packed-workload.ts";
 import type { Clusters } from "../job/clusters.ts";
 import type { Losses } from "../job/objective.ts";
 
@@ -38,8 +38,8 @@ export interface GainParts {
   readonly hitRatio: { readonly before: number; readonly after: number };
 }
 
-export interface Compared {
-  readonly workload: Workload;
+export interface ComparedPolicies {
+  readonly workload: WorkloadRequests;
   readonly clusters: Clusters;
   /** 1 for rows that count. */
   readonly counts: Uint8Array;
@@ -53,7 +53,7 @@ const PROMPTS = ["< 1K tokens", "1K-4K", "4K-16K", "16K-64K", ">= 64K"] as const
 const TURNS = ["first turn", "turns 2-4", "turns 5-16", "later turns"] as const;
 
 /** Where a gain comes from: by length of prompts, turn of a conversation, and tokens found in caches. */
-export function gainParts(compared: Compared): GainParts {
+export function gainParts(compared: ComparedPolicies): GainParts {
   const { workload, clusters, counts, losses } = compared;
   const prompts = PROMPTS.map(() => newSums());
   const turns = TURNS.map(() => newSums());
@@ -108,7 +108,7 @@ function newSums(): Sums {
   return { requests: 0, before: 0, after: 0 };
 }
 
-function endpointParts({ counts, endpoints, before, after, losses }: Compared): EndpointPart[] {
+function endpointParts({ counts, endpoints, before, after, losses }: ComparedPolicies): EndpointPart[] {
   const sumsOf = ({ endpoint }: CandidateOutcome, loss: Losses) => {
     const sums = endpoints.map(() => ({ requests: 0, loss: 0 }));
     for (let row = 0; row < counts.length; row++) {

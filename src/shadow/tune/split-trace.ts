@@ -1,11 +1,11 @@
 import type { WorkloadRequest } from "#trace/workload-request.ts";
-import { PackedWorkload, type Workload, WorkloadPacker } from "../recorded/packed-workload.ts";
+import { PackedWorkload, type WorkloadRequests, WorkloadPacker } from "../recorded/packed-workload.ts";
 import { type Clusters, waits } from "../job/clusters.ts";
 
 /** A trace in two: what a search may look at, and what it is judged by. */
 export interface SplitTrace {
   /** Requests of conversations that began first, numbered anew. */
-  readonly search: Workload;
+  readonly search: WorkloadRequests;
   /** 1 for the requests of the others, in the whole workload's order. */
   readonly heldOut: Uint8Array;
   readonly searchSessions: number;
@@ -29,7 +29,7 @@ const REPEATED_TOKEN_STRIDE = 2 ** 24;
  * Splits by conversation, those that began first against the others, so that no conversation is on both sides. The search
  * ends where the others begin; turns after that are left out of it where their time is known.
  */
-export function splitTrace(workload: Workload, clusters: Clusters, share: number): SplitTrace {
+export function splitTrace(workload: WorkloadRequests, clusters: Clusters, share: number): SplitTrace {
   const { ofRow, startMicros } = clusters;
   const sessions = startMicros.length;
   const searchSessions = Math.min(sessions, Math.max(1, Math.round(share * sessions)));

@@ -13,7 +13,7 @@ import type { PolicySpace } from "./policy-space.ts";
 import { type Found, Search, type SearchResult, type TrialMemory } from "./search.ts";
 import { type SplitTrace, splitTrace } from "./split-trace.ts";
 import { sessionUnits, timeUnits } from "./time-units.ts";
-import { type Verdict, verdictOf } from "./verdict.ts";
+import { type TuneVerdict, verdictOf } from "./verdict.ts";
 
 export interface TuneQuestion {
   readonly setting: Setting;
@@ -48,7 +48,7 @@ export interface TuneQuestion {
 }
 
 export interface TuneAnswer {
-  readonly verdict: Verdict;
+  readonly verdict: TuneVerdict;
   readonly inForce: string;
   readonly objective: Objective;
   readonly requests: number;
@@ -105,7 +105,7 @@ export async function tune(question: TuneQuestion): Promise<TuneAnswer> {
   }
   const refusal = [...tooShort(split), ...(modelRefusal(doubt) === undefined ? [] : [modelRefusal(doubt)!])];
   if (refusal.length > 0) {
-    const verdict: Verdict = { kind: "refused", reasons: refusal };
+    const verdict: TuneVerdict = { kind: "refused", reasons: refusal };
     return { ...answer, verdict, doubt, search: undefined, winner: undefined, heldOut: undefined };
   }
   const setting = { ...given, residuals: doubtedResiduals(given.residuals, doubt) };

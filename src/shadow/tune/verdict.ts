@@ -9,7 +9,7 @@ import type { Found, SearchResult } from "./search.ts";
  */
 export const VERDICTS = ["better", "uncertain", "nothing", "refused"] as const;
 
-export interface Verdict {
+export interface TuneVerdict {
   readonly kind: (typeof VERDICTS)[number];
   /** For people, a sentence each. */
   readonly reasons: readonly string[];
@@ -18,7 +18,7 @@ export interface Verdict {
 /** Chance that is accepted: of the gain on what was held out, and of the best one in the search. */
 const CHANCE_MAX = 0.05;
 
-export interface Judged {
+export interface TunedPolicies {
   readonly gainMin: number;
   readonly search: Omit<SearchResult, "finalists">;
   readonly finalists: readonly Found[];
@@ -27,7 +27,7 @@ export interface Judged {
 }
 
 /** Whether the policy that was found is proposed, refused or uncertain, and why. */
-export function verdictOf({ gainMin, search, winner, heldOut }: Judged): Verdict {
+export function verdictOf({ gainMin, search, winner, heldOut }: TunedPolicies): TuneVerdict {
   const least = percent(gainMin);
   if (!Number.isFinite(search.inForceLoss))
     return {

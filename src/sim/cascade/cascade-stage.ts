@@ -1,4 +1,4 @@
-import { CascadeDesk } from "#core/cascade/cascade-desk.ts";
+import { CascadeJudge } from "#core/cascade/cascade-judge.ts";
 import { Cascade } from "#core/path/cascade/cascade.ts";
 import { nameHash, randomFor } from "#core/base/random.ts";
 import type { Micros } from "#core/base/units.ts";
@@ -28,7 +28,7 @@ export class CascadeStage {
   readonly #seed: number;
   readonly #answerMicros: Micros;
   readonly #host: CascadeSimulation;
-  readonly #desk: CascadeDesk;
+  readonly #desk: CascadeJudge;
   readonly #escalated: number[];
   readonly #kept: Record<string, number> = {};
   #requests = 0;
@@ -38,7 +38,7 @@ export class CascadeStage {
     this.#options = options;
     this.#seed = seed;
     this.#host = host;
-    this.#desk = new CascadeDesk(options);
+    this.#desk = new CascadeJudge(options);
     this.#escalated = options.spec.steps.map(() => 0);
   }
 

@@ -8,7 +8,7 @@ import type { EngineClock } from "../fleet/engine-clock.ts";
 import { Flight } from "./flight.ts";
 import { PrefillLeg } from "./prefill-leg.ts";
 import { Outcomes } from "../result/outcomes.ts";
-import { Column } from "../result/column.ts";
+import { NumberColumn } from "../result/column.ts";
 import type { Latency, SimulationOptions } from "../setting/simulation-options.ts";
 import type { CacheFollower } from "../fleet/cache-follower.ts";
 
@@ -39,8 +39,8 @@ interface LatencySums {
 /** Listens to the engines and writes down what becomes of each request. */
 export class EngineObserver {
   /** Gaps between the tokens of requests that were served to their end, where they are recorded, and their rows. */
-  readonly gaps: Column<Float64Array> = new Column(Float64Array);
-  readonly gapRows: Column<Int32Array> = new Column(Int32Array);
+  readonly gaps: NumberColumn<Float64Array> = new NumberColumn(Float64Array);
+  readonly gapRows: NumberColumn<Int32Array> = new NumberColumn(Int32Array);
   /** When each engine was last done with a request. */
   readonly lastEndAt: Micros[] = [];
   /** By engine. */

@@ -1,7 +1,7 @@
 type Numbers = Float64Array | Int32Array | Int16Array | Uint16Array | Uint8Array;
 
 /** Numbers of one kind that grow at the end, without an object each. */
-export class Column<T extends Numbers> {
+export class NumberColumn<T extends Numbers> {
   readonly #create: new (length: number) => T;
   #values: T;
   #length = 0;

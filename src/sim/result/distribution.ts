@@ -1,3 +1,5 @@
+import { percentile } from "#core/base/quantile.ts";
+
 /** Of a set of values, in their own unit. Undefined fields when there were none. */
 export interface Distribution {
   readonly count: number;
@@ -34,16 +36,4 @@ function sortAscending(values: Float64Array): void {
   while (leading < values.length && values[leading]! >= 0) leading++;
   if (leading < values.length) values.sort();
   else new BigInt64Array(values.buffer, values.byteOffset, values.length).sort();
-}
-
-/**
- * Percentile p in [0, 100] of ascending values, interpolated linearly between the closest ranks (type 7 of R. J.
- * Hyndman and Y. Fan, 1996).
- */
-export function percentile(ascending: Float64Array, p: number): number {
-  const rank = (p / 100) * (ascending.length - 1);
-  const below = Math.floor(rank);
-  const low = ascending[below] ?? NaN;
-  const high = ascending[Math.min(below + 1, ascending.length - 1)] ?? NaN;
-  return low + (high - low) * (rank - below);
 }

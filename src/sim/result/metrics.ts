@@ -3,9 +3,9 @@ import type { EngineGauges } from "#engine/sink.ts";
 import type { EngineFleet } from "../fleet/engine-fleet.ts";
 import type { Outcomes } from "./outcomes.ts";
 import { type Anomalies, findAnomalies } from "./anomalies.ts";
-import type { Column } from "./column.ts";
+import type { NumberColumn } from "./column.ts";
 import { type Distribution, distribution } from "./distribution.ts";
-import { meetsTarget, type SloTargets, targetOf, tpotOf } from "./slo.ts";
+import { meetsTarget, type SloTargets, targetOf, outcomeTpot } from "./slo.ts";
 
 /** Distributions by SLO class, "all" for all requests together; requests without a class are in "". */
 type ByClass = Readonly<Record<string, Distribution>>;
@@ -47,7 +47,7 @@ export function metricsOf(
   outcomes: Outcomes,
   fleet: EngineFleet,
   endedAt: Micros,
-  gaps: Column<Float64Array> | undefined,
+  gaps: NumberColumn<Float64Array> | undefined,
   targets: SloTargets,
 ): Metrics {
   const seconds = endedAt / MICROS_PER_SECOND;
@@ -209,7 +209,8 @@ function totalsOf(outcomes: Outcomes) {
 /** Time per output token of those that were served to their end, a row each. */
 function tpots(outcomes: Outcomes): Float64Array {
   const values = new Float64Array(outcomes.length);
-  for (let row = 0; row < values.length; row++) values[row] = outcomes.isCompleted(row) ? tpotOf(outcomes, row) : NaN;
+  for (let row = 0; row < values.length; row++)
+    values[row] = outcomes.isCompleted(row) ? outcomeTpot(outcomes, row) : NaN;
   return values;
 }
 

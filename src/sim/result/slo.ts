@@ -44,11 +44,11 @@ export function timesMeet({ ttft, tpot, e2e }: RequestTimes, target: SloTarget):
 /** Whether a request got all that its class is promised; one that did not end well got nothing. */
 export function meetsTarget(outcomes: Outcomes, row: number, target: SloTarget): boolean {
   if (!outcomes.isCompleted(row)) return false;
-  return timesMeet({ ttft: outcomes.ttft[row]!, tpot: tpotOf(outcomes, row), e2e: outcomes.e2e[row]! }, target);
+  return timesMeet({ ttft: outcomes.ttft[row]!, tpot: outcomeTpot(outcomes, row), e2e: outcomes.e2e[row]! }, target);
 }
 
 /** Mean time per output token after the first; NaN for an answer of one token, and for none. */
-export function tpotOf(outcomes: Outcomes, row: number): number {
+export function outcomeTpot(outcomes: Outcomes, row: number): number {
   const tokens = outcomes.outputTokens[row]!;
   return tokens > 1 ? (outcomes.e2e[row]! - outcomes.ttft[row]!) / (tokens - 1) : NaN;
 }

@@ -8,7 +8,7 @@ import type { WorkloadRequest } from "#trace/workload-request.ts";
  * for `blockTokens` tokens and all before them, so its part blocks are named by (id, place within it). Tokens that no id
  * covers are the request's own and never match another's. Exact token ids, where a workload has them, are hashed.
  */
-export class PromptChains {
+export class WorkloadChains {
   readonly #blockTokens: number;
   readonly #seed: number;
   readonly #hasher: ReturnType<typeof fastHasher>;

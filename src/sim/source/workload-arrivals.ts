@@ -7,7 +7,7 @@ import { Schedule, type ScheduleOptions } from "#trace/schedule.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { type SloTarget, type SloTargets, targetOf } from "../result/slo.ts";
 import type { ArrivalSource, SimulatedRequest } from "../setting/arrival-source.ts";
-import { PromptChains } from "./prompt-chains.ts";
+import { WorkloadChains } from "./prompt-chains.ts";
 
 export interface WorkloadArrivalsOptions extends ScheduleOptions {
   readonly seed: number;
@@ -38,7 +38,7 @@ export class WorkloadArrivals implements ArrivalSource {
   readonly #groups: Iterator<readonly WorkloadRequest[]> | undefined;
   readonly #stream: Iterator<WorkloadRequest> | undefined;
   readonly #schedule: Schedule;
-  readonly #chains = new Map<number, PromptChains>();
+  readonly #chains = new Map<number, WorkloadChains>();
   #exhausted = false;
   /** Arrival of the last group's first turn that was read: what is not read yet comes no earlier. */
   #readUntil: Micros = -1;
@@ -119,10 +119,10 @@ export class WorkloadArrivals implements ArrivalSource {
     this.#readUntil = Math.max(this.#readUntil, this.#schedule.arrivalDue(request));
   }
 
-  readonly #chainsOf = (blockTokens: number): PromptChains => {
+  readonly #chainsOf = (blockTokens: number): WorkloadChains => {
     let chains = this.#chains.get(blockTokens);
     if (chains === undefined) {
-      chains = new PromptChains(blockTokens, this.#options.seed);
+      chains = new WorkloadChains(blockTokens, this.#options.seed);
       this.#chains.set(blockTokens, chains);
     }
     return chains;
@@ -148,14 +148,14 @@ class WorkloadArrival implements SimulatedRequest {
   readonly deadlineAt: Micros;
   readonly #next: WorkloadRequest | undefined;
   readonly #answers: "recorded" | "known";
-  readonly #chainsOf: (blockTokens: number) => PromptChains;
+  readonly #chainsOf: (blockTokens: number) => WorkloadChains;
 
   constructor(
     workload: WorkloadRequest,
     next: WorkloadRequest | undefined,
     arrivalAt: Micros,
     options: WorkloadArrivalsOptions,
-    chainsOf: (blockTokens: number) => PromptChains,
+    chainsOf: (blockTokens: number) => WorkloadChains,
   ) {
     this.workload = workload;
     this.arrivalAt = arrivalAt;

@@ -24,7 +24,7 @@ import {
   bool,
   type FieldType,
   integer,
-  type JsonObject,
+  type JsonFields,
   number,
   objectOf,
   oneOf,
@@ -271,7 +271,7 @@ const breakdownType: Pick<FieldType<RecordedBreakdown>, "read"> = {
   },
 };
 
-function listIn(given: JsonObject, key: string, place: Place): readonly unknown[] {
+function listIn(given: JsonFields, key: string, place: Place): readonly unknown[] {
   const value = given[key];
   if (!Array.isArray(value)) throw expected(pathOf(place, key), "a list", value);
   return value as unknown[];

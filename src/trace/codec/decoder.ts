@@ -1,7 +1,7 @@
 import { EMPTY_CHAIN, type BlockChain } from "#core/prompt/block-chain.ts";
 import { BlockArchive } from "./block-archive.ts";
 import { decodeDecision } from "./decision-table.ts";
-import { type Beside, integer, type JsonObject, listOf, NOTHING_BESIDE, objectOf } from "./field-type.ts";
+import { type Beside, integer, type JsonFields, listOf, NOTHING_BESIDE, objectOf } from "./field-type.ts";
 import { chainRow, type ChainRow } from "./chain-table.ts";
 import { decodeHeader } from "./header-table.ts";
 import { decodeInput } from "./input-table.ts";
@@ -40,7 +40,7 @@ export class TraceDecoder {
   }
 
   /** Of the request that arrives, or of those that a peer reports. */
-  #chainsOf({ chain, chains }: JsonObject): BlockChain[] {
+  #chainsOf({ chain, chains }: JsonFields): BlockChain[] {
     if (chain !== undefined) return [this.#chain(chainRow.read(chain, undefined, "chain", NOTHING_BESIDE))];
     if (chains === undefined) return [];
     return chainRows.read(chains, undefined, "chains", NOTHING_BESIDE).map((row) => this.#chain(row));
@@ -70,7 +70,7 @@ export class TraceDecoder {
   }
 }
 
-function parse(line: string): JsonObject {
+function parse(line: string): JsonFields {
   let parsed: unknown;
   try {
     parsed = JSON.parse(line);

@@ -1,6 +1,6 @@
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { expected } from "./format-error.ts";
-import { number as numberText } from "./number.ts";
+import { jsonNumber as numberText } from "./number.ts";
 import { type ByteReader, WireError } from "./byte-reader.ts";
 import type { ByteWriter } from "./byte-writer.ts";
 
@@ -247,10 +247,10 @@ export function mapOf<T>(type: FieldType<T>): FieldType<Readonly<Record<string, 
   };
 }
 
-export type JsonObject = Readonly<Record<string, unknown>>;
+export type JsonFields = Readonly<Record<string, unknown>>;
 
-export function objectOf(value: unknown, parent: Place | undefined, key: string | number): JsonObject {
+export function objectOf(value: unknown, parent: Place | undefined, key: string | number): JsonFields {
   if (value === null || typeof value !== "object" || Array.isArray(value))
     throw expected(pathOf(parent, key), "an object", value);
-  return value as JsonObject;
+  return value as JsonFields;
 }

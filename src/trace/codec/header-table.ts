@@ -19,7 +19,7 @@ import {
   bool,
   flag,
   integer,
-  type JsonObject,
+  type JsonFields,
   listOf,
   maybe,
   number,
@@ -112,7 +112,7 @@ export function encodeHeader({ version, ...rest }: TraceHeader, beside: Beside):
 }
 
 /** Reads a header; throws TraceFormatError, for a version that is not known before all else. */
-export function decodeHeader(line: JsonObject, beside: Beside): TraceHeader {
+export function decodeHeader(line: JsonFields, beside: Beside): TraceHeader {
   if (line["kind"] !== "header" || line["format"] !== "gnomon-trace")
     throw new TraceFormatError("invalid", "expected a gnomon trace, which begins with a header, got something else");
   const { version } = line;

@@ -18,7 +18,7 @@ import {
   type FieldType,
   flag,
   integer,
-  type JsonObject,
+  type JsonFields,
   listOf,
   mapOf,
   maybe,
@@ -197,7 +197,7 @@ export function encodeInput(input: Input, beside: Beside): string {
 }
 
 /** Reads an input back; `beside` gives the blocks of a request that arrives, or of a peer's, one after another. */
-export function decodeInput(line: JsonObject, beside: Beside): Input {
+export function decodeInput(line: JsonFields, beside: Beside): Input {
   const kind = text.read(line["kind"], undefined, "kind", beside);
   if (!Object.hasOwn(byKind, kind))
     throw new TraceFormatError("unknown-kind", `kind: expected a kind of version 1, got ${JSON.stringify(kind)}`);

@@ -10,7 +10,7 @@ import {
   UNLABELLED,
 } from "#core/plugin/spec.ts";
 import { expected } from "./format-error.ts";
-import { number as numberText } from "./number.ts";
+import { jsonNumber as numberText } from "./number.ts";
 import { type FieldType, integer, listOf, mapOf, number, oneOf, optional, pathOf, text } from "./field-type.ts";
 import { record } from "./record-type.ts";
 

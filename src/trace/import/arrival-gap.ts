@@ -1,7 +1,7 @@
 import type { Random } from "#core/base/random.ts";
 import { gamma } from "./distribution.ts";
 import { exponential } from "./exponential.ts";
-import { exp, ln, power } from "./portable-math.ts";
+import { exp, ln, portablePower } from "./portable-math.ts";
 
 /** The gaps' character, apart from the rate: their mean is always 1. */
 export type GapProcess =
@@ -27,7 +27,7 @@ export function gapDraw(gaps: GapProcess, random: Random): () => number {
     case "weibull": {
       // x = (-ln u)^(1/k) / Gamma(1 + 1/k)
       const mean = gammaFunction(1 + 1 / gaps.shape);
-      return () => power(exponential(random), 1 / gaps.shape) / mean;
+      return () => portablePower(exponential(random), 1 / gaps.shape) / mean;
     }
   }
 }

@@ -2,7 +2,7 @@ import type { Random } from "#core/base/random.ts";
 import type { BlisDistribution } from "./blis-spec-schema.ts";
 import { draw } from "./distribution.ts";
 import { ImportError } from "./import-report.ts";
-import { power } from "./portable-math.ts";
+import { portablePower } from "./portable-math.ts";
 
 /** A length in tokens, at least 1, from one of BLIS's distributions. */
 export function blisLength(from: BlisDistribution, random: Random): number {
@@ -29,7 +29,7 @@ function value({ type, params }: BlisDistribution, random: Random): number {
     case "pareto_lognormal":
       // A Pareto tail for `mix_weight` of the draws: xm / u^(1 / alpha).
       return random.next() < of("mix_weight")
-        ? Math.min(max, of("xm") / power(1 - random.next(), 1 / of("alpha")))
+        ? Math.min(max, of("xm") / portablePower(1 - random.next(), 1 / of("alpha")))
         : lognormal(of("mu"), of("sigma"), min, max, random);
     case "empirical":
       return empirical(params, random);
@@ -38,7 +38,7 @@ function value({ type, params }: BlisDistribution, random: Random): number {
 
 function lognormal(mu: number, sigma: number, min: number, max: number, random: Random): number {
   // The median is e^mu, taken as a power so that it is the same on every machine.
-  return draw({ distribution: "lognormal", median: power(Math.E, mu), sigma, min, max }, random);
+  return draw({ distribution: "lognormal", median: portablePower(Math.E, mu), sigma, min, max }, random);
 }
 
 /** Lengths by weight; the keys are whole numbers. */

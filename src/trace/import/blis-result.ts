@@ -3,7 +3,7 @@ import type { Observation, TrafficRequest } from "../transform/traffic.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { readBlisTrace } from "./blis-trace.ts";
 import { ImportError, ImportReport } from "./import-report.ts";
-import { amount, isRecord, type JsonRecord, textField, tokenCount } from "./json-record.ts";
+import { amountOf, isRecord, type JsonRecord, textField, tokenCount } from "./json-record.ts";
 import { unreadable } from "./unreadable.ts";
 
 /** The list is parsed whole; a larger file is refused. */
@@ -91,7 +91,7 @@ async function parseList(path: string): Promise<readonly unknown[]> {
 function resultOf(record: JsonRecord): Result | string {
   const id = record["request_id"];
   if (typeof id !== "number" && typeof id !== "string") return "request_id is not a number or a text";
-  const [ttftMicros, e2eMicros] = [amount(record, "ttft_us"), amount(record, "e2e_us")];
+  const [ttftMicros, e2eMicros] = [amountOf(record, "ttft_us"), amountOf(record, "e2e_us")];
   if (ttftMicros === undefined || e2eMicros === undefined) return "ttft_us or e2e_us is not a time >= 0";
   if (e2eMicros < ttftMicros) return "e2e_us is less than ttft_us";
   const [promptTokens, outputTokens] = [tokenCount(record, "input_tokens"), tokenCount(record, "output_tokens")];

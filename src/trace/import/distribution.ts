@@ -1,7 +1,7 @@
 import type { Random } from "#core/base/random.ts";
 import * as z from "zod";
 import { exponential } from "./exponential.ts";
-import { exp, ln, power } from "./portable-math.ts";
+import { exp, ln, portablePower } from "./portable-math.ts";
 import { strict } from "./strict-object.ts";
 
 const positive = z.number().positive();
@@ -27,9 +27,9 @@ export const DISTRIBUTION = z
   .union([nonnegative.transform((value) => ({ distribution: "constant" as const, value })), KINDS])
   .refine((value) => !("min" in value) || value.min <= value.max, { error: "expected min <= max" });
 
-export type Distribution = z.output<typeof DISTRIBUTION>;
+export type DrawnDistribution = z.output<typeof DISTRIBUTION>;
 
-export function draw(from: Distribution, random: Random): number {
+export function draw(from: DrawnDistribution, random: Random): number {
   switch (from.distribution) {
     case "constant":
       return from.value;
@@ -78,7 +78,7 @@ export function gamma(shape: number, random: Random): number {
     const v = root * root * root;
     const u = 1 - random.next();
     if (ln(u) >= 0.5 * x * x + d - d * v + d * ln(v)) continue;
-    return (d * v * (boosted ? power(1 - random.next(), 1 / shape) : 1)) / shape;
+    return (d * v * (boosted ? portablePower(1 - random.next(), 1 / shape) : 1)) / shape;
   }
 }
 

@@ -2,7 +2,7 @@ import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import type { ImportReport } from "./import-report.ts";
 import { inOrder } from "./in-order.ts";
-import { amount, isRecord, type JsonRecord, parseRecord, textField, tokenCount } from "./json-record.ts";
+import { amountOf, isRecord, type JsonRecord, parseRecord, textField, tokenCount } from "./json-record.ts";
 import { readLines } from "./line-reader.ts";
 
 export const DYNAMO_SCHEMA = "dynamo.request.trace.v1";
@@ -76,7 +76,7 @@ function rowOf(record: JsonRecord, report: ImportReport): Row | string {
   if (record["schema"] !== DYNAMO_SCHEMA) return `schema is not ${DYNAMO_SCHEMA}`;
   const request = record["request"];
   if (!isRecord(request)) return "request is not an object";
-  const time = amount(request, "request_received_ms");
+  const time = amountOf(request, "request_received_ms");
   if (time === undefined) return "request.request_received_ms is not a number of milliseconds";
   const { replay } = request;
   if (!isRecord(replay)) return "request.replay is not there, so nothing is known of the prompt";
@@ -91,11 +91,11 @@ function rowOf(record: JsonRecord, report: ImportReport): Row | string {
     return "replay.input_sequence_hashes is not a list of numbers";
   if (hashes.length > Math.ceil(promptTokens / blockTokens)) return "replay has more hashes than the prompt has blocks";
   if (outputTokens === 0) report.adjust("output of 0 tokens raised to 1");
-  const total = amount(request, "total_time_ms");
+  const total = amountOf(request, "total_time_ms");
   const context = record["agent_context"];
   return {
     time,
-    endedAt: total === undefined ? amount(record, "event_time_unix_ms") : time + total,
+    endedAt: total === undefined ? amountOf(record, "event_time_unix_ms") : time + total,
     promptTokens,
     outputTokens: Math.max(1, outputTokens),
     blockIds: Float64Array.from(hashes as readonly number[], (hash) =>

@@ -18,14 +18,14 @@ export function isRecord(value: unknown): value is JsonRecord {
 }
 
 /** A finite number >= 0, or undefined. */
-export function amount(record: JsonRecord, key: string): number | undefined {
+export function amountOf(record: JsonRecord, key: string): number | undefined {
   const value = record[key];
   return typeof value === "number" && value >= 0 && Number.isFinite(value) ? value : undefined;
 }
 
 /** A whole number of tokens in [0, REQUEST_TOKENS_MAX], or undefined. */
 export function tokenCount(record: JsonRecord, key: string): number | undefined {
-  const value = amount(record, key);
+  const value = amountOf(record, key);
   return value !== undefined && Number.isInteger(value) && value <= REQUEST_TOKENS_MAX ? value : undefined;
 }
 

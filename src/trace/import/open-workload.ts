@@ -19,7 +19,7 @@ import { openVllmRun } from "./vllm-run.ts";
 import { readWeka } from "./weka.ts";
 import { readWorkloadFile } from "./workload-file.ts";
 
-export interface Workload {
+export interface OpenedWorkload {
   /** Filled while the requests are read; complete when they end. */
   readonly report: ImportReport;
   /** The requests, once, read as they are asked for. */
@@ -27,7 +27,7 @@ export interface Workload {
 }
 
 /** Opens a trace file, a folder of sessions or a synthetic specification; throws ImportError when it is none. */
-export async function openWorkload(path: string, options: ImportOptions): Promise<Workload> {
+export async function openWorkload(path: string, options: ImportOptions): Promise<OpenedWorkload> {
   const { format, files } = await detectFormat(path);
   const report = new ImportReport(path, format, options.strict);
   const [first = path] = files;

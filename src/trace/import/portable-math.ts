@@ -31,6 +31,6 @@ export function exp(x: number): number {
 }
 
 /** base^power for base > 0. */
-export function power(base: number, exponent: number): number {
+export function portablePower(base: number, exponent: number): number {
   return exponent === 0 ? 1 : exp(exponent * ln(base));
 }

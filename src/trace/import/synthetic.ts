@@ -7,7 +7,7 @@ import { gapDraw } from "./arrival-gap.ts";
 import { draw } from "./distribution.ts";
 import type { ImportOptions } from "./import-options.ts";
 import type { ImportReport } from "./import-report.ts";
-import { power } from "./portable-math.ts";
+import { portablePower } from "./portable-math.ts";
 import { RateShape } from "../transform/rate-shape.ts";
 import { loadSyntheticSpec, type SyntheticGroup, type SyntheticSpec } from "./synthetic-spec.ts";
 
@@ -146,7 +146,7 @@ function placeGroups(spec: SyntheticSpec, seed: number): PlacedGroup[] {
       prefixBlocks: Int32Array.from({ length: group.prefixes }, () =>
         Math.floor(draw(group.prefixTokens, random) / spec.blockTokens),
       ),
-      popularity: cumulative(group.prefixes, (k) => 1 / power(k + 1, group.zipfExponent)),
+      popularity: cumulative(group.prefixes, (k) => 1 / portablePower(k + 1, group.zipfExponent)),
       ids,
     };
     namespace += group.prefixes;

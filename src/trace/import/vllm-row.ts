@@ -1,7 +1,7 @@
 import { mix32 } from "#core/base/random.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { Timed } from "./in-order.ts";
-import { amount, type JsonRecord, parseRecord, tokenCount, wholeNumbers } from "./json-record.ts";
+import { amountOf, type JsonRecord, parseRecord, tokenCount, wholeNumbers } from "./json-record.ts";
 
 /** One request of a run of vLLM. Times are whole microseconds of the run's clock. */
 export interface VllmRow extends Timed {
@@ -19,7 +19,7 @@ export interface VllmRow extends Timed {
 }
 
 /** How times of the engine's own clock become times of the run's. */
-export interface EngineClock {
+export interface ClockOffset {
   /** Seconds of the client's clock at which the run's begins. */
   readonly begin: number;
   /** The engine's clock minus the client's, in seconds. */
@@ -39,16 +39,16 @@ export function isClientTimed(record: JsonRecord): boolean {
 
 /** Client and engine time of one request; undefined where the line holds none. */
 export function clocksOf(record: JsonRecord): { readonly arrival: number; readonly queued: number } | undefined {
-  const arrival = amount(record, "arrival_time");
-  const queued = amount(record, "queued_ts");
+  const arrival = amountOf(record, "arrival_time");
+  const queued = amountOf(record, "queued_ts");
   return arrival === undefined || queued === undefined ? undefined : { arrival, queued };
 }
 
 /** A request that the engine timed, with its line of the workload; or the reason why it cannot be used. */
-export function engineTimedRow(record: JsonRecord, sent: string | undefined, clock: EngineClock): VllmRow | string {
+export function engineTimedRow(record: JsonRecord, sent: string | undefined, clock: ClockOffset): VllmRow | string {
   const clocks = clocksOf(record);
   if (clocks === undefined) return "arrival_time or queued_ts is not a time";
-  const [first, last] = [amount(record, "first_token_ts"), amount(record, "last_token_ts")];
+  const [first, last] = [amountOf(record, "first_token_ts"), amountOf(record, "last_token_ts")];
   if (first === undefined || last === undefined) return "first_token_ts or last_token_ts is not a time";
   const [prompt, output] = [tokenCount(record, "input_toks"), tokenCount(record, "output_toks")];
   if (prompt === undefined || prompt === 0) return "input_toks is not a number of tokens >= 1";
@@ -75,21 +75,21 @@ export function engineTimedRow(record: JsonRecord, sent: string | undefined, clo
 /** A request that its client timed, in seconds since the run began; or the reason why it cannot be used. One with
  * `aborted_at` was taken back by its client. */
 export function clientTimedRow(record: JsonRecord): VllmRow | string {
-  const send = amount(record, "send");
+  const send = amountOf(record, "send");
   if (send === undefined) return "send is not a time";
   const [prompt, reported] = [tokenCount(record, "prompt_tokens"), tokenCount(record, "completion_tokens")];
   // One that was taken back before its first token has kept the engine busy all the same.
-  const taken = amount(record, "aborted_at") !== undefined;
+  const taken = amountOf(record, "aborted_at") !== undefined;
   const output = taken ? Math.max(1, reported ?? 0) : reported;
   if (prompt === undefined || prompt === 0) return "prompt_tokens is not a number of tokens >= 1";
   if (output === undefined || output === 0) return "completion_tokens is not a number of tokens >= 1";
-  const end = lastChunk(record["chunks"]) ?? amount(record, "done");
+  const end = lastChunk(record["chunks"]) ?? amountOf(record, "done");
   if (end === undefined) return "neither chunks nor done show when it ended";
   const micros = (seconds: number) => Math.round(seconds * MICROS_PER_SECOND);
   return checked({
     id: idOf(record["id"]),
     time: micros(send),
-    firstAt: micros(amount(record, "first_chunk") ?? NaN),
+    firstAt: micros(amountOf(record, "first_chunk") ?? NaN),
     endAt: micros(end),
     ok: record["status"] === 200 && record["finish_reason"] !== "abort" && !taken,
     promptTokens: prompt,
@@ -117,7 +117,7 @@ function lastChunk(chunks: unknown): number | undefined {
 
 /** Prompts made of the first `prefix_len` tokens of a group's text and then of a text of their own, by their names. */
 function recipeWords(record: JsonRecord, promptTokens: number): Int32Array | undefined {
-  const [group, unique] = [amount(record, "group"), amount(record, "unique_id")];
+  const [group, unique] = [amountOf(record, "group"), amountOf(record, "unique_id")];
   const prefix = tokenCount(record, "prefix_len");
   if (group === undefined || unique === undefined || prefix === undefined) return undefined;
   const words = new Int32Array(promptTokens);

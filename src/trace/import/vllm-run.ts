@@ -7,13 +7,13 @@ import { LENGTHS_ONLY } from "../workload-request.ts";
 import type { ImportOptions } from "./import-options.ts";
 import { ImportError, type ImportReport } from "./import-report.ts";
 import { inOrder } from "./in-order.ts";
-import { amount, type JsonRecord, parseRecord } from "./json-record.ts";
+import { amountOf, type JsonRecord, parseRecord } from "./json-record.ts";
 import { keyedBlockIds } from "./keyed-block-ids.ts";
 import { type Line, readLines } from "./line-reader.ts";
 import {
   clientTimedRow,
   clocksOf,
-  type EngineClock,
+  type ClockOffset,
   engineTimedRow,
   isClientTimed,
   isEngineTimed,
@@ -119,7 +119,7 @@ async function* clientRows(file: string, report: ImportReport): AsyncGenerator<V
   }
 }
 
-async function* engineRows(folder: string, clock: EngineClock, report: ImportReport): AsyncGenerator<VllmRow> {
+async function* engineRows(folder: string, clock: ClockOffset, report: ImportReport): AsyncGenerator<VllmRow> {
   const file = join(folder, VLLM_RUN_FILES.requests);
   const workload = readLines(join(folder, VLLM_RUN_FILES.workload));
   let sent: Line | undefined;
@@ -144,7 +144,7 @@ function take(line: Line, report: ImportReport, rowOf: (record: JsonRecord) => V
 }
 
 /** The clocks of a run that its engine timed; undefined for one that a client timed. */
-async function clockOf(file: string): Promise<EngineClock | undefined> {
+async function clockOf(file: string): Promise<ClockOffset | undefined> {
   if (!existsSync(file)) throw new ImportError(`${file}: expected the requests of the run, got no such file`);
   let known = false;
   let begin = Infinity;
@@ -170,5 +170,5 @@ async function clockOf(file: string): Promise<EngineClock | undefined> {
 
 function wallStart(settingsFile: string): number {
   const meta = parseRecord(readFileSync(settingsFile, "utf8"));
-  return typeof meta === "string" ? 0 : (amount(meta, "wall_start_unix") ?? 0);
+  return typeof meta === "string" ? 0 : (amountOf(meta, "wall_start_unix") ?? 0);
 }

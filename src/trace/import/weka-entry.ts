@@ -1,4 +1,4 @@
-import { amount, isRecord, tokenCount, wholeNumbers, type JsonRecord } from "./json-record.ts";
+import { amountOf, isRecord, tokenCount, wholeNumbers, type JsonRecord } from "./json-record.ts";
 import { LOCAL_IDS_MAX } from "./block-id.ts";
 
 /** One model call of a recorded session. Times are seconds from the start of its session or sub-agent. */
@@ -35,7 +35,7 @@ export interface WekaSubagent {
  */
 export function parseWekaEntry(entry: unknown): WekaCall | WekaSubagent | string {
   if (!isRecord(entry)) return "request is not a JSON object";
-  const at = amount(entry, "t");
+  const at = amountOf(entry, "t");
   if (at === undefined) return "t is not a number of seconds >= 0";
   return entry["type"] === "subagent" ? subagent(entry, at) : call(entry, at);
 }
@@ -47,7 +47,7 @@ function call(entry: JsonRecord, startSeconds: number): WekaCall | string {
   if (outputTokens === undefined) return "out is not a number of tokens >= 0";
   const hashIds = wholeNumbers(entry["hash_ids"], LOCAL_IDS_MAX - 1);
   if (hashIds === undefined) return "hash_ids is not a list of whole numbers below 2^26";
-  const serviceSeconds = amount(entry, "api_time");
+  const serviceSeconds = amountOf(entry, "api_time");
   const model = typeof entry["model"] === "string" ? entry["model"] : "";
   return { kind: "call", startSeconds, serviceSeconds, promptTokens, outputTokens, hashIds, model };
 }
@@ -55,7 +55,7 @@ function call(entry: JsonRecord, startSeconds: number): WekaCall | string {
 function subagent(entry: JsonRecord, at: number): WekaSubagent | string {
   const requests = entry["requests"];
   if (!Array.isArray(requests)) return "sub-agent without a list of requests";
-  const durationMillis = amount(entry, "duration_ms");
+  const durationMillis = amountOf(entry, "duration_ms");
   return {
     kind: "subagent",
     name: typeof entry["agent_id"] === "string" ? entry["agent_id"] : `at-${at}`,

@@ -1,7 +1,15 @@
 import { RecentMap } from "#core/base/recent-map.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { ImportError, type ImportReport } from "./import-report.ts";
-import { amount, isRecord, type JsonRecord, parseRecord, textField, tokenCount, wholeNumbers } from "./json-record.ts";
+import {
+  amountOf,
+  isRecord,
+  type JsonRecord,
+  parseRecord,
+  textField,
+  tokenCount,
+  wholeNumbers,
+} from "./json-record.ts";
 import { readLines } from "./line-reader.ts";
 
 export const WORKLOAD_FILE_FORMAT = "gnomon-workload";
@@ -53,7 +61,7 @@ function checkHeader(text: string, path: string): void {
 function parseRow(text: string): Omit<WorkloadRequest, "index"> | string {
   const record = parseRecord(text);
   if (typeof record === "string") return record;
-  const arrivalMicros = amount(record, "arrivalMicros");
+  const arrivalMicros = amountOf(record, "arrivalMicros");
   if (arrivalMicros === undefined) return "arrivalMicros is not a number >= 0";
   const promptTokens = tokenCount(record, "promptTokens");
   if (promptTokens === undefined || promptTokens === 0) return "promptTokens is not a number of tokens >= 1";
@@ -82,14 +90,14 @@ function parseBlocks(record: JsonRecord): Pick<WorkloadRequest, "blockIds" | "bl
   if (record["blockIds"] === undefined) return { blockIds: undefined, blockTokens: LENGTHS_ONLY.blockTokens };
   const ids = wholeNumbers(record["blockIds"], Number.MAX_SAFE_INTEGER);
   if (ids === undefined) return "blockIds is not a list of whole numbers";
-  const blockTokens = amount(record, "blockTokens");
+  const blockTokens = amountOf(record, "blockTokens");
   if (blockTokens === undefined || blockTokens === 0) return "blockTokens is not a number above 0";
   return { blockIds: Float64Array.from(ids), blockTokens };
 }
 
 function parseLinks(record: JsonRecord): Pick<WorkloadRequest, "parent" | "joins" | "thinkMicros"> | string {
   const { parent, joins = [] } = record;
-  const thinkMicros = amount(record, "thinkMicros");
+  const thinkMicros = amountOf(record, "thinkMicros");
   if (record["thinkMicros"] !== undefined && thinkMicros === undefined) return "thinkMicros is not a number >= 0";
   if (!Array.isArray(joins) || !joins.every((name) => typeof name === "string")) return "joins is not a list of names";
   if (parent === undefined) return { parent: undefined, joins, thinkMicros };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
-import { CascadeDesk } from "#core/cascade/cascade-desk.ts";
+import { CascadeJudge } from "#core/cascade/cascade-judge.ts";
 import { Cascade } from "#core/path/cascade/cascade.ts";
 import type { PathRouter } from "#core/path/path-router.ts";
 import { OwnNews } from "#core/peer/own-news.ts";
@@ -32,17 +32,17 @@ function router(): Router {
 }
 
 describe("an answer of a cascade", () => {
-  const desk = (escalationsInFlightMax = 1) => new CascadeDesk({ escalationsInFlightMax, heldBytesMax: 100 });
+  const judge = (escalationsInFlightMax = 1) => new CascadeJudge({ escalationsInFlightMax, heldBytesMax: 100 });
 
   test("is kept at the threshold and above it, given up below", () => {
-    assert.equal(desk().keeps(STEP, -0.5, 8), "sure");
-    assert.equal(desk().keeps(STEP, -0.500001, 8), undefined);
-    assert.equal(desk().keeps({ model: "large" }, -9, 8), "sure");
-    assert.equal(desk().keeps(STEP, 0, 0), "unread");
+    assert.equal(judge().keeps(STEP, -0.5, 8), "sure");
+    assert.equal(judge().keeps(STEP, -0.500001, 8), undefined);
+    assert.equal(judge().keeps({ model: "large" }, -9, 8), "sure");
+    assert.equal(judge().keeps(STEP, 0, 0), "unread");
   });
 
   test("is kept where as many escalations are under way as may be", () => {
-    const one = desk();
+    const one = judge();
     one.began();
     assert.equal(one.keeps(STEP, -9, 8), "full");
     one.ended();
@@ -50,7 +50,7 @@ describe("an answer of a cascade", () => {
   });
 
   test("is held within the bound of bytes", () => {
-    const one = desk();
+    const one = judge();
     assert.ok(one.hold(60));
     assert.ok(!one.hold(41));
     one.letGo(60);
@@ -118,15 +118,15 @@ describe("a request that is escalated", () => {
   test("stays where nobody takes it, and its answer goes on", () => {
     const { own, accept } = underWay();
     accept({ kind: "endpoint-cordoned", at: 6, endpoint: "l" });
-    const desk = new CascadeDesk({ escalationsInFlightMax: 1, heldBytesMax: 1 });
+    const judge = new CascadeJudge({ escalationsInFlightMax: 1, heldBytesMax: 1 });
     const ways = { accept: (input: Input) => own.accept(input), again: (input: Input) => own.accept(input) };
     const spec = { name: "c", steps: [STEP, { model: "large" }], judgedTokensMax: 8 };
-    const cascade = new Cascade(spec, desk, { now: () => 10, router: ways as unknown as PathRouter });
+    const cascade = new Cascade(spec, judge, { now: () => 10, router: ways as unknown as PathRouter });
     assert.equal(cascade.judging, true);
     assert.deepEqual(cascade.judge("r", { meanLogprob: -1, tokens: 8 }, next), { kind: "keep", why: "no-endpoint" });
     assert.deepEqual([cascade.judging, cascade.number], [false, 0]);
     cascade.ended();
-    assert.equal(desk.escalationsInFlight, 0);
+    assert.equal(judge.escalationsInFlight, 0);
     own.accept({
       kind: "request-finished",
       at: 20,

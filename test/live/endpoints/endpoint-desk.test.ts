@@ -5,7 +5,7 @@ import { Hono } from "hono";
 
 import { nowMicros } from "#live/base/clock.ts";
 import { staticTargets } from "#live/discovery/static.ts";
-import { type EndpointControl, EndpointDesk } from "#live/admin/endpoint-desk.ts";
+import { type EndpointControl, EndpointAdmin } from "#live/admin/endpoint-admin.ts";
 import { endpointRoutes } from "#live/admin/endpoint-routes.ts";
 import { FleetUnderTest, until } from "../discovery/fleet-under-test.ts";
 import { StubEngine } from "../discovery/stub-engine.ts";
@@ -18,15 +18,15 @@ async function started(t: TestContext) {
   const { url: id } = engine;
   fleet.keeper.setTargets("static", staticTargets([{ url: id }]));
   await until("ready", () => fleet.row(id) !== undefined);
-  const desk = new EndpointDesk(fleet);
+  const admin = new EndpointAdmin(fleet);
   const app = new Hono<{ Bindings: HttpBindings }>();
-  endpointRoutes(desk)(app);
+  endpointRoutes(admin)(app);
   const call = async (method: string, path: string, body?: string) => {
     const answer = await app.request(`http://x/gnomon/admin/endpoints${path}`, { method, ...(body && { body }) });
     return { status: answer.status, body: (await answer.json()) as EndpointControl & { problems?: string[] } };
   };
   const on = (step: string, body?: string) => call("POST", `/${encodeURIComponent(id)}/${step}`, body);
-  return { engine, fleet, desk, call, on, id };
+  return { engine, fleet, admin, call, on, id };
 }
 
 function arrive({ tap }: FleetUnderTest, requestId: string): void {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
-import type { Handoff, ProfileSpec } from "#core/plugin/spec.ts";
+import type { PrefillOrder, ProfileSpec } from "#core/plugin/spec.ts";
 import { until } from "../discovery/fleet-under-test.ts";
 import { LOWEST_ID_FIRST, NEVER_OPEN, type Rig, type RigOptions, ask, startRig } from "./rig.ts";
 import {
@@ -36,7 +36,7 @@ const TRANSFER = {
   remote_port: 5600,
 };
 
-const profile = (handoff: Handoff, colocateBelowTokens = 1): ProfileSpec => ({
+const profile = (handoff: PrefillOrder, colocateBelowTokens = 1): ProfileSpec => ({
   ...LOWEST_ID_FIRST,
   disaggregation: {
     prefill: LOWEST_ID_FIRST,
@@ -79,7 +79,7 @@ const answers: Reply = (request, socket) => {
 async function withRig(
   replies: readonly Reply[],
   body: (rig: Rig) => Promise<void>,
-  options: RigOptions & { readonly handoff?: Handoff; readonly colocateBelowTokens?: number } = {},
+  options: RigOptions & { readonly handoff?: PrefillOrder; readonly colocateBelowTokens?: number } = {},
 ): Promise<void> {
   const { handoff = "prefill-first", colocateBelowTokens, ...rest } = options;
   const labels = ROLES.map((role) => ({ [ROLES_DEFAULT.label]: role }));

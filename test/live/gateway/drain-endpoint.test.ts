@@ -18,7 +18,7 @@ import {
 const silent: Reply = () => {};
 const ok: Reply = (_r, s) => void s.write(jsonReply(200, chatAnswer("ok")));
 
-/** As the desk does once a drain's grace is over. */
+/** As the admin does once a drain's grace is over. */
 function evict(rig: Rig, id: string): void {
   rig.tap.accept({ kind: "endpoint-cordoned", at: nowMicros(), endpoint: id });
   rig.directory.get(id)!.evicts = true;

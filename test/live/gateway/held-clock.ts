@@ -1,6 +1,6 @@
 import type { TestContext } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { HangWatch } from "#live/keeper/hang-watch.ts";
+import { HangDetector } from "#live/keeper/hang-detector.ts";
 
 /** The process's clock in a test's hand: it stands still but for a microsecond a reading, until it is put on. */
 export interface HeldClock {
@@ -15,8 +15,8 @@ const MILLIS_PER_READING = 0.001;
 export function holdClock(t: TestContext): HeldClock {
   let now = performance.now();
   t.mock.method(performance, "now", () => (now += MILLIS_PER_READING));
-  const begun = t.mock.method(HangWatch.prototype, "sweepBegins");
-  const ended = t.mock.method(HangWatch.prototype, "sweepEnds");
+  const begun = t.mock.method(HangDetector.prototype, "sweepBegins");
+  const ended = t.mock.method(HangDetector.prototype, "sweepEnds");
   return {
     advance(millis) {
       now += millis;

@@ -5,7 +5,7 @@ import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import { RouterTap } from "#live/base/router-tap.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
-import { HangWatch } from "#live/keeper/hang-watch.ts";
+import { HangDetector } from "#live/keeper/hang-detector.ts";
 import { emptyRouter } from "../discovery/fleet-under-test.ts";
 
 const SECOND = MICROS_PER_SECOND;
@@ -18,7 +18,7 @@ function watchUnderTest() {
   const directory = new EndpointDirectory();
   const events: FaultEvent[] = [];
   const kinds: string[] = [];
-  const watch = new HangWatch({ tap, directory, now: () => clock.at, report: (event) => events.push(event) });
+  const watch = new HangDetector({ tap, directory, now: () => clock.at, report: (event) => events.push(event) });
   tap.listen({ accepted: (input) => kinds.push(input.kind) });
   for (const [id, url, dataParallelRank] of [
     ["rank-0", "http://one", 0],

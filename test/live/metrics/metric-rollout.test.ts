@@ -46,7 +46,7 @@ test("a rollout's phase, arms, differences, guardrails and contradictions are nu
   assert.equal(asked, 1, "once a page");
 });
 
-test("many rollouts have lines only as far as there is room, and none without a desk", async () => {
+test("many rollouts have lines only as far as there is room, and none without a admin", async () => {
   const many = Array.from({ length: 40 }, (_, i) => rolloutViewCase({ name: `r${i}` }));
   const { text } = await page(many);
   assert.equal(text.match(/gnomon_rollout_phase\{.*phase="running"\}/g)?.length, 8);

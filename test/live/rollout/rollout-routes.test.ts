@@ -2,23 +2,23 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
-import type { RolloutDesk, RolloutOutcome, RolloutStepRequest } from "#live/admin/rollout-desk.ts";
+import type { RolloutAdmin, RolloutReply, RolloutStepRequest } from "#live/admin/rollout-admin.ts";
 import { rolloutRoutes } from "#live/admin/rollout-routes.ts";
 import type { RolloutView } from "#live/admin/rollout-view.ts";
 
 const ROLLOUT = { name: "to a/b", phase: "running" } as RolloutView;
 
-/** A desk that has one rollout, refuses what it is told to, and remembers what it was asked for. */
+/** A admin that has one rollout, refuses what it is told to, and remembers what it was asked for. */
 function app(refuses: readonly string[] = [], unkept: readonly string[] = []) {
   const asked: unknown[] = [];
-  const outcome = (request: unknown): Promise<RolloutOutcome> => {
+  const outcome = (request: unknown): Promise<RolloutReply> => {
     asked.push(request);
     const refused = refuses.length > 0;
     return Promise.resolve(
       refused ? { outcome: "refused", problems: refuses } : { outcome: "applied", rollout: ROLLOUT, unkept },
     );
   };
-  const desk: RolloutDesk = {
+  const admin: RolloutAdmin = {
     bytesMax: 1024,
     view: () => ({ at: "", rollouts: [ROLLOUT] }),
     start: (document, request) => outcome({ document, ...request }),
@@ -26,7 +26,7 @@ function app(refuses: readonly string[] = [], unkept: readonly string[] = []) {
     remove: (rollout) => outcome({ remove: rollout }),
   };
   const made = new Hono<{ Bindings: HttpBindings }>();
-  rolloutRoutes(desk)(made);
+  rolloutRoutes(admin)(made);
   const ask = async (method: string, path: string, body?: string) => {
     const headers = { "x-gnomon-by": "me" };
     const answer = await made.request(`/gnomon/admin/rollout${path}`, {
@@ -39,7 +39,7 @@ function app(refuses: readonly string[] = [], unkept: readonly string[] = []) {
   return { ask, asked };
 }
 
-test("each step goes to the desk with who asked; names are as in any URL; YAML is as good as JSON", async () => {
+test("each step goes to the admin with who asked; names are as in any URL; YAML is as good as JSON", async () => {
   const { ask, asked } = app();
   const one = `/${encodeURIComponent(ROLLOUT.name)}`;
   assert.equal((await ask("POST", "?dry-run=true", "name: try\narms: []\n")).status, 200);

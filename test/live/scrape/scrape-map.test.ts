@@ -6,7 +6,7 @@ import {
   capacityTokensOf,
   dataParallelOf,
   loadOf,
-  type Reading,
+  type SignalReading,
   readingOf,
   restarted,
   sleepOf,
@@ -15,7 +15,7 @@ import { CAPTURED_PAGES, capturedPage, writtenPage } from "./captured-page.ts";
 
 const SECOND = 1_000_000;
 
-function reading(text: string, rank?: number, at = 0): Reading {
+function reading(text: string, rank?: number, at = 0): SignalReading {
   const found = readingOf(at, readEnginePage(text), rank);
   assert.ok(found !== undefined, "the page speaks of that rank");
   return found;

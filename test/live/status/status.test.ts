@@ -13,7 +13,7 @@ import { staticTargets } from "#live/discovery/static.ts";
 import { GatewayMetrics } from "#live/metrics/metrics.ts";
 import { Readiness } from "#live/status/readiness.ts";
 import { RecentTraffic } from "#live/status/recent-traffic.ts";
-import type { PolicyDesk } from "#live/admin/policy-desk.ts";
+import type { PolicyAdmin } from "#live/admin/policy-admin.ts";
 import { openPages } from "#live/status/open-pages.ts";
 import { statusRoutes } from "#live/status/status.ts";
 import type { Overview } from "#page/status/overview.ts";
@@ -46,7 +46,7 @@ interface DecisionView {
   readonly candidates: { endpoint: string; scores: Record<string, number>; total: number | null }[];
 }
 
-const NO_POLICY: PolicyDesk = {
+const NO_POLICY: PolicyAdmin = {
   bytesMax: 1024,
   view: () => undefined,
   history: () => ({ versions: [], forgotten: 0, refused: [] }),

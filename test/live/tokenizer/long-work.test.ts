@@ -8,7 +8,7 @@ import { PromptChains } from "#live/tokenizer/prompt-chains.ts";
 import { promptSteps } from "#live/tokenizer/prompt-steps.ts";
 import { AddedTokens } from "#live/tokenizer/bpe/added-tokens.ts";
 import { ScopeRoots } from "#live/tokenizer/scope-roots.ts";
-import type { Step, WordSource } from "#live/tokenizer/text/word-source.ts";
+import type { WordStep, WordSource } from "#live/tokenizer/text/word-source.ts";
 
 const SCOPE = { model: "m", salt: "" };
 const LIMITS = { memoEntriesMax: 1_000_000, memoBytesMax: 1e9 };
@@ -18,7 +18,7 @@ function chains(limits = LIMITS): PromptChains {
   return new PromptChains(blake3Hasher(16), new ScopeRoots("s"), limits);
 }
 
-function steps(count: number, text = (at: number) => `message ${at}`): Step[] {
+function steps(count: number, text = (at: number) => `message ${at}`): WordStep[] {
   return Array.from({ length: count }, (_, at) => ({ tag: "user", text: text(at) }));
 }
 
@@ -80,7 +80,7 @@ class CountingSource implements WordSource {
   readonly #bytes = new ByteSource();
   count = 0;
 
-  words(step: Step, comesAgain: boolean, asker: Asker): ReturnType<ByteSource["words"]> {
+  words(step: WordStep, comesAgain: boolean, asker: Asker): ReturnType<ByteSource["words"]> {
     this.count++;
     return this.#bytes.words(step, comesAgain, asker);
   }

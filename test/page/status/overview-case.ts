@@ -6,7 +6,7 @@ import type {
   Overview,
   RolloutCard,
   RolloutPoint,
-  TrafficFigures,
+  RecentTrafficFigures,
   TrafficSlot,
 } from "#page/status/overview.ts";
 import { randomFor } from "#core/base/random.ts";
@@ -90,7 +90,7 @@ function windowsCase(mean: number, after: number) {
   });
 }
 
-function figures(load: number): TrafficFigures {
+function figures(load: number): RecentTrafficFigures {
   const times = (p50: number) => ({ mean: p50 * 1.2, p50, p99: p50 * draw(2.4, 4) });
   const requests = Math.round(load * 5);
   return {

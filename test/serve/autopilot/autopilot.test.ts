@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
 import { ROLLOUT_SCHEMA } from "#config/rollout-section.ts";
-import type { RolloutOutcome } from "#live/admin/rollout-desk.ts";
+import type { RolloutReply } from "#live/admin/rollout-admin.ts";
 import type { RolloutView } from "#live/admin/rollout-view.ts";
 import { Autopilot, type AutopilotOptions } from "#serve/autopilot/autopilot.ts";
 import type { TuneAnswer } from "#shadow/tune/tune.ts";
-import type { Verdict } from "#shadow/tune/verdict.ts";
+import type { TuneVerdict } from "#shadow/tune/verdict.ts";
 
 const GAIN = { value: 0.1, low: 0.05, high: 0.15, units: 40, chance: 0.001 };
 
 /** What a search came to, as far as the autopilot reads it. */
-function found(profile: string, kind: Verdict["kind"] = "better", gain = GAIN): TuneAnswer {
+function found(profile: string, kind: TuneVerdict["kind"] = "better", gain = GAIN): TuneAnswer {
   return {
     verdict: { kind, reasons: [`${kind} for a reason`] },
     inForce: "llm-d",
@@ -22,7 +22,7 @@ function found(profile: string, kind: Verdict["kind"] = "better", gain = GAIN): 
   } as unknown as TuneAnswer;
 }
 
-function desk(more: Partial<AutopilotOptions> = {}) {
+function admin(more: Partial<AutopilotOptions> = {}) {
   const policy = { version: 7, profile: "llm-d" };
   const added: string[] = [];
   const started: unknown[] = [];
@@ -43,7 +43,7 @@ function desk(more: Partial<AutopilotOptions> = {}) {
     },
     rollouts: {
       view: () => ({ at: "", rollouts: phases.map((phase) => ({ phase }) as RolloutView) }),
-      start: (document): Promise<RolloutOutcome> => {
+      start: (document): Promise<RolloutReply> => {
         started.push(document);
         return Promise.resolve({ outcome: "applied", rollout: {} as RolloutView, unkept: [] });
       },
@@ -57,7 +57,7 @@ function desk(more: Partial<AutopilotOptions> = {}) {
 }
 
 test("a proposal waits for a yes, which adds its profile and starts a rollout with what was predicted", async () => {
-  const { autopilot, added, started } = desk();
+  const { autopilot, added, started } = admin();
   await autopilot.take(found("gnomon"));
   const [proposal] = autopilot.view().proposals;
   assert.ok(proposal !== undefined);
@@ -75,7 +75,7 @@ test("a proposal waits for a yes, which adds its profile and starts a rollout wi
 });
 
 test("what is no better is counted with its reason, and proposes nothing", async () => {
-  const { autopilot, policy } = desk({ start: "alone" });
+  const { autopilot, policy } = admin({ start: "alone" });
   for (const kind of ["uncertain", "nothing", "refused"] as const) await autopilot.take(found("gnomon", kind));
   policy.profile = "gnomon";
   await autopilot.take(found("unified"));
@@ -86,7 +86,7 @@ test("what is no better is counted with its reason, and proposes nothing", async
 });
 
 test("a later proposal takes an earlier one's place; one that was declined does not come again; few are kept", async () => {
-  const { autopilot, states, policy } = desk();
+  const { autopilot, states, policy } = admin();
   await autopilot.take(found("gnomon"));
   await autopilot.take(found("unified"));
   assert.deepEqual(states(), ["waiting", "replaced"]);
@@ -103,7 +103,7 @@ test("a later proposal takes an earlier one's place; one that was declined does 
 });
 
 test("alone it starts what is surely better, one a day, and nothing while a rollout is under way", async () => {
-  const { autopilot, started, phases, clock, states } = desk({ start: "alone" });
+  const { autopilot, started, phases, clock, states } = admin({ start: "alone" });
   phases.push("running");
   await autopilot.take(found("gnomon"));
   assert.deepEqual(states(), ["waiting"]);
@@ -124,11 +124,11 @@ test("a rollout that cannot start leaves the policy, and the proposal has the re
   const refusing = {
     rollouts: {
       view: () => ({ at: "", rollouts: [] }),
-      start: (): Promise<RolloutOutcome> =>
+      start: (): Promise<RolloutReply> =>
         Promise.resolve({ outcome: "refused", problems: ["another one is under way"] }),
     },
   };
-  const { autopilot } = desk(refusing);
+  const { autopilot } = admin(refusing);
   await autopilot.take(found("gnomon"));
   const { name } = autopilot.view().proposals[0]!;
   assert.deepEqual(await autopilot.accept(name, "me"), { outcome: "refused", problems: ["another one is under way"] });

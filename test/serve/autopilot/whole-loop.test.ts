@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ROLLOUT_SCHEMA } from "#config/rollout-section.ts";
-import type { RolloutOutcome } from "#live/admin/rollout-desk.ts";
+import type { RolloutReply } from "#live/admin/rollout-admin.ts";
 import type { RolloutView } from "#live/admin/rollout-view.ts";
 import { Autopilot } from "#serve/autopilot/autopilot.ts";
 import { ShadowHost } from "#shadow/thread/host.ts";
@@ -111,7 +111,7 @@ test("the shadow finds a better policy in what a gateway recorded, and with a ye
     },
     rollouts: {
       view: () => ({ at: "", rollouts: [] }),
-      start: (document): Promise<RolloutOutcome> => {
+      start: (document): Promise<RolloutReply> => {
         started.push(document);
         return Promise.resolve({ outcome: "applied", rollout: {} as RolloutView, unkept: [] });
       },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { FaultEvent } from "#live/log/fault-log.ts";
-import { policyFromDocument } from "#serve/policy/document-desk.ts";
+import { policyFromDocument } from "#serve/policy/policy-admin.ts";
 import { policyOf } from "#serve/policy/policy.ts";
 import { PolicyKeeper } from "#serve/policy/policy-keeper.ts";
 import { PolicyShare } from "#serve/policy/policy-share.ts";

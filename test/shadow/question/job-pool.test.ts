@@ -8,7 +8,7 @@ import { engineWith } from "#shadow/calibrate/parameters.ts";
 import type { Setting } from "#shadow/candidate/candidate.ts";
 import type { Job } from "#shadow/job/job.ts";
 import { JobPool } from "#shadow/job/job-pool.ts";
-import { digestOf, type ResultMemory } from "#shadow/job/result-memory.ts";
+import { jobDigest, type ResultMemory } from "#shadow/job/result-memory.ts";
 import { objectiveNamed } from "#shadow/job/objective.ts";
 import { PackedWorkload, columnsOf } from "#shadow/recorded/packed-workload.ts";
 import { runOn } from "../calibrate/simulated-run.ts";
@@ -102,8 +102,8 @@ test("a digest is of the values alone: numbers that are none, bytes and maps inc
     new Map([["a", 2]]),
     { a: { b: NaN } },
   ];
-  assert.equal(new Set(values.map(digestOf)).size, values.length);
-  for (const value of values) assert.equal(digestOf(value), digestOf(structuredClone(value)));
+  assert.equal(new Set(values.map(jobDigest)).size, values.length);
+  for (const value of values) assert.equal(jobDigest(value), jobDigest(structuredClone(value)));
 });
 
 for (const [where, work] of [

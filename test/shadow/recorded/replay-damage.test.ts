@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { loadProfile } from "#config/profile-file.ts";
 import { randomFor } from "#core/base/random.ts";
 import { RecordQueue } from "#live/recorder/record-queue.ts";
-import { type Run, RunLines } from "#live/recorder/run-lines.ts";
+import { type RunHeader, RunLines } from "#live/recorder/run-lines.ts";
 import { Replay, type ReplayResult, routerOf } from "#shadow/recorded/replay.ts";
 import { TraceReader, type TraceReport } from "#trace/reader.ts";
 import type { TraceHeader } from "#trace/codec/record.ts";
@@ -42,7 +42,7 @@ async function recordedFiles(
 ): Promise<Files> {
   const { spec } = loadProfile("gnomon");
   const router = { ...HEADER.router, profiles: { gnomon: spec }, defaultProfile: "gnomon", staleAfterMicros: 50_000 };
-  const about: Run = { ...HEADER, id: run, startWallMicros: HEADER.startWallMicros + seed * 1e6, router };
+  const about: RunHeader = { ...HEADER, id: run, startWallMicros: HEADER.startWallMicros + seed * 1e6, router };
   const header: TraceHeader = { ...HEADER, router };
   const lines = new RunLines(about, 4, isChecked);
   const queue = new RecordQueue(100_000_000);

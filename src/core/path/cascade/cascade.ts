@@ -1,4 +1,4 @@
-import type { CascadeDesk } from "../../cascade/cascade-desk.ts";
+import type { CascadeJudge } from "../../cascade/cascade-judge.ts";
 import type { Judged, KeptReason } from "../../request/cascade-input.ts";
 import type { CascadeSpec, CascadeStep } from "../../cascade/cascade-spec.ts";
 import type { Routed } from "../../input/decision.ts";
@@ -28,14 +28,14 @@ export type AfterAnswer =
 export class Cascade implements PathStage {
   readonly binds = true;
   readonly #spec: CascadeSpec;
-  readonly #desk: CascadeDesk;
+  readonly #desk: CascadeJudge;
   readonly #host: CascadeHost;
   /** The model that the request is at. */
   number = 0;
   /** Nothing of the answer under way may reach the client. */
   judging = true;
 
-  constructor(spec: CascadeSpec, desk: CascadeDesk, host: CascadeHost) {
+  constructor(spec: CascadeSpec, desk: CascadeJudge, host: CascadeHost) {
     this.#spec = spec;
     this.#desk = desk;
     this.#host = host;

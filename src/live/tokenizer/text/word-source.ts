@@ -1,7 +1,7 @@
 import type { Asker } from "../../base/loop-turn.ts";
 
 /** One step of a prompt: usually a message. Equal steps after equal steps are equal prompts. */
-export interface Step {
+export interface WordStep {
   /** What the words depend on besides the text: the role, and for a template the role before it. */
   readonly tag: string;
   readonly text: string;
@@ -19,5 +19,5 @@ export interface WordSource {
    * Undefined where the source cannot do it. `comesAgain` false: the step is not expected again as it is. What is
    * promised rejects with AskerLeft once nobody waits for it.
    */
-  words(step: Step, comesAgain: boolean, asker: Asker): Words;
+  words(step: WordStep, comesAgain: boolean, asker: Asker): Words;
 }

@@ -3,7 +3,7 @@ import { type PolicyMerge, configOver } from "#config/policy-document.ts";
 import { resolveProfiles } from "#config/resolve-profiles.ts";
 import type { Config } from "#config/schema.ts";
 import { parseYamlFile } from "#config/yaml-file.ts";
-import type { PolicyDesk, PolicyRequest } from "#live/admin/policy-desk.ts";
+import type { PolicyAdmin, PolicyRequest } from "#live/admin/policy-admin.ts";
 import { type Policy, policyOf } from "./policy.ts";
 import type { PolicyKeeper } from "./policy-keeper.ts";
 import type { PolicyGround } from "./policy-source.ts";
@@ -31,12 +31,12 @@ export function policyFromText(text: string, ground: PolicyGround, running: Conf
 }
 
 /** The admin API's side of the keeper. */
-export function documentDesk(
+export function policyAdmin(
   keeper: PolicyKeeper,
   running: Config,
   environment: Environment,
-  unkept: PolicyDesk["unkept"] = () => Promise.resolve([]),
-): PolicyDesk {
+  unkept: PolicyAdmin["unkept"] = () => Promise.resolve([]),
+): PolicyAdmin {
   const proposal = ({ by, dryRun, force = false, ifVersion }: PolicyRequest) => ({
     source: "admin",
     by,

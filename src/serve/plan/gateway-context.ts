@@ -4,7 +4,7 @@ import type { ServePlan } from "./serve-plan.ts";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What a gateway is started with. */
-export interface Given {
+export interface GatewayContext {
   readonly plan: ServePlan;
   readonly environment: Environment;
   readonly log: Logger;

@@ -8,7 +8,7 @@ import type { OfferPolicy, PolicyProposal, PolicySource } from "./policy-source.
 import { RepeatedLook } from "./repeated-look.ts";
 import type { Config } from "#config/schema.ts";
 
-export interface FileSourceOptions {
+export interface PolicyFileOptions {
   readonly configFile: string;
   /** Reads file, environment and flags; throws ConfigError. */
   readonly reload: () => ServePlan;
@@ -28,15 +28,15 @@ const FILES_MAX = 64;
  * a ConfigMap's swapped link and a network drive all look alike then, and none of them is missed. A change counts once
  * two looks in a row see the same, so that a file which is being written is not read half.
  */
-export class FileSource implements PolicySource {
+export class PolicyFileSource implements PolicySource {
   readonly name = FILE_SOURCE;
-  readonly #options: FileSourceOptions;
+  readonly #options: PolicyFileOptions;
   #looks: RepeatedLook | undefined;
   #offered = "";
   #seen = "";
   #refused = false;
 
-  constructor(options: FileSourceOptions) {
+  constructor(options: PolicyFileOptions) {
     this.#options = options;
   }
 

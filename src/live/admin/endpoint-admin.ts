@@ -19,7 +19,7 @@ export interface EndpointControl {
   readonly peerRequestsInFlight: number;
 }
 
-export interface EndpointDeskOptions {
+export interface EndpointAdminOptions {
   readonly keeper: Pick<FleetKeeper, "cordon" | "cordonOf">;
   readonly directory: EndpointDirectory;
   readonly router: Router;
@@ -35,11 +35,11 @@ interface Drain {
  * ends. Cordoned: no new requests, those in flight go on. Drained: the same, and where a grace is stated, what can go on at
  * another endpoint goes there once it is over: requests without a byte, and streams whose tokens are kept. Nothing is cut.
  */
-export class EndpointDesk {
-  readonly #options: EndpointDeskOptions;
+export class EndpointAdmin {
+  readonly #options: EndpointAdminOptions;
   readonly #drains = new Map<EndpointId, Drain>();
 
-  constructor(options: EndpointDeskOptions) {
+  constructor(options: EndpointAdminOptions) {
     this.#options = options;
     options.directory.listen({ joined: () => {}, left: ({ id }) => this.#forget(id) });
   }

@@ -73,7 +73,7 @@ export interface PolicyRequest {
 }
 
 /** What the gateway's pages know of policies, and how the admin API changes them. */
-export interface PolicyDesk {
+export interface PolicyAdmin {
   /** Bytes that a document may have, as it is sent. */
   readonly bytesMax: number;
   /** The version in force, or a remembered one; undefined where it is not remembered. */

@@ -4,7 +4,7 @@
  *
  *   2 layers * 2 (gpus - 1) * (hop + tokens * bytesPerToken / gpus / bandwidth)
  */
-export interface Exchange {
+export interface BoardExchange {
   readonly gpus: number;
   /** hidden * bytes of an activation. */
   readonly bytesPerToken: number;
@@ -17,7 +17,7 @@ export interface Exchange {
 const BYTES_PER_MICRO_OF_GIGABYTE = 1e3;
 
 /** Microseconds that a step of so many tokens takes for the exchanges of its layers, by rings of boards. */
-export function exchangeMicros(exchange: Exchange, layers: number, tokens: number): number {
+export function exchangeMicros(exchange: BoardExchange, layers: number, tokens: number): number {
   const { gpus, bytesPerToken, gigabytesPerSecond, hopMicros } = exchange;
   const part = (tokens * bytesPerToken) / gpus / (gigabytesPerSecond * BYTES_PER_MICRO_OF_GIGABYTE);
   return 2 * layers * 2 * (gpus - 1) * (hopMicros + part);

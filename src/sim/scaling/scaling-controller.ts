@@ -36,7 +36,7 @@ const ACTIONS_MAX = 10_000;
  * provisioning and warm-up, and takes others away by the drain policy. A replica that is still coming is the first to be
  * given up; of those that are ready the one with the least in flight goes, the youngest of equals.
  */
-export class ScalingDesk {
+export class ScalingController {
   readonly #options: ScalingOptions;
   readonly #host: ScalingHost;
   readonly #autoscaler: Autoscaler;

@@ -26,7 +26,7 @@ export interface SourceTarget {
  * Follows a file of engines: a rename, a ConfigMap's swapped link and a write in place are all changes. One that cannot
  * be read, or is wrong in any place, changes nothing and is reported with its path and lines.
  */
-export class FileSource {
+export class EndpointsFileSource {
   readonly #file: string;
   readonly #config: Config;
   readonly #environment: Environment;

@@ -3,7 +3,7 @@ import type { KeptReason } from "../request/cascade-input.ts";
 import type { CascadeLimits, CascadeStep } from "./cascade-spec.ts";
 
 /** Where the answers of all cascades are judged, within bounds that they share. */
-export class CascadeDesk {
+export class CascadeJudge {
   readonly limits: CascadeLimits;
   /** Requests under way at a model behind their first one. */
   escalationsInFlight = 0;

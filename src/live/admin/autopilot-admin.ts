@@ -46,7 +46,7 @@ export type AutopilotOutcome =
   | { readonly outcome: "refused"; readonly problems: readonly string[] };
 
 /** What the gateway's pages know of proposals, and how the admin API answers them. */
-export interface AutopilotDesk {
+export interface AutopilotAdmin {
   view(): AutopilotView;
   /** Puts the profile beside those of the policy, and starts the rollout. */
   accept(name: string, by: string): Promise<AutopilotOutcome>;

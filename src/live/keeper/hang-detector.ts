@@ -10,7 +10,7 @@ import type { RouterTap } from "../base/router-tap.ts";
 import type { FaultEvent } from "../log/fault-log.ts";
 import type { SweepListener } from "../http/in-flight.ts";
 
-export interface HangWatchOptions {
+export interface HangDetectorOptions {
   readonly tap: RouterTap;
   readonly directory: EndpointDirectory;
   readonly judge?: HangOptions;
@@ -28,17 +28,17 @@ const BEAT_MILLIS = 250;
 const STANDSTILL_MILLIS = 2_000;
 
 /** The core's watch over the gateway's endpoints, with a clock, counters and a log. */
-export class HangWatch implements SweepListener {
+export class HangDetector implements SweepListener {
   readonly #watch: PureHangWatch;
   readonly #tap: RouterTap;
   readonly #now: () => Micros;
-  readonly #report: HangWatchOptions["report"];
+  readonly #report: HangDetectorOptions["report"];
   readonly counts: HangCounts = { silent: 0, stalled: 0, resumed: 0, standstills: 0 };
   stoodStillUntil: Micros = 0;
   #beats: NodeJS.Timeout | undefined;
   #beatAt: Micros = 0;
 
-  constructor({ tap, directory, judge, servedUntilWell, report, now }: HangWatchOptions) {
+  constructor({ tap, directory, judge, servedUntilWell, report, now }: HangDetectorOptions) {
     this.#now = now ?? nowMicros;
     this.#report = report;
     this.#tap = tap;

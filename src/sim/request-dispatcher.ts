@@ -21,7 +21,7 @@ export interface RoutingHost {
  * Has requests decided on, and asks the router whose turn it is among those that wait, as the gateway does: after every
  * input, and when a time has come.
  */
-export class RoutingDesk {
+export class RequestDispatcher {
   /** Requests that admission refused, by its reason, and times that a request had to wait. */
   readonly refusals: Map<string, number> = new Map();
   waits = 0;

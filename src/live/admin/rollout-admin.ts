@@ -1,7 +1,7 @@
 import type { StepKind } from "#core/rollout/rollout-state.ts";
 import type { RolloutsView, RolloutView } from "./rollout-view.ts";
 
-export type RolloutOutcome =
+export type RolloutReply =
   /**
    * It is so from the next decision on. `unkept`: why it may be lost yet, a line each; it is written again and again
    * until it is kept. None where it is.
@@ -24,13 +24,13 @@ export interface RolloutStepRequest {
 }
 
 /** What the gateway's pages know of rollouts, and how the admin API moves them. */
-export interface RolloutDesk {
+export interface RolloutAdmin {
   /** Bytes that a document may have, as it is sent. */
   readonly bytesMax: number;
   view(): RolloutsView;
   /** Starts a rollout as a document of the configuration's `rollout.start` describes it. */
-  start(document: unknown, request: { readonly by: string; readonly dryRun: boolean }): Promise<RolloutOutcome>;
-  step(request: RolloutStepRequest): Promise<RolloutOutcome>;
+  start(document: unknown, request: { readonly by: string; readonly dryRun: boolean }): Promise<RolloutReply>;
+  step(request: RolloutStepRequest): Promise<RolloutReply>;
   /** Forgets one that has ended. */
-  remove(rollout: string): Promise<RolloutOutcome>;
+  remove(rollout: string): Promise<RolloutReply>;
 }

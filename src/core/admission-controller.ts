@@ -26,7 +26,7 @@ import type { WaitReason } from "./admission/waiting-request.ts";
  * every replay come to the same. A request is let in once, where it is first placed, and holds what it took until its
  * end, whatever becomes of its attempts.
  */
-export class AdmissionDesk {
+export class AdmissionController {
   readonly #fleet: Fleet;
   #spec: AdmissionSpec = ADMIT_ALL;
   #active = false;

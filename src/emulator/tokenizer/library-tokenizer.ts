@@ -4,12 +4,12 @@ import { Tokenizer as NativeTokenizer } from "tokenizers";
 import type { Random } from "#core/base/random.ts";
 import { isObject, type JsonObject } from "../http/body.ts";
 import type { ChatPrompt } from "./chat-prompt.ts";
-import { ChatTemplate } from "./chat-template.ts";
+import { PromptTemplate } from "./chat-template.ts";
 import { TokenText } from "./token-text.ts";
-import type { Piece, Tokenizer } from "./tokenizer.ts";
+import type { Piece, EngineTokenizer } from "./tokenizer.ts";
 
 /** A Hugging Face tokenizer: its `tokenizer.json`, and the file that holds the chat template. */
-export interface HuggingFaceFiles {
+export interface LibraryTokenizerFiles {
   readonly tokenizerPath: string;
   /** `tokenizer_config.json`, or a file that is the template itself. */
   readonly templatePath: string;
@@ -26,16 +26,16 @@ interface Words {
 }
 
 /** A real tokenizer and chat template, so that cached tokens are those of a real model's blocks. Encodes off the thread. */
-export class HuggingFaceTokenizer implements Tokenizer {
+export class LibraryTokenizer implements EngineTokenizer {
   readonly name = "huggingface";
   readonly endToken: number;
   readonly headerEnd: number | undefined;
   readonly #native: NativeTokenizer;
-  readonly #template: ChatTemplate;
+  readonly #template: PromptTemplate;
   readonly #texts: TokenText;
   readonly #words: Words;
 
-  private constructor(native: NativeTokenizer, template: ChatTemplate, texts: TokenText, words: Words) {
+  private constructor(native: NativeTokenizer, template: PromptTemplate, texts: TokenText, words: Words) {
     this.#native = native;
     this.#template = template;
     this.#texts = texts;
@@ -45,10 +45,10 @@ export class HuggingFaceTokenizer implements Tokenizer {
   }
 
   /** Rejects with an Error that names the file which cannot be used. */
-  static async load({ tokenizerPath, templatePath }: HuggingFaceFiles): Promise<HuggingFaceTokenizer> {
+  static async load({ tokenizerPath, templatePath }: LibraryTokenizerFiles): Promise<LibraryTokenizer> {
     const native = await readTokenizer(tokenizerPath);
     const config = await readConfig(templatePath, tokenizerPath);
-    const template = new ChatTemplate(config.template, config.fields, templatePath);
+    const template = new PromptTemplate(config.template, config.fields, templatePath);
     if (native.tokenToId(template.endText) === null) {
       throw new Error(`${templatePath}: eos_token ${JSON.stringify(template.endText)} is not in ${tokenizerPath}`);
     }
@@ -59,7 +59,7 @@ export class HuggingFaceTokenizer implements Tokenizer {
     };
     if (words.first.length === 0 || words.later.length === 0)
       throw new Error(`${tokenizerPath}: has no words that encode to one token`);
-    return new HuggingFaceTokenizer(native, template, texts, words);
+    return new LibraryTokenizer(native, template, texts, words);
   }
 
   async encode(text: string): Promise<Int32Array> {
