@@ -4,6 +4,7 @@ import type { SizeFlags } from "#cli/calibrate/engine-sizes.ts";
 import { readRecordedTrace } from "#cli/trace/recorded-trace.ts";
 import { residualsFor, sourceRunOf } from "#shadow/recorded/engine-origin.ts";
 import { type Answered, answeredOf, type Fitted, fittedTo, isSaturated, type NamedRun } from "./ask.ts";
+import { type Apart, apartOf, priorWithout, sessionOf, withPrior } from "./run-prior.ts";
 import { printClasses, printPairs, type Row } from "./table.ts";
 
 /** Runs of one machine, each to be predicted from each other and from all others together. */
@@ -32,13 +33,23 @@ export async function realPairs(machines: readonly Machine[]): Promise<void> {
   for (const { name, folders, flags } of machines) {
     const runs = await Promise.all(folders.filter((one) => existsSync(one)).map((one) => opened(one, flags)));
     if (runs.length > 0) console.log(`${name}: ${runs.map((run) => run.name).join(", ")}`);
-    for (const source of runs) {
+    const alone = runs.flatMap((source) => {
       const fitted = fittedTo([source]);
-      if (typeof fitted === "string") {
-        console.log(`  ${source.name} alone cannot be calibrated: ${fitted}`);
-        continue;
+      if (typeof fitted !== "string") return [{ source, fitted }];
+      console.log(`  ${source.name} alone cannot be calibrated: ${fitted}`);
+      return [];
+    });
+    const isApart = (source: NamedRun, target: NamedRun) => kindOf(source, target) === OTHER_SESSION;
+    const pairs = alone.flatMap(({ source, fitted }) =>
+      runs.filter((target) => isApart(source, target)).flatMap((target) => apartOf(source, fitted, target) ?? []),
+    );
+    printPriors(pairs);
+    for (const { source, fitted } of alone) {
+      for (const target of runs) {
+        const prior = isApart(source, target) ? priorWithout(sessionOf(target), pairs) : undefined;
+        const engine = prior === undefined ? fitted : withPrior(fitted, prior);
+        await ask(kindOf(source, target), `${source.name} -> ${target.name}`, engine, target);
       }
-      for (const target of runs) await ask(kindOf(source, target), `${source.name} -> ${target.name}`, fitted, target);
     }
     if (runs.length < 2) continue;
     const all = fittedTo(runs);
@@ -56,7 +67,19 @@ export async function realPairs(machines: readonly Machine[]): Promise<void> {
   printClasses(classes);
 }
 
+/** What runs of other sessions are stated to differ by, for each session that is asked about. */
+function printPriors(pairs: readonly Apart[]): void {
+  for (const session of new Set(pairs.flatMap(({ sessions }) => sessions))) {
+    const prior = priorWithout(session, pairs);
+    if (prior !== undefined)
+      console.log(
+        `  stated by the others about ${session}: steps ${prior.level.toFixed(2)}, delay ${prior.delay.toFixed(2)}`,
+      );
+  }
+}
+
 const OWN = "the very run";
+const OTHER_SESSION = "another session";
 const ALL = "all runs together, itself among them";
 
 /** By the same rule as what-if. */
@@ -64,7 +87,7 @@ function kindOf(source: NamedRun, target: NamedRun): string {
   if (source === target) return OWN;
   const none = { windowMicros: 1, windows: [[0]], levelError: 0, delayError: 0, prefillError: 0 };
   const { notes } = residualsFor(none, { runs: [sourceRunOf(source.run.header)] }, target.run.header);
-  return notes.some((note) => note.includes("of the same hours")) ? "same session" : "another session";
+  return notes.some((note) => note.includes("of the same hours")) ? "same session" : OTHER_SESSION;
 }
 
 async function opened(folder: string, flags: SizeFlags): Promise<NamedRun> {

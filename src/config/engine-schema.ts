@@ -261,6 +261,7 @@ const residuals = z.strictObject({
     .strictObject({
       level: spread(),
       session: spread().optional(),
+      sessionDelay: spread().optional(),
       delay: spread(),
       prefill: spread(),
       noise: spread(),

@@ -96,6 +96,8 @@ export interface BetweenRuns {
   readonly session?: number | undefined;
   /** Of the delay outside the engine. */
   readonly delay: number;
+  /** The same between runs of the same hours; `delay` where it is left out. */
+  readonly sessionDelay?: number | undefined;
   /** Of the prefill's part beyond the level. */
   readonly prefill: number;
   /** Of how late single first tokens are and how often the machine stands still. */

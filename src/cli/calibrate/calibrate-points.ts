@@ -21,6 +21,7 @@ export interface PointFlags extends SizeFlags {
   readonly fromBench?: readonly string[];
   readonly live?: string;
   readonly liveSeconds: number;
+  readonly apiKeyEnv?: string;
   readonly engine?: string;
   readonly output?: string;
   readonly json?: string;
@@ -47,7 +48,8 @@ async function measuredLive(address: string, given: EngineConfig, flags: PointFl
   if (!URL.canParse(address) || !/^https?:$/.test(new URL(address).protocol))
     throw new ConfigError([`--live: expected a URL such as http://127.0.0.1:8000, got ${address}`]);
   const url = address.replace(/\/+$/, "");
-  const seen = await liveEngine(url);
+  const apiKey = keyIn(flags.apiKeyEnv);
+  const seen = await liveEngine(url, apiKey);
   const blockTokens = flags.blockTokens ?? seen.blockTokens ?? given.blockTokens;
   const kvBlocks = flags.kvBlocks ?? seen.kvBlocks ?? given.kvBlocks;
   const stated = flags.modelTokensMax ?? seen.modelTokensMax ?? given.modelTokensMax;
@@ -55,6 +57,7 @@ async function measuredLive(address: string, given: EngineConfig, flags: PointFl
   const sizes = { ...given, blockTokens, kvBlocks, modelTokensMax };
   const points = await livePoints({
     url,
+    apiKey,
     model: seen.model,
     modelTokensMax,
     sequencesMax: sizes.sequencesMax,
@@ -63,6 +66,14 @@ async function measuredLive(address: string, given: EngineConfig, flags: PointFl
     progress: (line) => process.stderr.write(`${line}\n`),
   });
   return { points, sizes, from: `${seen.model} at ${url}` };
+}
+
+function keyIn(variable: string | undefined): string | undefined {
+  if (variable === undefined) return undefined;
+  const key = process.env[variable] ?? "";
+  if (key === "")
+    throw new ConfigError([`--api-key-env: expected the name of a variable that is set, got ${variable}`]);
+  return key;
 }
 
 /** Tokens that are in flight at once, at most. */

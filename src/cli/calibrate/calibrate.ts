@@ -73,6 +73,7 @@ export function calibrateCommand(): Command {
       "in place of a trace: measure this running, otherwise idle engine, with five short loads, each twice",
     )
     .option("--live-seconds <n>", "how long that may take at most", seconds, LIVE_SECONDS)
+    .option("--api-key-env <variable>", "with --live: environment variable with the engine's API key")
     .option("--endpoint <id>", "fit only this endpoint, for fleets of different machines; repeat for more", names)
     .addOption(
       rareOption(

@@ -14,6 +14,7 @@ export interface LiveEngine {
 
 export interface LiveOptions {
   readonly url: string;
+  readonly apiKey: string | undefined;
   readonly sequencesMax: number;
   readonly modelTokensMax: number;
   readonly model: string;
@@ -31,12 +32,12 @@ const PAGE_BYTES_MAX = 16_777_216;
 const EVENT_BYTES_MAX = 1_048_576;
 
 /** Reads /v1/models and /metrics of an engine. Throws CommandFailure where it does not answer as vLLM does. */
-export async function liveEngine(url: string): Promise<LiveEngine> {
-  const models: unknown = JSON.parse(await pageOf(`${url}/v1/models`));
+export async function liveEngine(url: string, apiKey: string | undefined): Promise<LiveEngine> {
+  const models: unknown = JSON.parse(await pageOf(`${url}/v1/models`, apiKey));
   const [first] = (models as { readonly data?: readonly Readonly<Record<string, unknown>>[] }).data ?? [];
   if (typeof first?.["id"] !== "string") throw new CommandFailure(`${url}/v1/models: expected a list of models`);
   const longest = first["max_model_len"];
-  const page = await pageOf(`${url}/metrics`).catch(() => "");
+  const page = await pageOf(`${url}/metrics`, apiKey).catch(() => "");
   const [info = ""] = /^vllm:cache_config_info\{.*$/m.exec(page) ?? [];
   const label = (name: string) => {
     const value = Number(new RegExp(`${name}="(\\d+)"`).exec(info)?.[1] ?? NaN);
@@ -50,9 +51,14 @@ export async function liveEngine(url: string): Promise<LiveEngine> {
   };
 }
 
-async function pageOf(url: string): Promise<string> {
+/** Sent to the engine and kept nowhere. */
+function bearer(apiKey: string | undefined): Record<string, string> {
+  return apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+}
+
+async function pageOf(url: string, apiKey: string | undefined): Promise<string> {
   try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(STATE_MILLIS_MAX) });
+    const answer = await fetch(url, { headers: bearer(apiKey), signal: AbortSignal.timeout(STATE_MILLIS_MAX) });
     const text = await answer.text();
     if (!answer.ok || text.length > PAGE_BYTES_MAX) throw new Error(`status ${answer.status}`);
     return text;
@@ -128,7 +134,7 @@ interface Answered {
 
 /** One streamed completion of a prompt of token ids. */
 async function asked(
-  { url, model }: LiveOptions,
+  { url, model, apiKey }: LiveOptions,
   prompt: readonly number[],
   tokens: number,
   signal: AbortSignal,
@@ -136,7 +142,7 @@ async function asked(
   const sentAt = performance.now();
   const answer = await fetch(`${url}/v1/completions`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", ...bearer(apiKey) },
     body: JSON.stringify({
       model,
       prompt,

@@ -52,10 +52,14 @@ export function residualsFor(
     return { residuals: atSpeed(residuals, betweenRuns, own), notes: [words, ...apart] };
   }
   const session = isSameSession(runs, here);
-  const level = session ? Math.min(betweenRuns.level, betweenRuns.session ?? betweenRuns.level) : betweenRuns.level;
-  const between = { ...betweenRuns, level };
+  const between = session ? withinSession(betweenRuns) : betweenRuns;
   const words = `intervals: another run than the engine was fitted to${session ? ", of the same hours" : ""}; ${betweenWords(between)}; ${NARROWER}`;
   return { residuals: { ...residuals, betweenRuns: between }, notes: [words, ...apart] };
+}
+
+function withinSession(all: BetweenRuns): BetweenRuns {
+  const { level, session = level, delay, sessionDelay = delay } = all;
+  return { ...all, level: Math.min(level, session), delay: Math.min(delay, sessionDelay) };
 }
 
 /** In a run whose speed is known, and with it its level and delay. */

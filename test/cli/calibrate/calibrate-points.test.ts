@@ -109,11 +109,21 @@ test("a running engine is measured, and the file that comes of it predicts anoth
     engine: ENGINE,
     timeScale: 1,
     seed: 1,
+    apiKey: "sesame",
   });
   t.after(() => emulator.close());
   const output = join(FOLDER, "live.yaml");
-  const { code, said, notes } = await gnomon(t, "--live", emulator.url, "--sequences-max", "16", "-o", output);
+  const live = ["--live", emulator.url, "--sequences-max", "16", "-o", output];
+  const shut = await gnomon(t, ...live);
+  assert.equal(shut.code, 1);
+  assert.match(shut.said, /v1\/models: expected an answer, got status 401/);
+  const unset = await gnomon(t, ...live, "--api-key-env", "TEST_LIVE_KEY");
+  assert.match(unset.said, /--api-key-env: expected the name of a variable that is set, got TEST_LIVE_KEY/);
+  process.env["TEST_LIVE_KEY"] = "sesame";
+  t.after(() => delete process.env["TEST_LIVE_KEY"]);
+  const { code, said, notes } = await gnomon(t, ...live, "--api-key-env", "TEST_LIVE_KEY");
   assert.equal(code, 0, `${said} ${notes}`);
+  assert.doesNotMatch(said + notes + readFileSync(output, "utf8"), /sesame/);
   const fitted = loadEngine(output);
   assert.deepEqual([fitted.kvBlocks, fitted.blockTokens, fitted.modelTokensMax], [4_000, 16, 3_000]);
   const load = { kind: "users", count: 8, requests: 40 } as const;

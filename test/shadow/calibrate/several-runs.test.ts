@@ -16,7 +16,7 @@ import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";
 import { joinedRuns } from "#shadow/calibrate/joined-runs.ts";
 import { engineWith } from "#shadow/calibrate/parameters.ts";
 import { replicaEngines } from "#shadow/candidate/replica.ts";
-import { residualsFor } from "#shadow/recorded/engine-origin.ts";
+import { residualsFor, sourceRunOf } from "#shadow/recorded/engine-origin.ts";
 import type { TraceHeader } from "#trace/codec/record.ts";
 
 const SIZES = engineDefaults({ kvBlocks: 3000, sequencesMax: 16 });
@@ -106,8 +106,9 @@ test("one whose step times wandered within its run is stated to lie further off 
   const of = (evidence: typeof calm) =>
     calibrate(evidence, { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED }).residuals!.betweenRuns!.level;
   const [still, moved] = [of(calm), of(evidenceFrom(MODEL, 1, 3, [1, 1.5, 0.8, 1.3, 0.7]))];
-  assert.ok(still >= 0.15 && still < 0.17, `of a calm run ${still}`);
-  assert.ok(moved > 0.2, `of one that wandered ${moved}`);
+  const { level } = BETWEEN_RUNS_STATED;
+  assert.ok(still >= level && still < level + 0.02, `of a calm run ${still}`);
+  assert.ok(moved > still + 0.02, `of one that wandered ${moved}`);
 });
 
 test("an engine file keeps them", () => {
@@ -140,6 +141,18 @@ test("asked about one of them, engines are drawn about that run's speed; about a
   assert.ok(wednesday!.spread > 2 * Math.max(monday!.spread, tuesday!.spread));
   assert.match(tuesday!.notes, /one of the 2 runs that the engine was fitted to; steps were 1\.\d\d times as long/);
   assert.match(wednesday!.notes, /another run than the engine was fitted to/);
+});
+
+test("a run of the same hours is stated to lie nearer than one of another day, in steps and in the delay", () => {
+  const alone = { ...residuals, betweenRuns: BETWEEN_RUNS_STATED };
+  const at = (run: string, time: string) => ({ ...headerOf(run), startWallMicros: 1000 * Date.parse(time) });
+  const origin = { runs: [sourceRunOf(at("monday", "2026-01-05T08:00:00.000Z"))] };
+  const asked = (time: string) => residualsFor(alone, origin, at("later", time)).residuals!.betweenRuns!;
+  const [soon, later] = [asked("2026-01-05T09:00:00.000Z"), asked("2026-01-06T09:00:00.000Z")];
+  const { level, session, delay, sessionDelay } = BETWEEN_RUNS_STATED;
+  assert.deepEqual([soon.level, soon.delay], [session, sessionDelay]);
+  assert.deepEqual([later.level, later.delay], [level, delay]);
+  assert.ok(session! < level && sessionDelay! < delay);
 });
 
 test("more runs of other speeds move no coefficient away, make no tail of it, and narrow what another run may be", () => {
