@@ -334,6 +334,31 @@ test("another policy counts on: requests in flight, buckets, and what waits", ()
   assert.deepEqual(host.replayed(), host.decisions);
 });
 
+test("a cap per model that comes later counts what is in flight, and one that changes counts it once", () => {
+  const change = (host: Host, at: number, requestsMax: number, roleLabel = "role"): void => {
+    const modelCap = { requestsMax, byModel: {}, roleLabel };
+    const policy = { version: 2, source: "admin", profiles: { default: LEAST_BUSY }, defaultProfile: "default" };
+    host.accept({ kind: "policy-changed", at, ...policy, admission: spec({ modelCap }) });
+  };
+  const uses = (host: Host) => host.router.admission.modelCap!.uses().map(({ subject, used }) => [subject, used]);
+  const host = new Host(undefined, 0);
+  host.join("d", 0, { role: "decode", other: "x" });
+  for (const id of ["a", "b"]) host.arrives(id, 0);
+  change(host, 1, 3);
+  assert.deepEqual(uses(host), [["m/decode", 2]]);
+  change(host, 2, 3);
+  assert.deepEqual(uses(host), [["m/decode", 2]], "it held them already");
+  assert.deepEqual(
+    ["c", "d"].map((id) => word(host.arrives(id, 3))),
+    ["routed", "rejected model-cap"],
+  );
+  change(host, 4, 3, "other");
+  assert.deepEqual(uses(host), [["m/x", 3]], "by another label it begins anew");
+  for (const id of ["a", "b", "c"]) host.ends(id, 5);
+  assert.deepEqual(uses(host), []);
+  assert.deepEqual(host.replayed(), host.decisions);
+});
+
 const steps = fc.array(
   fc.record({
     gap: fc.integer({ min: 0, max: 300 }),

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Guard, type SavedGuard } from "#core/rollout/judge/guard.ts";
+import type { ComparedArms } from "#core/rollout/judge/relative-limits.ts";
 import type { RolloutOutcome } from "#core/rollout/judge/outcome.ts";
 
 const LIMITS = [{ figure: "ttft.p90", absoluteMax: 1_000_000, samplesMin: 1 }] as const;
@@ -34,4 +35,19 @@ test("a stretch keeps how many requests of each slice ended, through being saved
   const loaded = new Guard(2, LIMITS, setting, JSON.parse(JSON.stringify(guard.saved())) as SavedGuard);
   loaded.observe(outcome(5));
   assert.deepEqual(slices(loaded), [[ended[0], [5, 2]]]);
+});
+
+test("of requests that have not ended an arm has those of its own latest stretch", () => {
+  const guard = new Guard(3, [{ figure: "overdue-rate", absoluteMax: 0.5, samplesMin: 1 }], { level: 0.05 });
+  const open = (arm: number, stretch: number, seconds: number) => {
+    return { arm, stretch, slice: 0, ageMicros: seconds * 1_000_000, ttftMicros: undefined };
+  };
+  const readings = guard.readings(
+    [open(1, 0, 60), open(1, 1, 1), open(2, 1, 60), open(2, 1, 60), open(0, 1, 60)],
+    {} as ComparedArms,
+  );
+  assert.deepEqual(
+    readings.map(({ value }) => value),
+    [0, 1],
+  );
 });
