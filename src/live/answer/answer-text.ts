@@ -1,6 +1,6 @@
 import { countUp, type GatewayCounters } from "../base/gateway-counters.ts";
 import type { ChainEnd } from "../tokenizer/text/chain-state.ts";
-import type { AnswerQueue } from "./answer-queue.ts";
+import type { AnswerIndexer } from "./answer-indexer.ts";
 import type { AnswerReader, AnswerReport } from "./answer-reader.ts";
 import { valueAt, type Usage } from "./answer-json.ts";
 import type { Words } from "../tokenizer/text/word-source.ts";
@@ -32,7 +32,7 @@ export interface TextAsked {
   readonly promptTokens: number;
   readonly words: (text: string) => Words;
   readonly bytesMax: number;
-  readonly queue: AnswerQueue;
+  readonly queue: AnswerIndexer;
   readonly counters: GatewayCounters;
 }
 

@@ -68,11 +68,13 @@ export interface StreamKeeper {
   counted: boolean;
   /** Reads an event; returns the place of what the client is not to get. */
   read(bytes: Buffer, start: number, end: number): readonly [number, number] | undefined;
-  /** The same of an event that has nothing but text and ids, whose list opens at `bracket`; -1 where it has none. */
+  /** The same of an event that has nothing but text and ids. */
   readTokens(bytes: Buffer, start: number, end: number, tokens: EventTokens): void;
 }
 
+/** Where an event has its tokens. */
 export interface EventTokens {
+  /** The bracket that opens the list of their ids; -1 where it has none. */
   readonly bracket: number;
   readonly hasText: boolean;
 }

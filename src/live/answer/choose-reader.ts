@@ -4,7 +4,7 @@ import { isFields, laxBoolean } from "../base/fields.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import type { Dialect } from "../http/route.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";
-import type { AnswerQueue } from "./answer-queue.ts";
+import type { AnswerIndexer } from "./answer-indexer.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import { AnswerText } from "./answer-text.ts";
 import { AnswerTokens } from "./answer-tokens.ts";
@@ -18,7 +18,7 @@ export type AnswersIndexed = "ids" | "text" | "off";
 /** What all answers are read with. */
 export interface ReaderParts {
   readonly answersIndexed: AnswersIndexed;
-  readonly answers: AnswerQueue;
+  readonly answers: AnswerIndexer;
   readonly limits: GatewayLimits;
   readonly counters: GatewayCounters;
 }

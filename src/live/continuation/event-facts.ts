@@ -84,13 +84,6 @@ function isPart(value: unknown): boolean {
   return isFields(value);
 }
 
-/** Where an event has its tokens. */
-export interface EventTokens {
-  /** The bracket that opens the list of their ids. */
-  readonly bracket: number;
-  readonly hasText: boolean;
-}
-
 /**
  * Where the token ids lie of an event that has the form in which vLLM writes one of text that is not the last:
  * `"token_ids":[`, ids, `]}]}` at its end, behind what a dialect writes before that. -1 where it has another form.

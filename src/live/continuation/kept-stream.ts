@@ -1,16 +1,7 @@
+import type { EventTokens } from "../answer/answer.ts";
 import type { AnswerReport } from "../answer/answer-reader.ts";
 import type { ContinuationPlan, UnfitRequest } from "./continuation-plan.ts";
-import {
-  type EventFacts,
-  eventFacts,
-  BEFORE_IDS,
-  type EventTokens,
-  blankIds,
-  hideIds,
-  idsAtEnd,
-  idsOf,
-  readIds,
-} from "./event-facts.ts";
+import { type EventFacts, eventFacts, BEFORE_IDS, blankIds, hideIds, idsAtEnd, idsOf, readIds } from "./event-facts.ts";
 import { KeptText } from "./kept-text.ts";
 import { type Seam, SeamFinder, beginningOfStop, heldBackOf } from "./seam.ts";
 import type { ChainEnd } from "../tokenizer/text/chain-state.ts";

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import { type HttpBindings, getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
-import { AnswerQueue } from "../answer/answer-queue.ts";
+import { AnswerIndexer } from "../answer/answer-indexer.ts";
 import { type CascadeOptions, createCascades } from "../cascade/create-cascades.ts";
 import type { AnswersIndexed } from "../answer/choose-reader.ts";
 import type { RequestObserver } from "../log/request-observer.ts";
@@ -163,7 +163,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { tap, directory, hangs = new HangDetector({ tap, directory }) } = options;
   const { spans: watch } = options;
   const router = new RequestRouter({ tap, ...attemptOptions(limits), counters, watch });
-  const answers = new AnswerQueue({
+  const answers = new AnswerIndexer({
     router,
     counters,
     waitingMax: limits.answersWaitingMax,

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Socket, BlockList, isIPv6 } from "node:net";
 import type { ClientAuth } from "../http/client-auth.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "../http/errors.ts";
-import { Exchange, type ExchangeParts } from "./exchange.ts";
+import { InferenceExchange, type ExchangeParts } from "./inference-exchange.ts";
 import { hostOf, type RequestTarget, RequestTargets } from "../request/request-target.ts";
 import type { Routes } from "../http/route.ts";
 import { readBody } from "../http/request-body.ts";
@@ -60,7 +60,7 @@ export class InferenceDoor {
 
   #serve(target: RequestTarget, incoming: IncomingMessage, outgoing: ServerResponse): void {
     try {
-      const exchange = new Exchange(this.#shared, incoming, outgoing, target);
+      const exchange = new InferenceExchange(this.#shared, incoming, outgoing, target);
       const refused = this.#refusal(exchange);
       if (refused === undefined) serveInference(exchange);
       else exchange.refuse(refused);
@@ -76,7 +76,7 @@ export class InferenceDoor {
     return true;
   }
 
-  #refusal({ headers, incoming }: Exchange): Refusal | undefined {
+  #refusal({ headers, incoming }: InferenceExchange): Refusal | undefined {
     const { connections, inFlight, limits, bodies } = this.#shared;
     const client = this.#allowed(headers.get("authorization"), headers.get("x-api-key"));
     if (client === undefined) return UNAUTHORIZED;
@@ -105,7 +105,7 @@ export class InferenceDoor {
  *
  * It waits only for the body and for a tokenizer that cannot answer at once; all else is one run of the event loop.
  */
-function serveInference(exchange: Exchange): void {
+function serveInference(exchange: InferenceExchange): void {
   const { shared, limits, incoming, headers } = exchange;
   const timeout = clientTimeout(headers, shared.timeoutHeaders);
   if (typeof timeout === "string") return exchange.refuse(refusal("bad-request", timeout));

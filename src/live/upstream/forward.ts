@@ -13,7 +13,7 @@ import { chooseAnswer } from "../answer/choose-answer.ts";
 import { nowMicros } from "../base/clock.ts";
 import { continuedAnswer, isContinuation } from "../continuation/continued-answer.ts";
 import { refusal } from "../http/errors.ts";
-import { Stages } from "../disaggregation/stages.ts";
+import { RemotePrefill } from "../disaggregation/remote-prefill.ts";
 import type { ForwardedRequest } from "./forwarded-request.ts";
 import { faultOfError, cutRefusal, errorEvent, giveUpRefusal, reasonOf } from "../answer/faults.ts";
 import { type AnswerHeaders, clientHeaders } from "../http/headers.ts";
@@ -42,7 +42,7 @@ export class Forward implements AttemptListener {
   readonly decidedAt: Micros;
   #routed: Routed;
   /** Where one endpoint computes the prompt and another one answers. */
-  #stages: Stages | undefined;
+  #prefill: RemotePrefill | undefined;
   #sends = 0;
   #attempt: Attempt | undefined;
   #answer: Answer | undefined;
@@ -62,7 +62,7 @@ export class Forward implements AttemptListener {
     this.firstBody = body;
     this.content = { path: exchange.path, body };
     this.#routed = routed;
-    this.#stages = this.#stagesOf(routed);
+    this.#prefill = this.#prefillOf(routed);
     this.#tokens = progressOf(this.#exchange);
     this.#delivery = new AnswerDelivery(exchange, this, hidesUsage);
     this.decidedAt = routed.at;
@@ -80,13 +80,13 @@ export class Forward implements AttemptListener {
     return this.#exchange.state.attempts;
   }
   get endpoint(): string {
-    return this.#stages?.stage.endpoint ?? this.#routed.endpoint;
+    return this.#prefill?.stage.endpoint ?? this.#routed.endpoint;
   }
   get routed(): Routed {
     return this.#routed;
   }
   get cachedTokens(): number | undefined {
-    return this.#stages?.stage.cachedTokens;
+    return this.#prefill?.stage.cachedTokens;
   }
   get tokens(): TokenProgress {
     return this.#tokens;
@@ -113,7 +113,7 @@ export class Forward implements AttemptListener {
       case "release-attempt":
         this.#attempt?.abort();
         this.#attempt = undefined;
-        this.#stages?.release();
+        this.#prefill?.release();
         break;
       case "write-held":
       case "write-whole":
@@ -145,7 +145,7 @@ export class Forward implements AttemptListener {
     const { shared, answerReader, cascade, kept, repeatable, state } = this.#exchange;
     const { content } = this;
     this.#answer = undefined;
-    const sent = this.#stages?.next(content.path, content.body, (fault) => this.#besideFailed(fault));
+    const sent = this.#prefill?.next(content.path, content.body, (fault) => this.#besideFailed(fault));
     if (this.#sends++ > 0) this.#tokens = progressOf(this.#exchange);
     if (this.#sends > 1 || sent !== undefined) {
       const stream = this.#exchange.stream && state.kind !== "ahead";
@@ -175,18 +175,18 @@ export class Forward implements AttemptListener {
   }
 
   decided(routed: Routed): void {
-    this.#stages?.release();
-    this.#stages?.stage.close(routed.endpoint);
+    this.#prefill?.release();
+    this.#prefill?.stage.close(routed.endpoint);
     this.#routed = routed;
-    this.#stages = this.#stagesOf(routed);
+    this.#prefill = this.#prefillOf(routed);
   }
 
-  #stagesOf(routed: Routed): Stages | undefined {
-    const before = this.#stages === undefined ? -1 : this.stages.indexOf(this.#stages.stage);
+  #prefillOf(routed: Routed): RemotePrefill | undefined {
+    const before = this.#prefill === undefined ? -1 : this.stages.indexOf(this.#prefill.stage);
     if (before >= 0) this.stages.splice(before, 1);
-    const stages = routed.prefill && new Stages(this.#exchange, routed, routed.prefill);
-    if (stages !== undefined) this.stages.push(stages.stage);
-    return stages;
+    const prefill = routed.prefill && new RemotePrefill(this.#exchange, routed, routed.prefill);
+    if (prefill !== undefined) this.stages.push(prefill.stage);
+    return prefill;
   }
 
   #besideFailed(fault: Fault): void {
@@ -209,7 +209,7 @@ export class Forward implements AttemptListener {
         this.#answer = continuedAnswer(this.#exchange, this.#delivery);
         return;
       }
-      this.#answer = this.#stages?.answerOf(this.#delivery, head);
+      this.#answer = this.#prefill?.answerOf(this.#delivery, head);
       if (this.#answer !== undefined) return this.#signs.alive();
       const answer = chooseAnswer(this.#delivery, head);
       this.#answer = answer;
@@ -275,7 +275,7 @@ export class Forward implements AttemptListener {
 
   /** The endpoint's own error, to be passed on if no endpoint does better. */
   keep(fault: Fault, kept: KeptAnswer | undefined): void {
-    this.#stages?.answerFailed(fault, kept);
+    this.#prefill?.answerFailed(fault, kept);
     this.#kept = kept;
   }
 
@@ -304,14 +304,14 @@ export class Forward implements AttemptListener {
     const { state, writer } = this.#exchange;
     if (!isUnderWay(state)) return;
     this.#tokens.sweep(at);
-    if (this.#standby === undefined && this.#stages === undefined) {
+    if (this.#standby === undefined && this.#prefill === undefined) {
       this.#standby = this.#standbyOf();
       if (this.#standby !== undefined) this.stages.push(this.#standby.stage);
     }
     this.#standby?.sweep(at);
     const reads = !writer.blocked && !this.#waitsForRoom;
     const quietMicros = this.#signs.sweep(at, reads, this.#tokens.firstAt !== undefined);
-    const trouble = this.#signs.trouble(at) ?? this.#stages?.trouble(at, reads);
+    const trouble = this.#signs.trouble(at) ?? this.#prefill?.trouble(at, reads);
     const { arrivedAt, deadlineAt, stream: streams } = this.#exchange;
     const asked = { at, arrivedAt, deadlineAt, streams, blocked: writer.blocked };
     const { continues } = this.#delivery;
@@ -340,8 +340,8 @@ export class Forward implements AttemptListener {
     const firstTokenAt = this.#firstTokenAt ?? firstAt;
     if (outcome === "ok") this.#signs.completed(firstAt, nowMicros());
     this.#answer = undefined;
-    this.#stages?.release();
-    const usage = this.#stages === undefined ? end?.usage : this.#stages.usageOf(end?.usage);
+    this.#prefill?.release();
+    const usage = this.#prefill === undefined ? end?.usage : this.#prefill.usageOf(end?.usage);
     return { ...end, outcome, usage, outputTokens: usage?.outputTokens ?? tokensSeen, firstTokenAt };
   }
 }

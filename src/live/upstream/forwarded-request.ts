@@ -7,7 +7,7 @@ import type { ServingChecks } from "../beside/serving-checks.ts";
 import type { CascadedRequest, CascadeRun } from "../cascade/cascade-run.ts";
 import type { StreamKeeping } from "../continuation/keep-stream.ts";
 import type { ContinuedRequest } from "../continuation/stream-continuation.ts";
-import type { PrefilledRequest } from "../disaggregation/stages.ts";
+import type { PrefilledRequest } from "../disaggregation/remote-prefill.ts";
 import type { StagePerformers } from "./stage-performer.ts";
 
 /** What forwarded requests share. */

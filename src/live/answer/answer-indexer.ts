@@ -19,7 +19,7 @@ export interface AnsweredText {
   readonly words: (text: string) => Words;
 }
 
-export interface AnswerQueueOptions {
+export interface AnswerIndexerOptions {
   readonly router: Pick<PathRouter, "accept">;
   readonly counters: GatewayCounters;
   /** Answers that wait at once; more are left unknown. */
@@ -34,13 +34,13 @@ export interface AnswerQueueOptions {
  * event loop that it has with all other long work of the process. For each that it takes the router gets
  * one input with what came of it.
  */
-export class AnswerQueue {
-  readonly #options: AnswerQueueOptions;
+export class AnswerIndexer {
+  readonly #options: AnswerIndexerOptions;
   #waiting: AnsweredText[] = [];
   #next = 0;
   #works = false;
 
-  constructor(options: AnswerQueueOptions) {
+  constructor(options: AnswerIndexerOptions) {
     this.#options = options;
   }
 

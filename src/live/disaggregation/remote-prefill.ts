@@ -27,7 +27,7 @@ export interface PrefilledRequest extends ClientRequest, RequestLife {
 }
 
 /** A prompt that is computed elsewhere, as the gateway has it: what each endpoint is sent, and what the first returned. */
-export class Stages implements PrefillHost {
+export class RemotePrefill implements PrefillHost {
   readonly stage: PrefillElsewhere;
   readonly #exchange: PrefilledRequest;
   #prefilled: Prefilled | undefined;

@@ -65,7 +65,7 @@ export type ExchangeParts = AskingParts &
  * One inference request and its answer, from the request's head to the answer's last byte. `state` is where it stands; this
  * class carries out the effects on the client's side, and `Forward` those on the endpoint's.
  */
-export class Exchange implements Swept, PathHost, AskingRequest, ForwardedRequest {
+export class InferenceExchange implements Swept, PathHost, AskingRequest, ForwardedRequest {
   readonly shared: ExchangeParts;
   /** As they were when it came: a change of the configuration cuts nothing that is under way. */
   readonly limits: GatewayLimits;
@@ -371,7 +371,7 @@ const UNSENT = { usage: undefined, outputTokens: undefined, firstTokenAt: undefi
 
 /** A request that is over since `at`, for metrics and logs; without `forward` it was never sent anywhere. */
 function summarize(
-  exchange: Exchange,
+  exchange: InferenceExchange,
   forward: Forward | undefined,
   at: Micros,
   { outcome, usage, outputTokens, firstTokenAt }: ForwardResult,
