@@ -23,6 +23,11 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     page: "gateway-cost",
     short: ["--rounds", "1"],
   },
+  readme: {
+    about: "README.md's commands in order on Node 20, 22, 24 and 26, with the time to the first answer",
+    page: "gateway-cost",
+    onDemand: true,
+  },
   "perf-gate": {
     about: "CPU time of this commit beside its parent's, paired; ends with 1 above 20 %",
     page: "simulator-cost",

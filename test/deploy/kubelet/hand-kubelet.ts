@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createWriteStream, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Socket, connect } from "node:net";
 import { join } from "node:path";
 import type { ClusterClient } from "./cluster-client.ts";
@@ -130,12 +130,15 @@ export class HandKubelet {
     const folder = join(this.#options.folder, pod.metadata.name);
     mkdirSync(folder, { recursive: true });
     const mounted = await this.#mount(pod, container, folder);
+    const env = await this.#variables(pod, container, address);
     const here = (text: string): string => {
       let placed = text.replaceAll("0.0.0.0", address);
       for (const [from, to] of mounted) placed = placed.replaceAll(from, to);
-      return placed;
+      return placed.replaceAll(/\$\((\w+)\)/g, (whole, name: string) => env[name] ?? whole);
     };
-    const env = await this.#variables(pod, container, address);
+    for (const [, place] of mounted)
+      for (const file of readdirSync(place).map((name) => join(place, name)))
+        writeFileSync(file, here(readFileSync(file, "utf8")));
     const credential = await this.#credential(pod, folder);
     const [image = "", ...first] = container.command === undefined ? entrypoint : commandOf(container, entrypoint);
     const words = [...first, ...(container.args ?? [])].map((word) => here(word));
@@ -159,13 +162,7 @@ export class HandKubelet {
       for (const [file, content] of await this.#files(pod, volume)) writeFileSync(join(place, file), content);
       mounted.push([mountPath, place]);
     }
-    for (const [, place] of mounted) replaceAnyAddress(place, this.#addressAt());
     return mounted;
-  }
-
-  #addressAt(): string {
-    const all = this.#options.addressesOfPods;
-    return all[(this.#addressesUsed - 1) % all.length]!;
   }
 
   async #files(pod: Pod, { configMap, secret }: Volume): Promise<[string, string | Buffer][]> {
@@ -204,6 +201,7 @@ export class HandKubelet {
     if (field === "metadata.namespace") return pod.metadata.namespace;
     if (field === "metadata.name") return pod.metadata.name;
     if (field === "status.podIP") return address;
+    if (field?.startsWith("metadata.annotations") === true) return "";
     if (field !== undefined) throw new Error(`${field} is not known`);
     return value ?? "";
   }
@@ -272,16 +270,9 @@ function pathOf({ metadata: { namespace, name } }: Pod): string {
 /** What a manifest names by the image's own paths is here where the entrypoint is. */
 function commandOf({ command = [] }: Container, entrypoint: readonly string[]): string[] {
   const [node = "", script = ""] = entrypoint;
-  return command.map((word) => (word.endsWith("/bin/node") ? node : word.endsWith("bin/gnomon.js") ? script : word));
-}
-
-function replaceAnyAddress(folder: string, address: string): void {
-  const file = join(folder, "config.yaml");
-  try {
-    writeFileSync(file, readFileSync(file, "utf8").replaceAll("0.0.0.0", address));
-  } catch {
-    // A volume without a configuration.
-  }
+  return command.map((word) =>
+    word === "envoy" || word.endsWith("/bin/node") ? node : word.endsWith("bin/gnomon.js") ? script : word,
+  );
 }
 
 function writeNames(address: string, { name, namespace }: Service["metadata"]): void {

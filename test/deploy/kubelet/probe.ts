@@ -27,7 +27,7 @@ export async function passes(probe: Probe, container: Container, address: string
   throw new Error(`a probe of ${container.name} that is not known`);
 }
 
-export async function connects(host: string, port: number): Promise<boolean> {
+async function connects(host: string, port: number): Promise<boolean> {
   const socket = connect(port, host);
   const did = await new Promise<boolean>((resolve) => {
     socket.on("connect", () => resolve(true)).on("error", () => resolve(false));
