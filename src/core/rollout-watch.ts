@@ -13,7 +13,7 @@ import type { Verdict } from "./rollout/judge/verdict.ts";
 import type { RolloutOutcome, Times } from "./rollout/judge/outcome.ts";
 import { proposedStep } from "./rollout/proposed-step.ts";
 import type { RequestPrediction } from "./rollout/rollout-input.ts";
-import type { RolloutState, RolloutStep } from "./rollout/rollout-state.ts";
+import { canaryPercent, type RolloutState, type RolloutStep } from "./rollout/rollout-state.ts";
 import { sloResults } from "./request/slo.ts";
 import type { Micros } from "./base/units.ts";
 
@@ -162,8 +162,8 @@ export class RolloutWatch {
   }
 
   verdict(at: Micros): Verdict {
-    const verdict = this.#judge.verdict(this.#openRequests(at));
     const { plan, canaryStep } = this.#state;
+    const verdict = this.#judge.verdict(this.#openRequests(at), canaryPercent(this.#state));
     const next = plan.design.kind === "canary" ? plan.design.stepPercents[canaryStep + 1] : undefined;
     return next === undefined ? verdict : { ...verdict, canary: this.#judge.canary(next, verdict.differences) };
   }

@@ -98,6 +98,11 @@ export function steppedRollout(state: RolloutState, step: RolloutStep): RolloutS
   }
 }
 
+/** Share of the traffic that a canary's arm has in its present step, in percent; undefined for other designs. */
+export function canaryPercent({ plan: { design }, canaryStep }: RolloutState): number | undefined {
+  return design.kind === "canary" ? design.stepPercents[canaryStep] : undefined;
+}
+
 /** Number of the window at a time while it runs. */
 export function windowAt({ plan, startedAt, firstWindow }: RolloutState, at: Micros): number {
   return firstWindow + Math.max(0, Math.floor((at - startedAt) / plan.design.windowMicros));

@@ -7,7 +7,7 @@ import type { JudgeRules } from "./judge/judge-rules.ts";
 import type { TimeFigure, TimeMetric } from "./judge/outcome.ts";
 import type { Difference } from "./judge/verdict.ts";
 import type { Design } from "./plan/rollout-plan.ts";
-import type { RolloutState } from "./rollout-state.ts";
+import { canaryPercent, type RolloutState } from "./rollout-state.ts";
 
 /** What follows from the measurement. */
 export type Advice = "roll back" | "promote" | "wait" | "none";
@@ -54,7 +54,7 @@ export function verdictLine(state: RolloutState, judge: Judge, rules: JudgeRules
   const advice = ADVICE_ORDER.find((one) => found.some((each) => each.advice === one)) ?? "wait";
   const known = found.filter(({ advice: one }) => one !== "wait");
   const texts = (known.length > 0 ? known : found).map(({ text }) => text);
-  const [ailment] = judge.ailments();
+  const [ailment] = judge.ailments(canaryPercent(state));
   if (ailment !== undefined)
     return line(`${paused}${after}: not to be trusted: ${arms[ailment.arm]!.name}: ${ailment.sentence}`, "wait");
   if (design.kind === "pools" && design.redrawn !== true)

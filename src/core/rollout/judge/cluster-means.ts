@@ -87,12 +87,13 @@ export class ClusterMeans {
     return { count, mean, deviation, degrees, skewness: skewness(control) };
   }
 
-  /** Each arm's share of the requests, and as how many draws they count: those of a cluster are one (L. Kish, 1965). */
+  /**
+   * Each arm's share of the clusters, and how many were drawn: not of requests, since whoever is answered later may ask less
+   * often.
+   */
   drawn(): { readonly shares: readonly number[]; readonly draws: number } {
-    const sum = (of: (arm: ArmSums) => number) => this.#arms.reduce((all, arm) => all + of(arm), 0);
-    const count = sum((arm) => arm.count);
-    const squares = sum((arm) => arm.countSquared);
-    return { shares: this.#arms.map((arm) => arm.count / count), draws: count === 0 ? 0 : (count * count) / squares };
+    const draws = this.#arms.reduce((all, arm) => all + arm.clusters, 0);
+    return { shares: this.#arms.map((arm) => arm.clusters / draws), draws };
   }
 
   #meanCovariate(): number {

@@ -19,7 +19,7 @@ const BLOCKS_PLANNED = 10;
 /** Requests of other arms beside which none of an arm's is no chance. */
 const BESIDE_NONE_MIN = 20;
 
-/** Requests that were drawn to an arm, of all, and as how many draws they count: those of a cluster are one. */
+/** Of what was drawn (sessions, tenants, requests), an arm's share that was answered. */
 export interface DrawnShare {
   readonly arm: number;
   readonly share: number;
@@ -40,10 +40,17 @@ export function deadArm(windows: readonly (readonly ArmFigures[])[]): Ailment | 
   return { kind: "dead-arm", arm, sentence: `it answered nothing while another arm answered ${beside} requests` };
 }
 
-/** An arm that has another share of the draws than it is to have: what is compared is not who was drawn. */
+/**
+ * An arm that has another share of the draws than it is to have: what is compared is not who was drawn. One that has none of
+ * them answers nothing.
+ */
 export function sampleRatio({ arm, share, expected, draws }: DrawnShare): Ailment | undefined {
   if (!(draws > 0) || shareEvidence(draws, share, expected) < NEEDED) return undefined;
-  const sentence = `it has ${percent(share)} of the requests where ${percent(expected)} were drawn to it`;
+  if (share === 0) {
+    const sentence = `it answered nothing where ${percent(expected)} of ${draws} were drawn to it`;
+    return { kind: "dead-arm", arm, sentence };
+  }
+  const sentence = `it has ${percent(share)} of the ${draws} that were answered where ${percent(expected)} were drawn to it`;
   return { kind: "sample-ratio", arm, sentence };
 }
 

@@ -239,8 +239,8 @@ export class Judge {
     this.#groups = new ClusterGroups(this.#arms);
   }
 
-  /** With the requests that have not ended, for the guardrails. */
-  verdict(open: readonly OpenRequest[] = []): Verdict {
+  /** With the requests that have not ended, for the guardrails; of a canary its present share, in percent. */
+  verdict(open: readonly OpenRequest[] = [], canaryPercent?: number): Verdict {
     const differences = this.#differences();
     const contradictions = this.#options.predictions.flatMap((prediction) => {
       const { arm, metric, figure, low, high } = prediction;
@@ -251,7 +251,7 @@ export class Judge {
       differences,
       crossings: this.readings(open).filter(({ crossed }) => crossed),
       contradictions,
-      ailments: this.ailments(),
+      ailments: this.ailments(canaryPercent),
     };
   }
 
@@ -261,14 +261,15 @@ export class Judge {
     );
   }
 
-  /** What makes the comparison worthless, by what it is made of. */
-  ailments(): Ailment[] {
+  /** What makes the comparison worthless, by what it is made of; of a canary with its present share, in percent. */
+  ailments(canaryPercent?: number): Ailment[] {
     const { design } = this.#options.plan;
     if (design.kind === "shadow") return [];
     const found: (Ailment | undefined)[] = [];
     // A switchback's arms take turns; as many windows as there are arms, twice, have each at least once.
     const windows = design.kind === "switchback" ? 2 * this.#arms : 1;
     const recent = this.#history.slice(-windows).filter(({ window }) => window >= this.#stageFrom);
+    // Of a canary's few an arm may have none in a window: all of its step are asked.
     const isCanary = design.kind === "canary";
     if (recent.length === windows && !isCanary) found.push(deadArm(recent.map(({ arms }) => arms)));
     const isRedrawn = design.kind === "pools" && design.redrawn === true;
@@ -282,13 +283,17 @@ export class Judge {
         });
         found.push(trends.find((one) => one !== undefined));
       }
-    } else if (design.kind === "split") {
-      const drawn = this.#clusters.get("ttft")!.drawn();
-      drawn.shares.forEach((share, arm) => {
-        found.push(sampleRatio({ arm, share, expected: 1 / this.#arms, draws: drawn.draws }));
+    } else if (design.kind === "split" || (isCanary && canaryPercent !== undefined)) {
+      const other = isCanary ? canaryPercent! / 100 : 1 / this.#arms;
+      const { shares, draws } = this.#clusters.get("ttft")!.drawn();
+      shares.forEach((share, arm) => {
+        const expected = isCanary && arm === 0 ? 1 - other : other;
+        found.push(sampleRatio({ arm, share, expected, draws }));
       });
     }
-    return found.filter((one) => one !== undefined);
+    // What answers nothing explains the rest.
+    const rank = ({ kind }: Ailment) => (kind === "dead-arm" ? 0 : 1);
+    return found.filter((one) => one !== undefined).sort((one, other) => rank(one) - rank(other));
   }
 
   /** How far each arm is from each guardrail, with the requests that have not ended. */

@@ -446,6 +446,38 @@ test("health: arms that answer nothing, wrong shares, arrivals that follow the a
     kindsOf(REDRAWN, 60, (one, i) => (isOther(one) && i % 3 === 0 ? [] : [one])),
     ["arrivals 1"],
   );
+  const canary = (change: (one: RolloutOutcome) => RolloutOutcome[], percent = 50) => {
+    const judge = new Judge(options(CANARY));
+    for (let window = 0; window < 20; window++) {
+      ended(judge, windowOf(CANARY, window, { effectMicros: 0 }).flatMap(change));
+      judge.advance((window + 1) * WINDOW_MICROS);
+    }
+    const step = proposedStep(after(planOf(CANARY), stepOf("start", 0)), 1e9, judge.verdict([], percent));
+    const found = judge.ailments(percent);
+    assert.equal(step?.step, found.length > 0 ? "pause" : undefined);
+    return found.map(({ kind, arm }) => `${kind} ${arm}`);
+  };
+  assert.deepEqual(
+    canary((one) => [one]),
+    [],
+  );
+  // None of the sessions has an answer; and half of those of a step of 50 % where one of 25 % was meant.
+  const unanswered = (one: RolloutOutcome): RolloutOutcome => {
+    return { ...one, status: "failed", times: { ttft: undefined, tpot: undefined, e2e: undefined } };
+  };
+  assert.deepEqual(
+    canary((one) => [isOther(one) ? unanswered(one) : one]),
+    ["dead-arm 1", "sample-ratio 0"],
+  );
+  assert.deepEqual(
+    canary((one) => [one], 25),
+    ["sample-ratio 0", "sample-ratio 1"],
+  );
+  // A slower arm's sessions ask less often, which is no wrong draw.
+  assert.deepEqual(
+    canary((one) => (isOther(one) || Number(one.cluster.split("-")[2]) % 2 === 0 ? [one] : [one, one, one])),
+    [],
+  );
   const ratios = kindsOf(SPLIT, 60, (one, i) =>
     isOther(one) && i % 4 === 1 ? [] : [{ ...one, cluster: `${one.window} ${i}` }],
   );
