@@ -11,7 +11,9 @@
  *
  * engines compares engines by label under one policy, of which one side is 0, 3 and 10 % slower.
  *
- * --design leaves out the designs whose names do not begin with it. aa-trace and bias need BENCH_TRACES, a folder with
+ * plans holds plans of one half of five kinds of traffic against rollouts on the other half.
+ *
+ * --design leaves out the designs whose names do not begin with it. aa-trace, plans and bias need BENCH_TRACES, a folder with
  * mooncake/conversation_trace.jsonl and weka/*.json; bias goes through mooncake-moderate, mooncake-high, weka-light and
  * weka-moderate, or the one case that is named. live runs rollouts over sockets, each for a minute or two, keeps them
  * in --out and reports them; --case then names some of its runs, or all that are there: "report". --port is the
@@ -28,6 +30,7 @@ import { engineCanary } from "./rollout/engine-canary.ts";
 import { falseAlarms } from "./rollout/false-alarms.ts";
 import { harm } from "./rollout/harm.ts";
 import { live } from "./rollout/live.ts";
+import { planCoverage } from "./rollout/plan-coverage.ts";
 import { traceTraffic } from "./rollout/trace-traffic.ts";
 import { trustPower } from "./rollout/trust-power.ts";
 import { trustHarm } from "./rollout/trust-harm.ts";
@@ -83,6 +86,7 @@ const PARTS: Readonly<Record<string, () => void | Promise<void>>> = {
   "harm-outcomes": () => trustHarm({ runs: runs ?? 100, seconds: seconds ?? 3600, design, only: values.case }),
   ab: () => detection(values.control, values.other, runs ?? 40, design),
   bias: () => bias(traces, values.case),
+  plans: () => planCoverage(traces, values.case),
   live: () => live(traces, values.out, values.case, Number(values.port)),
   engines: () => engineCanary(runs ?? 20, seconds ?? 900),
   harm: () => harm(runs ?? 10, seconds ?? 100, design),

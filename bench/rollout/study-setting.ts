@@ -33,10 +33,20 @@ export async function traceSetting(
   { endpoints, engine: name, limit }: { readonly endpoints: number; readonly engine: string; readonly limit: number },
 ): Promise<Setting> {
   const { requests } = await openWorkload(path, { ...IMPORT_DEFAULTS, seed: 0 });
-  const packer = new WorkloadPacker();
+  const kept: WorkloadRequest[] = [];
   for await (const request of requests) {
-    if (packer.length < limit) packer.push(request);
+    if (kept.length < limit) kept.push(request);
   }
+  return requestsSetting(kept, { endpoints, engine: name });
+}
+
+/** Requests in the order of their arrival on so many engines. */
+export function requestsSetting(
+  requests: readonly WorkloadRequest[],
+  { endpoints, engine: name }: { readonly endpoints: number; readonly engine: string },
+): Setting {
+  const packer = new WorkloadPacker();
+  for (const request of requests) packer.push(request);
   const { engine } = loadCalibratedEngine(name);
   return {
     ...settingWith(new PackedWorkload(packer.columns()), endpoints, 0),

@@ -771,6 +771,88 @@ test("orders act and answer in about a second while the store answers nothing, a
   assert.ok(performance.now() - rolledBackSince < 2_000);
 });
 
+/** What a process that is killed now leaves behind: another one over its folder, so long after. */
+async function killedNow(path: string, seconds: number): Promise<Host> {
+  await nothingWritten(path);
+  const again = host(new StateFolder(path), (1_000 + seconds) * SECOND);
+  again.keeper.restore();
+  return again;
+}
+
+test("a kill right behind the answer of any order loses none: start, pause, resume, each step of a canary, rollback", async (t) => {
+  const path = folderOf(t);
+  let made = host(new StateFolder(path));
+  const steps = () => made.keeper.view().rollouts[0]!.steps.map(({ step }) => step);
+  const design = { kind: "canary", by: "request", windowMillis: 2_000, stepPercents: [25, 50, 100] };
+  const outcome = await made.keeper.start(document({ design, guardrails: [], stepSamplesMin: 20 }), BY);
+  assert.deepEqual(outcome.outcome === "applied" && outcome.unkept, []);
+  let seconds = 0;
+  const killed = async (phase: string, expected: readonly string[]) => {
+    made = await killedNow(path, (seconds += 100));
+    assert.equal(phaseOf(made), phase);
+    assert.deepEqual(steps(), expected);
+  };
+  await killed("running", ["start"]);
+  const done = ["start"];
+  const order = async (step: "pause" | "resume" | "rollback", phase: string) => {
+    const answer = await made.keeper.step({ rollout: "try", step, by: "test" });
+    assert.deepEqual(answer.outcome === "applied" && answer.unkept, [], JSON.stringify(answer));
+    done.push(step);
+    await killed(phase, done);
+  };
+  for (const canaryStep of [1, 2]) {
+    for (let look = 0; look < 60 && made.router.rollouts.book[0]!.canaryStep < canaryStep; look++) {
+      made.ask(200, () => 100, "ok", SECOND);
+      made.pass(SECOND);
+    }
+    assert.equal(made.router.rollouts.book[0]!.canaryStep, canaryStep, "what was shown moves it");
+    // Nobody waits for the judge's own steps: the next order's answer is behind them.
+    done.push("advance");
+    await order("pause", "paused");
+    assert.equal(made.router.rollouts.book[0]!.canaryStep, canaryStep);
+    await order("resume", "running");
+    assert.equal(made.router.rollouts.book[0]!.canaryStep, canaryStep);
+  }
+  await order("rollback", "rolled-back");
+});
+
+test("what is open is shown first, and of the others the latest; what is under way cannot be removed", async () => {
+  const made = host();
+  for (const name of ["first", "second"]) {
+    await started(made, { name, cooldownMillis: 0 });
+    const refused = await made.keeper.remove(name);
+    assert.ok(refused.outcome === "refused" && /promote it or roll it back/.test(refused.problems.join()));
+    assert.equal(phaseOf(made).split(",").at(-1), "running");
+    made.pass(SECOND);
+    await made.keeper.step({ rollout: name, step: "rollback", by: "test" });
+    made.pass(SECOND);
+  }
+  await started(made, { name: "open", model: "a", baselineMillis: 5_000 });
+  const names = () => made.keeper.view().rollouts.map(({ name }) => name);
+  for (const phase of ["planned", "running"]) {
+    made.pass(3 * SECOND);
+    assert.equal(made.keeper.view().rollouts[0]!.phase, phase);
+    made.pass(SECOND);
+    await started(made, { name: `beside ${phase}`, model: "b", cooldownMillis: 0 });
+    await made.keeper.step({ rollout: `beside ${phase}`, step: "rollback", by: "test" });
+    assert.equal(names()[0], "open");
+  }
+  assert.deepEqual(names(), ["open", "beside running", "beside planned", "second"]);
+  assert.equal((await made.keeper.remove("second")).outcome, "applied");
+  assert.deepEqual(names(), ["open", "beside running", "beside planned"]);
+});
+
+test("a promotion that a kill cut off is completed by a process whose clock is behind", async (t) => {
+  const path = folderOf(t);
+  const made = host(new StateFolder(path));
+  made.pass(50 * SECOND);
+  await started(made);
+  await made.keeper.end();
+  const again = host(new StateFolder(path), 1_000 * SECOND, undefined, { promoted: "other" });
+  again.keeper.restore();
+  assert.equal(phaseOf(again), "promoted");
+});
+
 test("a kill between the two files of a promotion leaves no half of it", async (t) => {
   // The policy has it, the rollout not.
   const path = folderOf(t);

@@ -127,13 +127,12 @@ function designTable({ designs, figure }: RolloutStudy): string {
 
 /** What is to be seen in the end, so that a rollout can be held against it. */
 function predictionLines({ shown, traffic, recommendation, figure }: RolloutStudy): string[] {
-  const interval = shown[figure];
+  const [interval, parts] = [shown[figure], traffic[figure]];
+  if (parts === undefined) {
+    return [wrapped("The trace is too short to show how its parts differ, so nothing is predicted of other traffic.")];
+  }
   if (interval === undefined) return [];
-  const { covered, of } = traffic[figure] ?? { covered: 0, of: 0 };
-  const heldOut =
-    of === 0
-      ? "the trace is too short to show how its parts differ, so the document predicts nothing"
-      : `of its ${of} parts, each held out, ${covered} came out as the others had it expected`;
+  const heldOut = `of its ${parts.of} parts, each held out, ${parts.covered} came out as the others had it expected`;
   const range = `${signedMillis(interval.low)} to ${signedMillis(interval.high)} ms`;
   return [
     wrapped(

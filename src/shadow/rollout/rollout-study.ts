@@ -116,7 +116,7 @@ export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutSt
     const replicas = setting.residuals === undefined ? 0 : REPLICAS;
     const guardedRuns = guardrails.length === 0 ? 0 : Math.min(runs, GUARDED_RUNS);
     simulations += runs * designs.length + guardedRuns + 2 * replicas;
-    const traffic = trafficErrors([ofControl, ofOther], { startMicros, spanMicros });
+    const traffic = trafficErrors([ofControl, ofOther], startMicros);
     const predicted = predictedTimes(predicting);
     const arms = [control, other] as const;
     const asked: PowerQuestion = { level, primary: figure, standardErrors: normalQuantile(power), hours };

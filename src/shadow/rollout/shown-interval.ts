@@ -19,25 +19,27 @@ export interface RolloutPair {
 /**
  * What a rollout shows on another draw of such traffic: the mean of the simulated ones, and around it what their own number
  * leaves to chance, what parts of the trace differ by and, where the engine's calibration states how far it may be off, what
- * drawn engines make of it.
+ * drawn engines make of it. Nothing of a figure whose traffic is too little to differ in parts.
  */
 export function shownIntervals(
   { figures }: DesignStudy,
   pairs: readonly RolloutPair[],
-  traffic: TrafficErrors = {},
+  traffic: TrafficErrors,
 ): ShownIntervals {
   const all = TIME_METRICS.flatMap((metric) =>
     PLANNED_FIGURES.flatMap((figure): [PlannedFigureKey, Interval][] => {
       const key: PlannedFigureKey = `${metric}.${figure}`;
       const { estimate, biasError } = figures[key];
-      if (!Number.isFinite(estimate) || !Number.isFinite(biasError)) return [];
+      // Without what the traffic leaves open the interval would be of this trace alone.
+      const ofTraffic = traffic[key];
+      if (ofTraffic === undefined || !Number.isFinite(estimate) || !Number.isFinite(biasError)) return [];
       const shown = pairs.map((pair) => {
         const [fitted, drawn] = [pair.fitted, pair.drawn].map((sample) => sample.figures[key].plain.mean);
         return estimate + drawn! - fitted!;
       });
       const engines = predictionInterval(estimate, shown, "linear") ?? { low: estimate, high: estimate };
       // The trace was one draw of the traffic, and what the rollout meets is another.
-      const drawn = STUDENT_ALL * Math.SQRT2 * (traffic[key]?.error ?? 0);
+      const drawn = STUDENT_ALL * Math.SQRT2 * ofTraffic.error;
       const low = estimate - Math.hypot(estimate - engines.low, ERRORS * biasError, drawn);
       const high = estimate + Math.hypot(engines.high - estimate, ERRORS * biasError, drawn);
       return [[key, { low, high }]];

@@ -1,3 +1,4 @@
+import { valuesForOne } from "#core/rollout/judge/block-differences.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { CandidateOutcome } from "../candidate/candidate.ts";
@@ -15,7 +16,7 @@ export interface TrafficError {
 
 export type TrafficErrors = Readonly<Partial<Record<PlannedFigureKey, TrafficError>>>;
 
-/** Parts of a trace: each long beside a burst, and as many as show how they differ. */
+/** Parts of a trace with as many requests each: long beside a burst, and as many as show how they differ. */
 const PARTS = 9;
 /** Requests that a part must have of a figure. */
 const PART_REQUESTS_MIN = { mean: 10, p99: 100 } as const;
@@ -26,17 +27,22 @@ export const STUDENT_ALL = 1.86;
 /**
  * How far the whole fleet's difference of two profiles depends on the traffic: both were simulated on the same requests, so
  * that parts of the trace differ by their traffic alone. The error is that of a jackknife over whole parts, which keeps what
- * is alike within them (H. Künsch, "The jackknife and the bootstrap for general stationary observations", 1989); every
+ * is alike within them (H. Künsch, "The jackknife and the bootstrap for general stationary observations", 1989), times what
+ * neighbours have in common, since traffic drifts; every
  * part is held out once and held against the others.
  */
 export function trafficErrors(
   [control, other]: readonly [CandidateOutcome, CandidateOutcome],
-  { startMicros, spanMicros }: { readonly startMicros: Micros; readonly spanMicros: Micros },
+  startMicros: Micros,
 ): TrafficErrors {
-  const length = (spanMicros - startMicros) / PARTS;
-  const partOf = Int8Array.from(control.arrivalMicros, (at) =>
-    at >= startMicros ? Math.min(PARTS - 1, Math.floor((at - startMicros) / length)) : -1,
-  );
+  const compared = control.arrivalMicros.filter((at) => at >= startMicros).sort();
+  // By their number, not by time: where sessions end one after the other the last stretch has next to none.
+  const ends = Array.from({ length: PARTS - 1 }, (_, part) => {
+    return compared[Math.floor(((part + 1) * compared.length) / PARTS)] ?? Infinity;
+  });
+  const partOf = Int8Array.from(control.arrivalMicros, (at) => {
+    return at >= startMicros ? ends.filter((end) => at >= end).length : -1;
+  });
   const entries = TIME_METRICS.flatMap((metric) =>
     PLANNED_FIGURES.flatMap((figure): [PlannedFigureKey, TrafficError][] => {
       const parts = Array.from({ length: PARTS }, (_, part) => {
@@ -62,7 +68,11 @@ function errorOf(parts: readonly Part[]): TrafficError {
   const without = parts.map((_, i) => meanOf(parts.filter((_part, other) => other !== i)));
   const all = meanOf(parts);
   const squares = without.reduce((sum, one) => sum + (one - all) ** 2, 0);
-  const error = Math.sqrt(((parts.length - 1) / parts.length) * squares);
+  const apart = parts.map(({ difference }) => difference - all);
+  const products = apart.reduce((sum, one, i) => sum + one * (apart[i - 1] ?? 0), 0);
+  const correlation = products / apart.reduce((sum, one) => sum + one * one, 0);
+  const drift = valuesForOne(Number.isFinite(correlation) ? correlation : 0, parts.length);
+  const error = Math.sqrt(((parts.length - 1) / parts.length) * squares * drift);
   const covered = parts.filter(({ difference }, i) => {
     const others = parts.filter((_part, other) => other !== i);
     const middle = without[i]!;

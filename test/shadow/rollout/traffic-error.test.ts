@@ -6,7 +6,7 @@ import type { DesignStudy } from "#shadow/rollout/design-study.ts";
 import { shownIntervals } from "#shadow/rollout/shown-interval.ts";
 import { trafficErrors } from "#shadow/rollout/traffic-error.ts";
 
-const SPAN = { startMicros: 0, spanMicros: 9_000_000 };
+const SPAN = { spanMicros: 9_000_000 };
 const PER_PART = 200;
 
 /** Traffic whose parts differ: the other arm takes 100 ms more, and `swing` more or less in a part. */
@@ -35,10 +35,12 @@ test("the interval of a plan holds what nine other draws of the traffic show, fo
     const figure = { estimate, biasError: 1_000 };
     const figures = { "e2e.mean": figure, "e2e.p99": { estimate: NaN, biasError: NaN } };
     const study = { figures: new Proxy(figures, { get: (of, key) => of[key as "e2e.mean"] ?? of["e2e.p99"] }) };
-    const traffic = trafficErrors(own, SPAN);
-    const [wide, narrow] = [traffic, {}].map((given) => {
+    const traffic = trafficErrors(own, 0);
+    const still = { "e2e.mean": { ...traffic["e2e.mean"]!, error: 0 } };
+    const [wide, narrow] = [traffic, still].map((given) => {
       return shownIntervals(study as unknown as DesignStudy, [], given)["e2e.mean"]!;
     });
+    assert.deepEqual(shownIntervals(study as unknown as DesignStudy, [], {}), {}, "what cannot be said is not");
     const { covered, of } = traffic["e2e.mean"]!;
     held += covered;
     all += of;
@@ -54,9 +56,18 @@ test("the interval of a plan holds what nine other draws of the traffic show, fo
   assert.ok(held / all > 0.8 && held / all < 0.97, `${held} of ${all}`);
 });
 
-test("a trace with parts that hold nothing has no error, rather than a wrong one", () => {
+test("parts have as many requests each, whatever the pauses; a trace with too few for them has no error", () => {
   const [control, other] = drawn(1, 1000);
-  const arrivalMicros = control.arrivalMicros.map((at) => at / 3);
-  const idle = [control, other].map((one) => ({ ...one, arrivalMicros })) as [CandidateOutcome, CandidateOutcome];
-  assert.deepEqual(trafficErrors(idle, SPAN), {});
+  const late = (at: number) => at / 3 + (at > SPAN.spanMicros / 2 ? 5 * SPAN.spanMicros : 0);
+  const paused = [control, other].map((one) => ({ ...one, arrivalMicros: one.arrivalMicros.map(late) }));
+  assert.deepEqual(
+    trafficErrors(paused as [CandidateOutcome, CandidateOutcome], 0),
+    trafficErrors([control, other], 0),
+  );
+  const few = [control, other].map((one) => {
+    const cut = (values: Float64Array) => values.slice(0, 85);
+    const times = cut(one.e2eMicros);
+    return { ttftMicros: times, tpotMicros: times, e2eMicros: times, arrivalMicros: cut(one.arrivalMicros) };
+  });
+  assert.deepEqual(trafficErrors(few as unknown as [CandidateOutcome, CandidateOutcome], 0), {});
 });

@@ -143,12 +143,18 @@ export function adjustedEstimate(sums: BlockSums, kind = DRAWN): MeanEstimate {
 }
 
 /**
- * How many blocks in a row say as much as one that stands alone, if each is like the one before it as they are on average:
+ * How many values in a row say as much as one that stands alone, if each is like the one before it as they are on average:
  * (1 + r) / (1 - r) of an autoregressive series (G. Bayley and J. Hammersley, "The effective number of independent
- * observations in an autocorrelated time series", 1946). Of few blocks r is found too low, by about (1 + 3 r) / count (M.
- * Kendall, "Note on bias in the estimation of autocorrelation", 1954), and unsure by as much: twice that is added. `left`:
- * sum of squares of what is left of the values.
+ * observations in an autocorrelated time series", 1946). Of few values r is found too low, by about (1 + 3 r) / count (M.
+ * Kendall, "Note on bias in the estimation of autocorrelation", 1954), and unsure by as much: twice that is added.
  */
+export function valuesForOne(correlation: number, count: number): number {
+  const likely = correlation + (2 * (1 + 3 * Math.max(0, correlation))) / count;
+  const bounded = Math.min(CORRELATION_MAX, Math.max(0, likely));
+  return (1 + bounded) / (1 - bounded);
+}
+
+/** The same of blocks. `left`: sum of squares of what is left of the values. */
 function blocksForOne(sums: BlockSums, left: number, slope: number): number {
   const { count, weight, weightLagged, valueLagged, covariateLagged, productLagged } = sums;
   const each = (sums.value - slope * sums.covariate) / weight;
@@ -156,10 +162,7 @@ function blocksForOne(sums: BlockSums, left: number, slope: number): number {
   const together = valueLagged - slope * productLagged + slope * slope * covariateLagged;
   const lagged = together - each * byWeight + each * each * weightLagged;
   // What rounding leaves of blocks that are the same is like nothing.
-  const found = left > 1e-12 * sums.valueSquared ? lagged / left : 0;
-  const likely = found + (2 * (1 + 3 * Math.max(0, found))) / count;
-  const correlation = Math.min(CORRELATION_MAX, Math.max(0, likely));
-  return (1 + correlation) / (1 - correlation);
+  return valuesForOne(left > 1e-12 * sums.valueSquared ? lagged / left : 0, count);
 }
 
 /** Sum of squares of what is left of the values when their weighted mean is taken away. */
