@@ -1,8 +1,8 @@
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
-import type { Setting } from "#shadow/candidate/candidate.ts";
-import { spanOf } from "#shadow/candidate/candidate.ts";
+
+import { type Setting, spanOf } from "#shadow/candidate/candidate.ts";
 import { namedDesigns } from "#shadow/job/rollout-design.ts";
-import type { FigureKey } from "#shadow/job/rollout-sample.ts";
+import type { PlannedFigureKey } from "#shadow/job/rollout-sample.ts";
 import { simulatedRollout } from "#shadow/job/simulated-rollout.ts";
 import type { DesignStudy } from "#shadow/rollout/design-study.ts";
 import { rolloutStudy, type RolloutStudy } from "#shadow/rollout/rollout-study.ts";
@@ -10,7 +10,9 @@ import { CHOICE_CASES, type ChoiceCase, type HalfName } from "../default-choice/
 import { choiceWorkload } from "../default-choice/choice-workload.ts";
 import { candidateNamed, requestsSetting } from "./study-setting.ts";
 
-const KEY: FigureKey = "e2e.mean";
+/** The one that the cases were made for. */
+const ENGINE = "h100-llama-3.1-8b";
+const KEY: PlannedFigureKey = "e2e.mean";
 const POWER = 0.8;
 const LEVEL = 0.05;
 /** Of the profile that a plan compares with gnomon. */
@@ -134,7 +136,7 @@ function rolled(setting: Setting, { design, figures }: DesignStudy, seed: number
 
 async function settingOf(one: ChoiceCase, half: HalfName, seed: number, traces: string): Promise<Setting> {
   const requests = await choiceWorkload(one, half, seed, REQUESTS, traces);
-  return requestsSetting(requests, { endpoints: one.engines, engine: "emulated-default" });
+  return requestsSetting(requests, { endpoints: one.engines, engine: ENGINE });
 }
 
 function ms(micros = NaN): string {
