@@ -1,12 +1,15 @@
 import type { RolloutState } from "#core/rollout/rollout-state.ts";
 import type { Config } from "#config/schema.ts";
 import { nowMicros, WALL_START_MICROS } from "#live/base/clock.ts";
+import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
+import type { FleetKeeper } from "#live/keeper/fleet-keeper.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
 import { policyFromDocument } from "../policy/policy-admin.ts";
 import type { LivePolicy } from "../policy/live-policy.ts";
 import type { PolicyKeeper } from "../policy/policy-keeper.ts";
 import type { StateFolder } from "../state/state-folder.ts";
+import { LosingEngines } from "./losing-engines.ts";
 import { RolloutKeeper } from "./rollout-keeper.ts";
 import { RolloutMemory } from "./rollout-memory.ts";
 import { part } from "../assembly/part.ts";
@@ -15,6 +18,8 @@ import type { LiveShare } from "../share/live-share.ts";
 
 interface Needed extends Pick<GatewayContext, "plan"> {
   readonly tap: RouterTap;
+  readonly directory: EndpointDirectory;
+  readonly keeper: Pick<FleetKeeper, "cordon" | "cordonOf">;
   readonly policy: LivePolicy;
   readonly state: { readonly folder: StateFolder | undefined };
   readonly logs: { readonly faults: Pick<FaultLog, "report"> };
@@ -23,10 +28,25 @@ interface Needed extends Pick<GatewayContext, "plan"> {
 }
 
 /** The rollouts of a running gateway; `restore` makes them what they were when it ended. */
-function liveRollouts({ plan, tap, policy, state: { folder }, logs, share }: Needed): RolloutKeeper {
+function liveRollouts({
+  plan,
+  tap,
+  directory,
+  keeper: fleet,
+  policy,
+  state: { folder },
+  logs,
+  share,
+}: Needed): RolloutKeeper {
   const { config } = plan;
   const { report } = logs.faults;
   const policies = policy.keeper;
+  const engines = new LosingEngines({
+    all: () => directory.all(),
+    isCordoned: (id) => fleet.cordonOf(id) !== "",
+    cordon: (id) => fleet.cordon(id, true),
+    report,
+  });
   const keeper = new RolloutKeeper({
     tap,
     now: nowMicros,
@@ -41,6 +61,7 @@ function liveRollouts({ plan, tap, policy, state: { folder }, logs, share }: Nee
       const note = promotionNote(rollout, arm);
       return policies.history().versions.some((one) => one.source === SOURCE && one.note === note);
     },
+    followed: (book) => engines.follow(book),
     report,
     store: share?.store,
     replica: share?.replica,
@@ -89,7 +110,7 @@ function promoted(
 
 export const rolloutsPart = part({
   name: "rollouts",
-  needs: ["plan", "tap", "policy", "state", "logs", "share"],
+  needs: ["plan", "tap", "directory", "keeper", "policy", "state", "logs", "share"],
   start: (needed: Needed) => liveRollouts(needed),
   settings: ["rollout.start"],
   change: (rollouts, { config }) => rollouts.follow(config.rollout.start),

@@ -1,5 +1,5 @@
 import { ConfigError } from "#config/config-error.ts";
-import type { BookInput } from "#core/rollout/rollout-book.ts";
+import type { BookInput, RolloutBook } from "#core/rollout/rollout-book.ts";
 import { isRolloutUnderWay } from "#core/rollout/rollout-book.ts";
 import { promotionDoubts } from "#core/rollout/promotion-doubts.ts";
 import { JUDGE, type RolloutState, type RolloutStep, type StepKind } from "#core/rollout/rollout-state.ts";
@@ -46,6 +46,8 @@ export interface RolloutKeeperOptions {
    * are not, since a file from before it would take the promotion back.
    */
   readonly takenBack?: () => void;
+  /** Sees all rollouts at every look, and after each step. */
+  readonly followed?: (book: RolloutBook) => void;
   /** What replicas share; each runs its own rollouts where it is left out. */
   readonly store?: SharedStore | undefined;
   /** This one among them. */
@@ -242,6 +244,7 @@ export class RolloutKeeper implements RolloutAdmin {
       const isOver = (name: string) => this.#rollouts.watch(name) !== undefined || this.#memory.hasEnded(name);
       this.#waiting.tryEach(isOver, (document) => this.#plan(document, "configuration", at, false));
     }
+    this.#options.followed?.(this.#rollouts.book);
     void this.#memory.saveMeasures(this.#rollouts);
   }
 
@@ -302,6 +305,7 @@ export class RolloutKeeper implements RolloutAdmin {
     const kind = by === JUDGE && step.step !== "advance" ? "rollout-taken-back" : "rollout-step";
     this.#options.report({ kind, detail: `${rollout}, ${step.step} by ${by}: ${reason}`, done: DONE[step.step] });
     if (step.step === "rollback") this.#options.takenBack?.();
+    this.#options.followed?.(this.#rollouts.book);
     this.#changed();
   }
 
