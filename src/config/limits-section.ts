@@ -69,13 +69,7 @@ export const limits = z.strictObject({
     .max(65_535)
     .default(4096)
     .describe("Connections to one endpoint, and so requests sent to it at once."),
-  attemptsMax: z.int().min(1).max(16).default(3).describe("Endpoints that one request may be sent to."),
-  continuationsMax: z
-    .int()
-    .min(0)
-    .max(64)
-    .default(8)
-    .describe("How often one stream may continue at another endpoint after its own broke; 0 cuts it."),
+  ...stageLimits,
   continuationTokensKept: z
     .int()
     .min(0)
@@ -97,14 +91,6 @@ export const limits = z.strictObject({
     .describe(
       "Bytes that beginnings of chats may take, kept so that only the new messages of a conversation are parsed; 0 for none.",
     ),
-  retryRatio: z
-    .number()
-    .min(0)
-    .max(10)
-    .default(0.2)
-    .describe("Retries per request in the long run, beyond retryBurst."),
-  retryBurst: z.int().min(0).max(1_000_000).default(1000).describe("Retries that may come at once."),
-  ...stageLimits,
   connectMillisMax: millis(1, 600_000).default(5000).describe("Time limit for connecting to an endpoint."),
   firstByteMillisMax: millis(1, MILLIS_PER_DAY)
     .default(600_000)

@@ -1,8 +1,9 @@
+import { RETRIES } from "./path/retry-policy.ts";
 import { HEDGING } from "./path/hedging/hedging-kind.ts";
 import type { StageCount, StageKind, StageSetting, StageSettings } from "./path/stage-kind.ts";
 
-/** The stages that a request's path may have, beside those that need neither settings nor counts of their own. */
-export const STAGES = [HEDGING] as const satisfies readonly StageKind[];
+/** What a request's path may have, beside stages that need neither settings nor counts of their own. */
+export const STAGES = [RETRIES, HEDGING] as const satisfies readonly StageKind[];
 
 type KeysOf<T> = T extends unknown ? keyof T & string : never;
 type Stage = (typeof STAGES)[number];

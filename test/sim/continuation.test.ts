@@ -65,9 +65,8 @@ test("answers go on from a hung engine after a second of silence, and again from
 test("where the rules or the budget do not let it go on, it is cut", () => {
   const arrivals = Array.from({ length: 8 }, (_, i) => listed(i, i, 50, 100));
   const killed = [happens("engine-killed", 305_000, 0)];
-  const retry = { ...PATH_RULES.retry, ratio: 0 };
-  const never = play(arrivals, killed, { rules: { ...PATH_RULES, retry: { ...retry, continuationsMax: 0 } } });
+  const never = play(arrivals, killed, { rules: { ...PATH_RULES, settings: { retryRatio: 0, continuationsMax: 0 } } });
   assert.deepEqual([never.path.continuations, never.path.cuts, never.requests.cut], [0, 4, 4]);
-  const poor = play(arrivals, killed, { rules: { ...PATH_RULES, retry: { ...retry, burst: 3 } } });
+  const poor = play(arrivals, killed, { rules: { ...PATH_RULES, settings: { retryRatio: 0, retryBurst: 3 } } });
   assert.deepEqual([poor.path.continuations, poor.path.cuts], [3, 1]);
 });

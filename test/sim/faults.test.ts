@@ -14,7 +14,7 @@ const SECOND = MICROS_PER_SECOND;
 /** Answers that break are cut; those that go on have a file of their own. */
 const CUTS = {
   ...PATH_RULES,
-  retry: { ...PATH_RULES.retry, continuationsMax: 0 },
+  settings: { continuationsMax: 0 },
   waits: { ...PATH_RULES.waits, cutMicrosMax: 10 * SECOND },
 };
 /** Every step takes 10 ms. */
@@ -193,7 +193,7 @@ test("attempts are limited, and so is the budget that all requests share", () =>
     [1, 3, 2],
     "three attempts at four endpoints",
   );
-  const rules = { ...PATH_RULES, retry: { attemptsMax: 3, continuationsMax: 0, ratio: 0, burst: 1 } };
+  const rules = { ...PATH_RULES, settings: { attemptsMax: 3, continuationsMax: 0, retryRatio: 0, retryBurst: 1 } };
   const arrivals = Array.from({ length: 6 }, (_, i) => listed(i, 2_000 + i, 10, 5));
   const two = play(arrivals, [happens("engine-killed", 1_000, 0)], { rules }, 2);
   assert.deepEqual([two.path.retries, two.path.retriesDenied, two.requests.lost], [1, 2, 2]);

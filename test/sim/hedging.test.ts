@@ -15,7 +15,7 @@ test("a request whose first token is late is one of the second engine once that 
   ];
   const rules = {
     ...PATH_RULES,
-    stages: { hedgeMillis: 500, hedgeShareMax: 1 },
+    settings: { hedgeMillis: 500, hedgeShareMax: 1 },
   };
   const arrivals = new ListedArrivals([listed(0, 0, 10, 3), listed(1, 10_000, 10, 3)]);
   const { outcomes } = simulate(cluster(ROUND_ROBIN, specs, { arrivals, rules }));

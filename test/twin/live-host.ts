@@ -87,7 +87,7 @@ export class LiveHost implements HandoffHost {
   #tokensRead = 0;
   #submitted = 0;
 
-  constructor(t: TestContext, { admission, roles }: TwinScript, { retry, waits, stages }: PathRules = RULES) {
+  constructor(t: TestContext, { admission, roles }: TwinScript, { waits, settings }: PathRules = RULES) {
     t.mock.method(performance, "now", () => this.#at / MICROS_PER_MILLI);
     const sweepMillis = RULES.sweepMicros / MICROS_PER_MILLI;
     const setReal = globalThis.setInterval;
@@ -118,16 +118,12 @@ export class LiveHost implements HandoffHost {
       directory: this.#directory,
       hangs: this.#hangs,
       limits: {
-        attemptsMax: retry.attemptsMax,
-        continuationsMax: retry.continuationsMax,
-        retryRatio: retry.ratio,
-        retryBurst: retry.burst,
         cutMillisMax: waits.cutMicrosMax / MICROS_PER_MILLI,
-        ...stages,
+        ...settings,
         progressMillis: 1e9,
         progressTokens: 1e9,
       },
-      continuesStreams: retry.continuationsMax > 0,
+      continuesStreams: settings["continuationsMax"] !== 0,
       observe: { finished: () => {}, retried: () => {}, tokenizerFellBack: () => {} },
     });
   }

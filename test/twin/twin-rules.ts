@@ -37,16 +37,15 @@ export const SCRAPE_MICROS = MICROS_PER_SECOND;
 /** A budget that a script can spend; answers that break are cut. */
 export const RULES: PathRules = {
   ...PATH_RULES,
-  retry: { attemptsMax: 3, continuationsMax: 0, ratio: 0.1, burst: 6 },
+  settings: { attemptsMax: 3, continuationsMax: 0, retryRatio: 0.1, retryBurst: 6 },
   waits: { ...PATH_RULES.waits, cutMicrosMax: 10 * MICROS_PER_SECOND },
 };
 /** The same where answers go on elsewhere. */
-export const GOING_ON: PathRules = { ...RULES, retry: { ...RULES.retry, continuationsMax: 3, burst: 200 } };
+export const GOING_ON: PathRules = { ...RULES, settings: { ...RULES.settings, continuationsMax: 3, retryBurst: 200 } };
 /** The same where a late first token is asked for at a second endpoint. */
 export const HEDGING: PathRules = {
   ...RULES,
-  retry: { ...RULES.retry, burst: 200 },
-  stages: { hedgeMillis: 500, hedgeShareMax: 0.1, hedgeBurst: 3 },
+  settings: { ...RULES.settings, retryBurst: 200, hedgeMillis: 500, hedgeShareMax: 0.1, hedgeBurst: 3 },
 };
 /** Every step takes 20 ms. */
 export const ENGINE: EngineConfig = engineDefaults({

@@ -67,7 +67,7 @@ export function stageRules(flags: StageFlags, rules: PathRules | undefined): Pat
 
 function withSettings(rules: PathRules = PATH_RULES, settings: readonly (readonly [string, unknown])[]): PathRules {
   const given = settings.filter(([, value]) => value !== undefined);
-  return { ...rules, stages: { ...rules.stages, ...(Object.fromEntries(given) as PathRules["stages"]) } };
+  return { ...rules, settings: { ...rules.settings, ...(Object.fromEntries(given) as PathRules["settings"]) } };
 }
 
 /** Each value that is asked about, with the other flags as they are. */

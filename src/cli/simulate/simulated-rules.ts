@@ -56,13 +56,7 @@ export function pathRules(config: Pick<Config, "limits" | "health" | "scrape">):
   const { limits, health, scrape } = config;
   const { check } = health;
   return {
-    retry: {
-      attemptsMax: limits.attemptsMax,
-      continuationsMax: limits.continuationsMax,
-      ratio: limits.retryRatio,
-      burst: limits.retryBurst,
-    },
-    stages: stageSettings(limits),
+    settings: stageSettings(limits),
     waits: waitLimits({ ...DEFAULT_LIMITS, ...limits, holdMillis: undefined }),
     hang: hangRules(health),
     servedUntilWell: health.servedUntilWell,

@@ -4,7 +4,7 @@ import type { PrefillFailed, TransferFailed } from "../request/prefill-input.ts"
 import type { Fault } from "../endpoint/fault.ts";
 import type { AskingInput, AttemptFailedInput, Input, RequestAgain, RequestContinued } from "../input/input.ts";
 import type { Micros } from "../base/units.ts";
-import { type RetryDenial, type RetryOptions, RetryPolicy } from "./retry-policy.ts";
+import { RETRIES, type RetryDenial, type RetryPolicy } from "./retry-policy.ts";
 import type { StageDesk, StageKind, StageSettings } from "./stage-kind.ts";
 import { type Taker, type TakerKind, takerOf } from "./wait-verdict.ts";
 
@@ -46,7 +46,6 @@ export interface PathWatch {
 }
 
 export interface PathRouterOptions {
-  readonly retry: RetryOptions;
   /** Stages that requests may have, and what is set of them. */
   readonly stages: readonly StageKind[];
   readonly settings: StageSettings;
@@ -69,8 +68,8 @@ export class PathRouter {
 
   constructor(options: PathRouterOptions) {
     this.#options = options;
-    this.#retries = new RetryPolicy(options.retry);
     this.#desks = new Map(options.stages.map((kind) => [kind.name, kind.open(options.settings)]));
+    this.#retries = this.deskOf(RETRIES);
   }
 
   accept(input: Exclude<Input, AskingInput>): void {
@@ -139,7 +138,6 @@ export class PathRouter {
 
   /** A routed request was sent: it earns its part of a retry, and of what stages spend. */
   sent(): void {
-    this.#retries.earn();
     for (const desk of this.#desks.values()) desk.sent?.();
   }
 
@@ -149,8 +147,7 @@ export class PathRouter {
   }
 
   /** Other bounds from now on. */
-  change({ retry, settings }: Pick<PathRouterOptions, "retry" | "settings">): void {
-    this.#retries.change(retry);
+  change(settings: StageSettings): void {
     for (const desk of this.#desks.values()) desk.change?.(settings);
   }
 }

@@ -2,15 +2,13 @@ import type { CheckRules } from "../endpoint/check-judge.ts";
 import { HANG_DEFAULTS, type HangOptions } from "../endpoint/hang-judge.ts";
 import type { ReturnPauses } from "../endpoint/lost-judge.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../base/units.ts";
-import type { RetryOptions } from "./retry-policy.ts";
 import type { StageSettings } from "./stage-kind.ts";
 import type { WaitLimits } from "./wait-verdict.ts";
 
 /** What a host does about faults: how often a request is tried, how long it is waited for, and when an endpoint is left. */
 export interface PathRules {
-  readonly retry: RetryOptions;
-  /** What is set of stages; what is not has its usual value. */
-  readonly stages: StageSettings;
+  /** What is set of retries and stages; what is not has its usual value. */
+  readonly settings: StageSettings;
   readonly waits: WaitLimits;
   readonly hang: HangOptions;
   /** Requests that an endpoint let back serves one after the other before it is taken for well. */
@@ -31,8 +29,7 @@ const MINUTE = 60 * MICROS_PER_SECOND;
 
 /** What the gateway does unless it is configured otherwise, and a simulation unless it is given other rules. */
 export const PATH_RULES: PathRules = {
-  retry: { attemptsMax: 3, continuationsMax: 8, ratio: 0.2, burst: 1_000 },
-  stages: {},
+  settings: {},
   waits: {
     totalMicrosMax: 60 * MINUTE,
     firstByteMicrosMax: 10 * MINUTE,

@@ -1,14 +1,56 @@
 import type { Fault } from "../endpoint/fault.ts";
+import type { StageDesk, StageKind, StageSettings } from "./stage-kind.ts";
 
-export interface RetryOptions {
-  /** Endpoints that one request may be sent to, at least 1. */
+const USUAL = { attemptsMax: 3, continuationsMax: 8, retryRatio: 0.2, retryBurst: 1_000 };
+
+/** Retries, which every request has: the first of the catalogue. */
+export const RETRIES = {
+  name: "retries",
+  settings: {
+    attemptsMax: {
+      kind: "count",
+      min: 1,
+      max: 16,
+      usual: USUAL.attemptsMax,
+      meaning: "Endpoints that one request may be sent to.",
+    },
+    continuationsMax: {
+      kind: "count",
+      min: 0,
+      max: 64,
+      usual: USUAL.continuationsMax,
+      meaning: "How often one stream may continue at another endpoint after its own broke; 0 cuts it.",
+    },
+    retryRatio: {
+      kind: "share",
+      min: 0,
+      max: 10,
+      usual: USUAL.retryRatio,
+      meaning: "Retries per request in the long run, beyond retryBurst.",
+    },
+    retryBurst: {
+      kind: "count",
+      min: 0,
+      max: 1_000_000,
+      usual: USUAL.retryBurst,
+      meaning: "Retries that may come at once.",
+    },
+  },
+  counts: {},
+  open: (settings: StageSettings): RetryPolicy => new RetryPolicy(settings),
+} as const satisfies StageKind<RetryPolicy>;
+
+interface RetryOptions {
   readonly attemptsMax: number;
-  /** Times that one answer may go on elsewhere after it broke, at least 0. */
   readonly continuationsMax: number;
-  /** Retries that each request earns, in [0, 10]. */
-  readonly ratio: number;
-  /** Retries that can be saved up, and are there at the start. */
-  readonly burst: number;
+  readonly retryRatio: number;
+  /** Saved up at most, and there at the start. */
+  readonly retryBurst: number;
+}
+
+/** As they are set, and as usual where they are not. */
+export function retryOptions(settings: StageSettings): RetryOptions {
+  return { ...USUAL, ...settings };
 }
 
 /** Why a request is not tried again: its time is over, it had all its attempts, or the budget is spent. */
@@ -18,24 +60,24 @@ export type RetryDenial = "time" | "attempts" | "budget";
  * Whether a request whose attempt failed is tried at another endpoint. The budget keeps retries from multiplying an
  * overload: each request earns a fraction of a retry, each retry spends one, and no more than `burst` can be saved up.
  */
-export class RetryPolicy {
+export class RetryPolicy implements StageDesk {
   #options: RetryOptions;
   #saved: number;
 
-  constructor(options: RetryOptions) {
-    this.#options = options;
-    this.#saved = options.burst;
+  constructor(settings: StageSettings) {
+    this.#options = retryOptions(settings);
+    this.#saved = this.#options.retryBurst;
   }
 
   /** Other bounds from now on; what is saved up beyond the new burst is lost, and none is given. */
-  change(options: RetryOptions): void {
-    this.#options = options;
-    this.#saved = Math.min(options.burst, this.#saved);
+  change(settings: StageSettings): void {
+    this.#options = retryOptions(settings);
+    this.#saved = Math.min(this.#options.retryBurst, this.#saved);
   }
 
-  /** A request arrived. */
-  earn(): void {
-    this.#saved = Math.min(this.#options.burst, this.#saved + this.#options.ratio);
+  /** A request was sent, and earns its part of a retry. */
+  sent(): void {
+    this.#saved = Math.min(this.#options.retryBurst, this.#saved + this.#options.retryRatio);
   }
 
   /** Why a request is not tried again after so many attempts, or undefined when it may be. Spends nothing. */
@@ -65,6 +107,6 @@ export class RetryPolicy {
    * it.
    */
   refund(): void {
-    this.#saved = Math.min(this.#options.burst, this.#saved + 1);
+    this.#saved = Math.min(this.#options.retryBurst, this.#saved + 1);
   }
 }

@@ -49,7 +49,6 @@ import { secureServer, type ServerTls } from "./secure-server.ts";
 import { UpstreamPools } from "../upstream/connection/upstream-pools.ts";
 import { Server as SecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import type { PathRouterOptions } from "#core/path/path-router.ts";
 import { stageSettings } from "#core/stages.ts";
 
 export type GatewayApp = Hono<{ Bindings: HttpBindings }>;
@@ -162,7 +161,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   options.directory.listen(pools);
   const { tap, directory, hangs = new HangDetector({ tap, directory }) } = options;
   const { spans: watch } = options;
-  const router = new RequestRouter({ tap, ...attemptOptions(limits), counters, watch });
+  const router = new RequestRouter({ tap, settings: stageSettings(limits), counters, watch });
   const answers = new AnswerIndexer({
     router,
     counters,
@@ -205,7 +204,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       shared.waits = waitLimits(shared.limits);
       shared.bodies.rules = bodyRules(shared.limits);
       shared.unread.bytesMax = shared.limits.answerBytesUnreadMax;
-      router.change(attemptOptions(shared.limits));
+      router.change(stageSettings(shared.limits));
       for (const each of [server, adminServer]) limitServer(each, shared.limits);
     },
     inFlight: () => shared.inFlight.size,
@@ -350,10 +349,4 @@ function listen(server: Server, host: string, port: number): Promise<{ url: stri
       resolve({ url: `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${taken}` });
     });
   });
-}
-
-/** What limits allow a request to be sent for. */
-function attemptOptions(limits: GatewayLimits): Pick<PathRouterOptions, "retry" | "settings"> {
-  const { attemptsMax, continuationsMax, retryRatio: ratio, retryBurst: burst } = limits;
-  return { retry: { attemptsMax, continuationsMax, ratio, burst }, settings: stageSettings(limits) };
 }

@@ -35,10 +35,6 @@ export interface GatewayLimits extends JsonLimits, StageLimits {
   readonly clientConnectionsMax: number;
   /** Sockets to one endpoint, which is also the most requests that it is given at once. */
   readonly upstreamConnectionsMax: number;
-  /** Endpoints that one request may be sent to. */
-  readonly attemptsMax: number;
-  /** Times that one stream may go on at another endpoint after it broke; 0 cuts it, as one is cut that cannot go on. */
-  readonly continuationsMax: number;
   /** Tokens kept of one stream, prompt and answer together; one that is longer is cut where it breaks. */
   readonly continuationTokensKept: number;
   /** Bytes that the tokens kept of all streams may take; a stream for which there is no room is cut where it breaks. */
@@ -48,10 +44,6 @@ export interface GatewayLimits extends JsonLimits, StageLimits {
    * none.
    */
   readonly knownBodyBytesKept: number;
-  /** Retries allowed per request in the long run, beyond `retryBurst`. */
-  readonly retryRatio: number;
-  /** Retries that may come at once, as when an endpoint dies with this many in flight. */
-  readonly retryBurst: number;
   /** Opening a connection to an endpoint. */
   readonly connectMillisMax: number;
   /** From the arrival to the first body byte, for requests that stream. */
@@ -119,7 +111,7 @@ export interface GatewayLimits extends JsonLimits, StageLimits {
 const MIB = 1024 * 1024;
 const MINUTE = 60_000;
 const MILLIS_PER_SECOND = 1_000;
-const { retry, waits, sweepMicros } = PATH_RULES;
+const { waits, sweepMicros } = PATH_RULES;
 const millis = (micros: Micros): number => micros / MICROS_PER_MILLI;
 
 export const DEFAULT_LIMITS: GatewayLimits = {
@@ -141,13 +133,9 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   pipelinedRequestsMax: 16,
   clientConnectionsMax: 32_768,
   upstreamConnectionsMax: 4_096,
-  attemptsMax: retry.attemptsMax,
-  continuationsMax: retry.continuationsMax,
   continuationTokensKept: 32_768,
   continuationBytesKept: 256 * MIB,
   knownBodyBytesKept: 64 * MIB,
-  retryRatio: retry.ratio,
-  retryBurst: retry.burst,
   ...STAGE_LIMITS,
   connectMillisMax: 5_000,
   firstByteMillisMax: millis(waits.firstByteMicrosMax),

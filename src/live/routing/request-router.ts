@@ -11,7 +11,7 @@ import type { Input } from "#core/input/input.ts";
 /** Notified of the decision on a request, and how long it waited for its turn. It must not throw. */
 export type OnDecided = (decision: Placed, queuedMicros: Micros) => void;
 
-export interface RequestRouterOptions extends Pick<PathRouterOptions, "retry" | "settings" | "watch"> {
+export interface RequestRouterOptions extends Pick<PathRouterOptions, "settings" | "watch"> {
   readonly tap: RouterTap;
   readonly counters: Pick<GatewayCounters, "queued">;
 }
@@ -23,9 +23,8 @@ export class RequestRouter extends PathRouter {
   readonly #watch: RequestRouterOptions["watch"];
   readonly #turns: QueueTurns;
 
-  constructor({ tap, counters, retry, settings, watch }: RequestRouterOptions) {
+  constructor({ tap, counters, settings, watch }: RequestRouterOptions) {
     super({
-      retry,
       stages: STAGES,
       settings,
       watch,

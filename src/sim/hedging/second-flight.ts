@@ -99,8 +99,8 @@ class SecondFlight implements HedgeHost, SecondOf {
 }
 
 export const SECOND_FLIGHTS: StagePerformer = {
-  performs({ stages }) {
-    const afterMicros = hedgeAfter(stages);
+  performs({ settings }) {
+    const afterMicros = hedgeAfter(settings);
     if (afterMicros === Infinity) return undefined;
     return (flight, host) => {
       const second = new SecondFlight(flight, afterMicros, host);

@@ -15,6 +15,7 @@ import {
 } from "#core/path/path-event.ts";
 import { PathRouter } from "#core/path/path-router.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
+import { retryOptions } from "#core/path/retry-policy.ts";
 import type { PerformedEffect } from "#core/path/request-path.ts";
 import { STAGES } from "#core/stages.ts";
 import type { Micros } from "#core/base/units.ts";
@@ -52,16 +53,16 @@ const TURNED_DOWN: AnswerEnded = { kind: "answer-ended", outcome: "refused", pro
 export class FlightPaths {
   readonly counts: PathCounts = newPathCounts();
   readonly router: PathRouter;
-  readonly #rules: PathRules;
+  /** Answers that break may go on. */
+  readonly #continues: boolean;
   readonly #host: FlightHost;
 
   constructor(rules: PathRules, host: FlightHost) {
-    this.#rules = rules;
+    this.#continues = retryOptions(rules.settings).continuationsMax > 0;
     this.#host = host;
     this.router = new PathRouter({
-      retry: rules.retry,
       stages: STAGES,
-      settings: rules.stages,
+      settings: rules.settings,
       now: () => host.clock,
       accept: (input) => (isAsking(input) ? host.decide(input as RequestAgain) : host.accept(input)),
       hasTaker: (requestId, kind) => host.router.hasTaker(host.clock, requestId, kind),
@@ -135,7 +136,7 @@ export class FlightPaths {
   /** One answer that streams, as every simulated one does, could go on behind its tokens. */
   continues({ tokensOfAll, source, route }: Flight): boolean {
     const lacksSome = tokensOfAll < source.outputTokens;
-    return this.#rules.retry.continuationsMax > 0 && route.sequences === 1 && lacksSome;
+    return this.#continues && route.sequences === 1 && lacksSome;
   }
 
   perform(flight: Flight, effect: PerformedEffect): PathEvent | undefined {

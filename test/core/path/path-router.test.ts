@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Decision } from "#core/input/decision.ts";
 import { HEDGING } from "#core/path/hedging/hedging-kind.ts";
+import { RETRIES } from "#core/path/retry-policy.ts";
 import { PathRouter } from "#core/path/path-router.ts";
 
 const COMMON = {
@@ -18,9 +19,15 @@ const rejected = { kind: "rejected", ...COMMON, reason: "no-endpoint" } as unkno
 function asked(decision: unknown, { burst = 1, taker = true } = {}) {
   const kinds: string[] = [];
   const router = new PathRouter({
-    retry: { attemptsMax: 3, continuationsMax: 2, ratio: 0, burst },
-    stages: [HEDGING],
-    settings: { hedgeShareMax: 0, hedgeBurst: 1 },
+    stages: [RETRIES, HEDGING],
+    settings: {
+      attemptsMax: 3,
+      continuationsMax: 2,
+      retryRatio: 0,
+      retryBurst: burst,
+      hedgeShareMax: 0,
+      hedgeBurst: 1,
+    },
     now: () => 7,
     hasTaker: () => taker,
     accept: (input) => {

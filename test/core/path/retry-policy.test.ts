@@ -3,38 +3,38 @@ import { test } from "node:test";
 import { RetryPolicy } from "#core/path/retry-policy.ts";
 
 test("retries are denied by time, by attempts and by budget, and asking spends nothing", () => {
-  const policy = new RetryPolicy({ attemptsMax: 3, continuationsMax: 2, ratio: 0.5, burst: 2 });
+  const policy = new RetryPolicy({ attemptsMax: 3, continuationsMax: 2, retryRatio: 0.5, retryBurst: 2 });
   for (let i = 0; i < 9; i++) assert.equal(policy.denial("connect", 1), undefined);
   assert.equal(policy.denial("timeout", 1), "time");
   assert.equal(policy.denial("connect", 3), "attempts");
   policy.spend();
   policy.spend();
   assert.equal(policy.denial("connect", 1), "budget");
-  policy.earn();
+  policy.sent();
   assert.equal(policy.denial("connect", 1), "budget");
-  policy.earn();
+  policy.sent();
   assert.equal(policy.denial("hung", 2), undefined);
-  for (let i = 0; i < 99; i++) policy.earn();
+  for (let i = 0; i < 99; i++) policy.sent();
   policy.spend();
   policy.spend();
   assert.equal(policy.denial("connect", 1), "budget", "no more than the burst is saved up");
 });
 
 test("another budget gives nothing that was not saved up, and takes what has no room in it", () => {
-  const options = { attemptsMax: 3, continuationsMax: 2, ratio: 0, burst: 3 };
+  const options = { attemptsMax: 3, continuationsMax: 2, retryRatio: 0, retryBurst: 3 };
   const policy = new RetryPolicy(options);
   for (let i = 0; i < 3; i++) policy.spend();
-  policy.change({ ...options, burst: 10 });
+  policy.change({ ...options, retryBurst: 10 });
   assert.equal(policy.denial("connect", 1), "budget");
   const other = new RetryPolicy(options);
-  other.change({ ...options, burst: 1 });
+  other.change({ ...options, retryBurst: 1 });
   other.change(options);
   other.spend();
   assert.equal(other.denial("connect", 1), "budget");
 });
 
 test("an answer goes on within its own number of times and the budget of retries, which its first token gives back", () => {
-  const policy = new RetryPolicy({ attemptsMax: 1, continuationsMax: 2, ratio: 0, burst: 1 });
+  const policy = new RetryPolicy({ attemptsMax: 1, continuationsMax: 2, retryRatio: 0, retryBurst: 1 });
   assert.equal(policy.continuationDenial("cut", 1), undefined);
   assert.equal(policy.continuationDenial("cut", 2), "attempts");
   assert.equal(policy.continuationDenial("timeout", 0), "time");
