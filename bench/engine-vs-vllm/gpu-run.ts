@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readKernelTables } from "#cli/calibrate/kernel-tables.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
-import { createEngine } from "#engine/serving-engine.ts";
+import { createEngine } from "#engine/create-engine.ts";
 import type { ExpertRow } from "#engine/step-time/expert-time.ts";
 import type { KernelTableSpec } from "#engine/step-time/kernel-table.ts";
 import { readVllmParallelism } from "#trace/import/vllm-parallelism.ts";

@@ -1,10 +1,6 @@
 import type { Micros } from "#core/base/units.ts";
-import type { EngineConfig } from "./config.ts";
-import { Engine } from "./engine.ts";
-import type { EngineMemory } from "./engine-memory.ts";
-import { RankedEngine } from "./ranked-engine.ts";
 import type { EngineRequest, SubmitOutcome } from "./request.ts";
-import type { EngineGauges, EngineSink } from "./sink.ts";
+import type { EngineGauges } from "./sink.ts";
 
 /** What serves behind one endpoint: an engine, or several ranks of one. Engine describes each member. */
 export interface ServingEngine {
@@ -19,9 +15,4 @@ export interface ServingEngine {
   outputTokens(id: string): number | undefined;
   /** Empties the cache; false, and nothing is done, while requests hold blocks of it. */
   resetPrefixCache(): boolean;
-}
-
-/** The engine of a configuration; `memory` is of use to a single one. */
-export function createEngine(config: EngineConfig, sink: EngineSink, memory?: EngineMemory): ServingEngine {
-  return config.dataParallel === 1 ? new Engine(config, sink, memory) : new RankedEngine(config, () => sink);
 }

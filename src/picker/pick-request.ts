@@ -39,7 +39,7 @@ import type { TokenizedPrompt, Tokenizer } from "#live/tokenizer/text/tokenizer.
 import { AttemptSigns, type WatchedEndpoints } from "#live/upstream/connection/attempt-signs.ts";
 import { TokenProgress } from "#live/upstream/token-progress.ts";
 import type { ObservedEnd } from "./observed-response.ts";
-import { pickSummary } from "./pick-summary.ts";
+import type { RequestSummary } from "#live/log/request-summary.ts";
 
 /** What all requests of proxies share: with those of the gateway itself, where it is one too. */
 export interface PickRequestParts extends AskingParts, WatchedEndpoints {
@@ -328,3 +328,33 @@ export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
 
 /** Whose bodies come through a proxy is not known here. */
 const PROXY = { network: "" };
+
+/** A request that is over since `at`, for metrics and logs, as the gateway reports its own. */
+function pickSummary(pick: PickRequest, at: Micros, { outcome, usage, outputTokens }: ObservedEnd): RequestSummary {
+  const { routed } = pick;
+  const firstAt = pick.tokens?.firstAt;
+  const ttftEnd = firstAt ?? (outcome === "ok" && !pick.stream ? at : undefined);
+  const counted = outcome === "ok" && firstAt !== undefined && outputTokens !== undefined && outputTokens > 1;
+  return {
+    requestId: pick.requestId,
+    method: pick.headers.get(":method"),
+    route: pick.route.pattern,
+    model: pick.model,
+    tenant: pick.tenant,
+    endpoint: pick.endpoint,
+    profile: routed?.profile ?? "",
+    reason: pick.refusedFor === "" ? (routed?.reason ?? "") : pick.refusedFor,
+    status: pick.seen.status,
+    outcome,
+    stream: pick.stream,
+    attempts: pick.attempts,
+    queuedMicros: pick.queuedMicros,
+    ttftMicros: ttftEnd === undefined || routed === undefined ? undefined : ttftEnd - routed.at,
+    tpotMicros: counted ? (at - firstAt) / (outputTokens - 1) : undefined,
+    e2eMicros: at - pick.arrivedAt,
+    promptTokens: usage?.promptTokens,
+    cachedTokens: usage?.cachedTokens,
+    outputTokens,
+    hitTokens: routed?.hitTokens ?? 0,
+  };
+}

@@ -9,7 +9,8 @@ import { RankedEngine } from "#engine/ranked-engine.ts";
 import { addDecode, emptyShape } from "#engine/step-time/batch-shape.ts";
 import { createStepTime } from "#engine/step-time/step-time.ts";
 import type { EngineRequest } from "#engine/request.ts";
-import { createEngine, type ServingEngine } from "#engine/serving-engine.ts";
+import { createEngine } from "#engine/create-engine.ts";
+import type { ServingEngine } from "#engine/serving-engine.ts";
 import { drawnSeeds } from "../drawn-seeds.ts";
 
 const CONFIG = engineDefaults({ kvBlocks: 400, sequencesMax: 8, batchTokensMax: 512, dataParallel: 3, check: true });

@@ -3,8 +3,7 @@ import type { Answer, AnswerCounts, AnswerHead, Delivery, KeptAnswer } from "./a
 import { faultOfEvent } from "./faults.ts";
 import { ownCachedTokens } from "./own-cached-tokens.ts";
 import type { Dialect } from "../http/route.ts";
-import { endsBlock, eventData, isUnprovenEnd, mayEndBroken, responseIdOf } from "./sse-event.ts";
-import { SseScanner } from "./sse-scanner.ts";
+import { endsBlock, eventData, isUnprovenEnd, mayEndBroken, responseIdOf, SseScanner } from "./sse-scanner.ts";
 import { TokenForm } from "./token-form.ts";
 import { findUsage } from "./answer-json.ts";
 import { WholeChunk } from "../http/chunk-framing.ts";

@@ -4,7 +4,6 @@ import type { CascadeSpec, CascadeStep } from "#core/cascade/cascade-spec.ts";
 import { type AnswerWorth, Cascade } from "#core/path/cascade/cascade.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import type { Micros } from "#core/base/units.ts";
-
 import { nowMicros } from "../base/clock.ts";
 import { type Asker, AskerLeft } from "../base/loop-turn.ts";
 import type { ClientRequest, RequestLife } from "../request/client-request.ts";
@@ -15,7 +14,7 @@ import type { CascadeReading } from "../answer/answer.ts";
 import type { PathStage } from "#core/path/stage.ts";
 import { ASKED_ANEW, FIRST_BYTES } from "#core/path/path-event.ts";
 import type { Dialect } from "../http/route.ts";
-import { tokensOfAll, truncated } from "../request/truncation.ts";
+import { tokensOfAll, truncated } from "../request/parse-prompt.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";
 import type { Cascades } from "./cascades.ts";
 import { logprobFields } from "./is-judged.ts";

@@ -1,7 +1,6 @@
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "../answer/answer.ts";
 import { isMediaType, headerOf } from "../http/headers.ts";
-import { eventData } from "../answer/sse-event.ts";
-import { SseScanner } from "../answer/sse-scanner.ts";
+import { eventData, SseScanner } from "../answer/sse-scanner.ts";
 import { findUsage } from "../answer/answer-json.ts";
 import { assert } from "#core/base/assert.ts";
 import type { StreamKeeping } from "./keep-stream.ts";

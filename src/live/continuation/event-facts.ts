@@ -1,4 +1,4 @@
-import { eventData } from "../answer/sse-event.ts";
+import { eventData } from "../answer/sse-scanner.ts";
 import { valueAt, matchesAt } from "../answer/answer-json.ts";
 import { type Fields, isFields } from "../base/fields.ts";
 import type { StreamName } from "./kept-stream.ts";

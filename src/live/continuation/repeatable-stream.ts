@@ -1,4 +1,4 @@
-import { eventData } from "../answer/sse-event.ts";
+import { eventData } from "../answer/sse-scanner.ts";
 import { type Fields, isFields, laxBoolean } from "../base/fields.ts";
 import { type EventPiece, eventPieces } from "./event-pieces.ts";
 import type { UnfitStream } from "./kept-stream.ts";

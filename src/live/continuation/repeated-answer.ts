@@ -1,6 +1,5 @@
 import type { AnswerCounts, Delivery } from "../answer/answer.ts";
-import { endsBlock, eventData, isUnprovenEnd, mayEndBroken } from "../answer/sse-event.ts";
-import { SseScanner } from "../answer/sse-scanner.ts";
+import { endsBlock, eventData, isUnprovenEnd, mayEndBroken, SseScanner } from "../answer/sse-scanner.ts";
 import { type Usage, findUsage } from "../answer/answer-json.ts";
 import { type Fields, isFields } from "../base/fields.ts";
 import { DONE_EVENT } from "./client-event.ts";

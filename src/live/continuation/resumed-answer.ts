@@ -1,7 +1,6 @@
 import type { Answer, AnswerCounts, Delivery } from "../answer/answer.ts";
 import { faultOfEvent } from "../answer/faults.ts";
-import { eventData } from "../answer/sse-event.ts";
-import type { SseScanner } from "../answer/sse-scanner.ts";
+import { eventData, type SseScanner } from "../answer/sse-scanner.ts";
 import { isFields } from "../base/fields.ts";
 
 /**

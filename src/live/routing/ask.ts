@@ -33,7 +33,7 @@ import type { GatewayLimits } from "../http/limits.ts";
 import { type ParsedRequest, isRefusal, parseRequest } from "../request/parse-request.ts";
 import type { RequestHeaders } from "../http/headers.ts";
 import type { Route } from "../http/route.ts";
-import { tokensOfAll, truncated } from "../request/truncation.ts";
+import { tokensOfAll, truncated } from "../request/parse-prompt.ts";
 import type { Identifier, Identity } from "../http/identity.ts";
 import type { Promised, SloRules } from "../request/slo-rules.ts";
 

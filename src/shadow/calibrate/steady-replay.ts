@@ -1,5 +1,5 @@
 import type { EngineConfig } from "#engine/config.ts";
-import { createEngine } from "#engine/serving-engine.ts";
+import { createEngine } from "#engine/create-engine.ts";
 
 /** What a client that measures an engine asks of it. Lengths in tokens. */
 export interface SteadyRequest {

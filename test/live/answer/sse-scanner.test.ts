@@ -1,12 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-
 import fc from "fast-check";
-
 import type { Dialect } from "#live/http/route.ts";
-import type { SseKind } from "#live/answer/sse-event.ts";
-import { SseScanner } from "#live/answer/sse-scanner.ts";
-
+import { type SseKind, SseScanner } from "#live/answer/sse-scanner.ts";
 import { capture, captureNames } from "../gateway/captures.ts";
 
 interface Scan {
