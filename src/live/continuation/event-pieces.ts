@@ -23,6 +23,27 @@ export function eventPieces(dialect: RepeatedDialect, event: Fields): EventPiece
   }
 }
 
+/** What an event has for each of its tokens: log-probabilities, as OpenAI's chat or completions have them. */
+export interface TokenEntries {
+  readonly count: number;
+  /** Leaves out so many of the first. */
+  readonly skip: (count: number) => void;
+}
+
+/** None where nothing is stated of single tokens. */
+export function tokenEntries(event: Fields): TokenEntries {
+  const { logprobs } = firstChoice(event);
+  if (!isFields(logprobs)) return NO_ENTRIES;
+  const { content, tokens = content } = logprobs;
+  const skip = (count: number): void => {
+    for (const [name, list] of Object.entries(logprobs))
+      if (Array.isArray(list)) (logprobs as Record<string, unknown>)[name] = list.slice(count);
+  };
+  return Array.isArray(tokens) ? { count: tokens.length, skip } : NO_ENTRIES;
+}
+
+const NO_ENTRIES: TokenEntries = { count: 0, skip: () => {} };
+
 /** OpenAI's: the first of its choices, where it has one. */
 function firstChoice({ choices }: Fields): Fields {
   const first: unknown = Array.isArray(choices) ? choices[0] : undefined;

@@ -1,6 +1,6 @@
 import { eventData } from "../answer/sse-scanner.ts";
 import { type Fields, isFields, laxBoolean } from "../base/fields.ts";
-import { type EventPiece, eventPieces } from "./event-pieces.ts";
+import { type EventPiece, eventPieces, tokenEntries } from "./event-pieces.ts";
 import type { UnfitStream } from "./kept-stream.ts";
 import { randomInt } from "node:crypto";
 import type { ParsedRequest } from "../request/parse-request.ts";
@@ -37,6 +37,8 @@ export class RepeatableStream {
   readonly itemIds = new Map<string, string>();
   /** Events that the client has. */
   events = 0;
+  /** Tokens of which it has the log-probabilities. */
+  tokenEntries = 0;
 
   constructor(options: RepeatableOptions) {
     this.#options = options;
@@ -63,6 +65,7 @@ export class RepeatableStream {
   add(event: Fields): void {
     this.first ??= nameOf(this.dialect, event);
     if (this.dialect === "responses") noteItem(this.itemIds, event);
+    this.tokenEntries += tokenEntries(event).count;
     for (const piece of eventPieces(this.dialect, event)) this.#take(piece);
   }
 
@@ -73,6 +76,7 @@ export class RepeatableStream {
     this.#units = 0;
     this.first = undefined;
     this.events = 0;
+    this.tokenEntries = 0;
     this.itemIds.clear();
   }
 
@@ -124,13 +128,15 @@ export type RepeatedDialect = Exclude<Dialect, "other">;
 /**
  * What a request must have beside its own fields so that another engine makes the same answer of it, as far as engines
  * repeat themselves: nothing where it takes the likeliest token each time, or draws by a seed that the request states; a seed
- * where it may be given one (`seeds`). Undefined where no field does it. What an answer has beside its text
- * (log-probabilities, ids) is not held against what the client has, so such answers are left out.
+ * where it may be given one (`seeds`). Undefined where no field does it. Ids that an answer has beside its text are not held
+ * against what the client has, so such answers are left out.
  */
 export function fieldsToRepeat(parsed: ParsedRequest, dialect: RepeatedDialect, seeds: boolean): object | undefined {
   const { fields, stream, sequences } = parsed;
   if (!stream || fields === undefined || sequences !== 1) return undefined;
   if (UNREPEATED.some((name) => isStated(fields[name]))) return undefined;
+  const isOpenAi = dialect === "chat" || dialect === "completions";
+  if (!isOpenAi && (isStated(fields["logprobs"]) || isStated(fields["top_logprobs"]))) return undefined;
   if (dialect === "responses" && !isOneTurn(fields)) return undefined;
   if (isGreedy(fields)) return {};
   // Anthropic's messages have no seed, and vLLM passes over one.
@@ -142,16 +148,7 @@ export function fieldsToRepeat(parsed: ParsedRequest, dialect: RepeatedDialect, 
 /** Engines take any of 63 bits, and JSON has fewer. */
 const SEED_MAX = 2 ** 31;
 
-const UNREPEATED = [
-  "logprobs",
-  "top_logprobs",
-  "prompt_logprobs",
-  "return_token_ids",
-  "use_beam_search",
-  "best_of",
-  "include",
-  "background",
-];
+const UNREPEATED = ["prompt_logprobs", "return_token_ids", "use_beam_search", "best_of", "include", "background"];
 
 function isStated(value: unknown): boolean {
   return (value ?? null) !== null && laxBoolean(value) !== false && !(Array.isArray(value) && value.length === 0);

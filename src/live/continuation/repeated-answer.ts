@@ -3,7 +3,7 @@ import { endsBlock, eventData, isUnprovenEnd, mayEndBroken, SseScanner } from ".
 import { type Usage, findUsage } from "../answer/answer-json.ts";
 import { type Fields, isFields } from "../base/fields.ts";
 import { DONE_EVENT } from "./client-event.ts";
-import { eventPieces } from "./event-pieces.ts";
+import { eventPieces, tokenEntries } from "./event-pieces.ts";
 import { noteItem, type RepeatableStream } from "./repeatable-stream.ts";
 import { ResumedAnswer } from "./resumed-answer.ts";
 
@@ -15,6 +15,8 @@ export class RepeatedAnswer extends ResumedAnswer {
   readonly #stream: RepeatableStream;
   /** What the client has and that is still to come again. */
   readonly #again: { readonly name: string; text: string }[];
+  /** The same of log-probabilities of tokens. */
+  #entriesAgain: number;
   readonly #itemIds = new Map<string, string>();
   #responseId: string | undefined;
   #ends = false;
@@ -26,6 +28,7 @@ export class RepeatedAnswer extends ResumedAnswer {
     super(delivery, new SseScanner(stream.dialect, delivery.limits.eventBytesInspected));
     this.#stream = stream;
     this.#again = stream.parts.map((part) => ({ ...part }));
+    this.#entriesAgain = stream.tokenEntries;
   }
 
   counts(): AnswerCounts {
@@ -109,7 +112,11 @@ export class RepeatedAnswer extends ResumedAnswer {
       }
       isNew ||= rest !== "";
     }
-    return isNew;
+    const { count, skip } = tokenEntries(event);
+    const had = Math.min(count, this.#entriesAgain);
+    if (had > 0) skip(had);
+    this.#entriesAgain -= had;
+    return isNew || count > had;
   }
 
   #pass(event: Fields): void {
@@ -135,7 +142,7 @@ export class RepeatedAnswer extends ResumedAnswer {
   }
 
   #done(): false {
-    if (this.#again.length > 0) return this.diverged();
+    if (this.#again.length > 0 || this.#entriesAgain > 0) return this.diverged();
     const { dialect } = this.#stream;
     if (dialect === "messages" && !this.#ends) return this.broke();
     if (this.#isUnproven()) return this.#proveEnd();

@@ -76,7 +76,7 @@ describe("the openai client, where the engine of its stream breaks", () => {
     const { continuationsDenied } = rig.gateway.counters;
     for (const [why, more] of [
       ["several", { n: 2 }],
-      ["logprobs", { logprobs: true }],
+      ["logprobs", { temperature: 1, logprobs: true }],
       ["penalties", { temperature: 1, presence_penalty: 1 }],
       ["structured", { temperature: 1, response_format: { type: "json_object" } }],
     ] as const) {

@@ -28,9 +28,16 @@ const ASKED: readonly (readonly [name: string, path: string, body: object])[] = 
   ["a seed", "/v1/chat/completions", { ...CHAT, temperature: 1, seed: 7 }],
   ["penalties, without counts", "/v1/chat/completions", { ...CHAT, presence_penalty: 1, stream_options: undefined }],
   ["a structured completion", "/v1/completions", { ...GREEDY, prompt: "x", structured_outputs: { regex: "[ab]+" } }],
+  ["log-probabilities", "/v1/chat/completions", { ...CHAT, logprobs: true, top_logprobs: 2 }],
+  ["log-probabilities of a completion", "/v1/completions", { ...GREEDY, prompt: "x", max_tokens: 24, logprobs: 2 }],
   ["messages", "/v1/messages", { ...GREEDY, messages: MESSAGES, max_tokens: 24 }],
   ["responses", "/v1/responses", { ...GREEDY, input: "Is it warm in Rome?", max_output_tokens: 24 }],
 ];
+
+interface Choice {
+  readonly delta: { readonly content?: string };
+  readonly logprobs?: { readonly content: readonly { readonly token: string; readonly logprob: number }[] } | null;
+}
 
 /** Every fault is mended, however many there were before. */
 const UNBOUNDED = { retryRatio: 1, retryBurst: 1_000 };
@@ -108,6 +115,51 @@ describe("a stream without ids to go on behind, where its engine breaks", () => 
     } finally {
       await seeded.close();
     }
+  });
+
+  test("each log-probability comes once, however the engines cut their answers into events", async () => {
+    const TOKENS = ["one", " two", " three", " four", " five"];
+    /** Events of so many tokens each; text may come behind its tokens. */
+    const stream = (cuts: readonly number[], late: number): string => {
+      const events: string[] = [];
+      let [at, sent] = [0, 0];
+      for (const count of cuts) {
+        const tokens = TOKENS.slice(at, at + count);
+        at += tokens.length;
+        const to = at === TOKENS.length ? at : Math.max(sent, at - late);
+        const content = tokens.map((token, i) => ({ token, logprob: -1 - (at - tokens.length + i), top_logprobs: [] }));
+        const choice = { index: 0, delta: { content: TOKENS.slice(sent, to).join("") }, logprobs: { content } };
+        sent = to;
+        events.push(event({ id: "c", choices: [{ ...choice, finish_reason: null }] }));
+      }
+      return STREAM_HEAD + roleChunk() + events.join("");
+    };
+    const end = event({ id: "c", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }) + event("[DONE]");
+    for (const first of [[1, 1], [3], [1, 2, 1]])
+      for (const second of [[1, 1, 1, 1, 1], [5], [2, 3], [3, 1, 1], [4, 1]])
+        for (const late of [0, 1, 2]) {
+          const two = await startRig(
+            [
+              (_r, socket) => void socket.end(stream(first, late)),
+              (_r, socket) => void socket.write(stream(second, 0) + end + STREAM_END),
+            ],
+            { continuesStreams: true, breaker: NEVER_OPEN },
+          );
+          const { body } = await ask(two.url, { ...CHAT, logprobs: true });
+          await two.close();
+          const choices = [...body.matchAll(/^data: (\{.*\})$/gm)].flatMap(
+            ([, data]) => (JSON.parse(data!) as { choices: Choice[] }).choices,
+          );
+          const name = JSON.stringify({ first, second, late });
+          assert.equal(choices.map(({ delta }) => delta.content ?? "").join(""), TOKENS.join(""), name);
+          const logprobs = choices.flatMap((one) => one.logprobs?.content ?? []);
+          assert.deepEqual(
+            logprobs.map(({ token, logprob }) => [token, logprob]),
+            TOKENS.map((token, i) => [token, -1 - i]),
+            name,
+          );
+          assert.ok(body.endsWith("data: [DONE]\n\n"), name);
+        }
   });
 
   test("one that another engine makes otherwise is cut with an error, and the reason is counted", async () => {
