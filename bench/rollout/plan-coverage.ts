@@ -39,7 +39,8 @@ const TRAFFIC: Readonly<Record<string, ChoiceCase>> = {
   conversations: caseNamed("conversations, moderate"),
   agents: caseNamed("agents, closed loop, high"),
   "decode-heavy": caseNamed("decode-heavy, moderate"),
-  code: caseNamed("code, moderate"),
+  // At a quarter of its rate, since a sixth of the trace would last half a minute.
+  code: { ...caseNamed("code, moderate"), rateScale: 4 },
   "short prompts": caseNamed("short prompts, moderate"),
 };
 

@@ -22,6 +22,8 @@ export interface RolloutView {
   readonly by: string;
   /** What it has found so far and what follows, in a sentence; the same wherever a rollout is shown. */
   readonly verdict: VerdictView;
+  /** What makes the comparison worthless, a line each with the arm's name; empty where nothing does. */
+  readonly health: readonly string[];
   /** Whose requests are judged, and by whom; "" where there is one gateway. */
   readonly scope: string;
   readonly design: DesignView;

@@ -13,7 +13,8 @@ const METRICS: readonly TimeMetric[] = ["ttft", "tpot", "e2e"];
 
 /** What of a rollout the status page shows. */
 export function rolloutCard(view: RolloutView): RolloutCard {
-  const { name, model, phase, since, reason, verdict, scope, window, arms, guardrails, steps, cooldownEndsAt } = view;
+  const { name, model, phase, since, reason, verdict, health, scope, window, arms, guardrails, steps, cooldownEndsAt } =
+    view;
   return {
     name,
     model,
@@ -22,6 +23,7 @@ export function rolloutCard(view: RolloutView): RolloutCard {
     at: Date.parse(since),
     reason,
     verdict,
+    health,
     scope,
     cooldownEndsAt: cooldownEndsAt === null ? null : Date.parse(cooldownEndsAt),
     window:

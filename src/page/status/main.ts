@@ -64,18 +64,17 @@ async function order(asked: RolloutOrder): Promise<void> {
   void poll();
 }
 
-async function ordered({ rollout, step, arm, evenSo }: RolloutOrder): Promise<Pick<OrderState, "kind" | "message">> {
+async function ordered(asked: RolloutOrder): Promise<Pick<OrderState, "kind" | "message">> {
   const given = adminToken === "" ? token : adminToken;
   const headers = {
     "content-type": "application/json",
     authorization: `Bearer ${given}`,
     "x-gnomon-by": "status page",
   };
-  const body = JSON.stringify({ ...(arm !== undefined && { arm }), ...(evenSo === true && { evenSo }) });
+  const { path, body } = requestOf(asked);
   const signal = AbortSignal.timeout(ANSWER_MILLIS_MAX);
   try {
-    const path = `admin/rollout/${encodeURIComponent(rollout)}/${step}`;
-    const answer = await fetch(path, { method: "POST", headers, body, signal });
+    const answer = await fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal });
     if (answer.status === 401) return { kind: "locked", message: "Only the token of administration may do that." };
     if (!answer.ok) return { kind: "refused", message: await problemOf(answer) };
     const { unkept = [] } = (await answer.json()) as { readonly unkept?: readonly string[] };
@@ -83,6 +82,16 @@ async function ordered({ rollout, step, arm, evenSo }: RolloutOrder): Promise<Pi
   } catch (error) {
     return { kind: "refused", message: error instanceof Error ? error.message : String(error) };
   }
+}
+
+function requestOf({ rollout, step, arm, evenSo, profile, design }: RolloutOrder): {
+  readonly path: string;
+  readonly body: object;
+} {
+  const path = "admin/rollout";
+  if (step === "start") return { path, body: { name: rollout, arms: { control: null, other: profile }, design } };
+  const body = { ...(arm !== undefined && { arm }), ...(evenSo === true && { evenSo }) };
+  return { path: `${path}/${encodeURIComponent(rollout)}/${step}`, body };
 }
 
 function change(changes: Partial<PageState>): void {

@@ -226,6 +226,8 @@ export interface RolloutCard {
     readonly planned: number;
     readonly unit: string;
   };
+  /** What makes the comparison worthless, a line each; empty where nothing does. */
+  readonly health: readonly string[];
   /** Whose requests are judged, and by whom; "" where there is one gateway. */
   readonly scope: string;
   /** After a rollback: until when no rollout of the model starts. */

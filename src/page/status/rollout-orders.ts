@@ -3,7 +3,7 @@ import type { RolloutCard } from "./overview.ts";
 import type { PageActions, PageState } from "./page-state.ts";
 
 /** A step of a rollout that a person may ask for here. */
-export type OrderStep = "pause" | "resume" | "promote" | "rollback";
+export type OrderStep = "start" | "pause" | "resume" | "promote" | "rollback";
 
 export interface RolloutOrder {
   readonly rollout: string;
@@ -12,6 +12,9 @@ export interface RolloutOrder {
   readonly arm?: string;
   /** Also an arm of which nothing good is known. */
   readonly evenSo?: boolean;
+  /** Of a start: what is compared with the policy, and how. */
+  readonly profile?: string;
+  readonly design?: string;
 }
 
 /** What became of the last order. */
@@ -23,6 +26,7 @@ export interface OrderState {
 }
 
 const NAMES: Readonly<Record<OrderStep, string>> = {
+  start: "Start",
   pause: "Pause",
   resume: "Go on",
   promote: "Promote",
@@ -47,7 +51,7 @@ export function rolloutOrders(
   actions: PageActions,
 ): Markup | undefined {
   const steps = stepsOf(rollout);
-  const own = state?.order.rollout === rollout.name ? state : undefined;
+  const own = state?.order.rollout === rollout.name && state.order.step !== "start" ? state : undefined;
   if (steps.length === 0 && own === undefined) return undefined;
   const isSure = (one: RolloutOrder) => own?.kind === "sure" && isSame(one, own.order);
   const text = (one: RolloutOrder) =>
@@ -90,7 +94,8 @@ interface Submitted {
   readonly currentTarget: { readonly elements: { namedItem(name: string): { value: string } | null } };
 }
 
-function adminForm(order: RolloutOrder, { sendAdminToken }: Pick<PageActions, "sendAdminToken">): Markup {
+/** Asks for the token that an order needs. */
+export function adminForm(order: RolloutOrder, { sendAdminToken }: Pick<PageActions, "sendAdminToken">): Markup {
   const onsubmit = (event: Submitted): void => {
     event.preventDefault();
     const input = event.currentTarget.elements.namedItem("admin-token");

@@ -5,6 +5,7 @@ import { meter } from "../part/meter.ts";
 import { pill } from "../part/pill.ts";
 import type { RolloutCard, RolloutPhase, TimeFigures } from "./overview.ts";
 import type { PageActions, PageState } from "./page-state.ts";
+import { rolloutStart } from "./rollout-start.ts";
 import { rolloutOrders } from "./rollout-orders.ts";
 import type { RolloutArm } from "./rollout-arm.ts";
 import { rolloutChart } from "./rollout-chart.ts";
@@ -26,9 +27,10 @@ export function rolloutSection(
 ): Markup {
   const content =
     rollouts.length === 0
-      ? [element("p", { class: "card" }, "No rollout. gnomon rollout start begins one.")]
+      ? [element("p", { class: "card" }, "No rollout.")]
       : rollouts.map((one) => rolloutOf(one, state, actions));
-  return section("rollout", "Rollout", ...content);
+  const isFree = rollouts.every(({ phase }) => phase === "promoted" || phase === "rolled-back");
+  return section("rollout", "Rollout", ...content, isFree ? rolloutStart(state, actions) : undefined);
 }
 
 function rolloutOf(rollout: RolloutCard, state: Pick<PageState, "order" | "overview">, actions: PageActions): Markup {
@@ -40,6 +42,7 @@ function rolloutOf(rollout: RolloutCard, state: Pick<PageState, "order" | "overv
     element("h3", {}, name, " ", pill(LEVELS[phase], phase.replace("-", " "))),
     element("p", { class: "lead" }, `${design}${model === "" ? "" : ` Of model ${model}.`}${windowText(rollout, at)}`),
     element("p", { class: "verdict" }, element("b", {}, verdictText(rollout))),
+    healthLine(rollout),
     doneMeter(rollout),
     rolloutOrders(rollout, state, actions),
     reason !== "" && element("p", {}, `Last step, ${dayAndClock(rollout.at)} UTC: ${reason}.`),
@@ -65,6 +68,13 @@ function rolloutOf(rollout: RolloutCard, state: Pick<PageState, "order" | "overv
       element("div", { class: "card" }, element("h4", {}, "Steps"), stepList(steps)),
     ),
   );
+}
+
+/** Whether what is compared can be trusted at all. */
+function healthLine({ phase, health }: RolloutCard): Markup | undefined {
+  if (phase !== "running" && phase !== "paused") return undefined;
+  if (health.length > 0) return element("p", { class: "health bad" }, `Health: ${health.join("; ")}.`);
+  return element("p", { class: "health" }, "Health: good. Arms answer, and have what was drawn to them.");
 }
 
 /** How much of what is planned was compared. */

@@ -60,6 +60,7 @@ export function rolloutViewOf(
     reason: state.reason,
     by: steps.at(-1)?.by ?? "",
     verdict: verdictLine(state, judge, rules, at),
+    health: verdict.ailments.map(({ arm, sentence }) => `${name(arm)}: ${sentence}`),
     scope: scopeText(scope),
     design: designView(design),
     arms: plan.arms.map((_, arm) => armView(watch, arm, at)),

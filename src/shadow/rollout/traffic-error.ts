@@ -1,6 +1,6 @@
 import { valuesForOne } from "#core/rollout/judge/block-differences.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
-import type { Micros } from "#core/base/units.ts";
+import { type Micros, MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { CandidateOutcome } from "../candidate/candidate.ts";
 import type { PlannedFigureKey, PlannedFigure } from "../job/rollout-sample.ts";
 import { PLANNED_FIGURES } from "../job/rollout-sample.ts";
@@ -16,10 +16,12 @@ export interface TrafficError {
 
 export type TrafficErrors = Readonly<Partial<Record<PlannedFigureKey, TrafficError>>>;
 
-/** Parts of a trace with as many requests each: long beside a burst, and as many as show how they differ. */
+/** Parts of a trace, with as many answered requests each: by time the last stretch, where sessions end, has next to none. */
 const PARTS = 9;
 /** Requests that a part must have of a figure. */
 const PART_REQUESTS_MIN = { mean: 10, p99: 100 } as const;
+/** Shorter ones show how bursts differ, not how traffic does. */
+const PART_MICROS_MIN = 10 * MICROS_PER_SECOND;
 /** Of Student's distribution with as many degrees of freedom as eight parts leave, 95 %; with nine. */
 const STUDENT_OTHERS = 1.895;
 export const STUDENT_ALL = 1.86;
@@ -35,27 +37,31 @@ export function trafficErrors(
   [control, other]: readonly [CandidateOutcome, CandidateOutcome],
   startMicros: Micros,
 ): TrafficErrors {
-  const compared = control.arrivalMicros.filter((at) => at >= startMicros).sort();
-  // By their number, not by time: where sessions end one after the other the last stretch has next to none.
-  const ends = Array.from({ length: PARTS - 1 }, (_, part) => {
-    return compared[Math.floor(((part + 1) * compared.length) / PARTS)] ?? Infinity;
-  });
-  const partOf = Int8Array.from(control.arrivalMicros, (at) => {
-    return at >= startMicros ? ends.filter((end) => at >= end).length : -1;
-  });
-  const entries = TIME_METRICS.flatMap((metric) =>
-    PLANNED_FIGURES.flatMap((figure): [PlannedFigureKey, TrafficError][] => {
-      const parts = Array.from({ length: PARTS }, (_, part) => {
-        const own = (outcome: CandidateOutcome) =>
-          outcome[`${metric}Micros`].filter((value, row) => partOf[row] === part && !Number.isNaN(value));
-        const [before, after] = [own(control), own(other)];
-        const weight = Math.min(before.length, after.length);
-        return { weight, difference: figureOf(after, figure) - figureOf(before, figure) };
+  const { arrivalMicros } = control;
+  const inOrder = Array.from(arrivalMicros, (_, row) => row)
+    .filter((row) => arrivalMicros[row]! >= startMicros)
+    .sort((one, another) => arrivalMicros[one]! - arrivalMicros[another]!);
+  const entries = TIME_METRICS.flatMap((metric) => {
+    const [before, after] = [control, other].map((outcome) => outcome[`${metric}Micros`]);
+    const rows = inOrder.filter((row) => !Number.isNaN(before![row]! + after![row]!));
+    const parts = Array.from({ length: PARTS }, (_, part) => {
+      return rows.slice(Math.floor((part * rows.length) / PARTS), Math.floor(((part + 1) * rows.length) / PARTS));
+    });
+    const [first, last] = [rows[0], rows.at(-1)].map((row) => (row === undefined ? 0 : arrivalMicros[row]!));
+    const isShort = last! - first! < PARTS * PART_MICROS_MIN;
+    return PLANNED_FIGURES.flatMap((figure): [PlannedFigureKey, TrafficError][] => {
+      if (isShort || rows.length < PARTS * PART_REQUESTS_MIN[figure]) return [];
+      const differences = parts.map((part): Part => {
+        const of = (values: Float64Array) =>
+          figureOf(
+            Float64Array.from(part, (row) => values[row]!),
+            figure,
+          );
+        return { weight: part.length, difference: of(after!) - of(before!) };
       });
-      const known = parts.filter(({ weight }) => weight >= PART_REQUESTS_MIN[figure]);
-      return known.length < PARTS ? [] : [[`${metric}.${figure}`, errorOf(known)]];
-    }),
-  );
+      return [[`${metric}.${figure}`, errorOf(differences)]];
+    });
+  });
   return Object.fromEntries(entries);
 }
 

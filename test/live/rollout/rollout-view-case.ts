@@ -41,6 +41,7 @@ export function rolloutViewCase(more: Partial<RolloutView> = {}): RolloutView {
     since: "2026-03-04T14:00:00.000Z",
     reason: "asked for",
     by: "ana",
+    health: [],
     scope: "",
     verdict: { text: "after 3 of 9 blocks: nothing", advice: "wait", done: 3, planned: 9, unit: "blocks" },
     design: { kind: "switchback", windowMillis: 60_000, washoutMillis: 10_000, by: null, label: null },

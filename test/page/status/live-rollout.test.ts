@@ -108,6 +108,8 @@ async function opened(page: Page, address: string): Promise<void> {
 /** Who may only look is asked for the token of administration; what ends a rollout is asked for twice. */
 async function orderedByButtons(page: Page, rollout: Locator): Promise<void> {
   assert.match((await rollout.locator(".done").textContent()) ?? "", /\d+ of \d+ blocks/);
+  assert.match((await rollout.locator(".health").textContent()) ?? "", /^Health: /);
+  assert.equal(await page.getByRole("group", { name: "Start a rollout" }).count(), 0, "one is under way");
   await rollout.getByRole("button", { name: "Pause", exact: true }).click();
   await rollout.getByLabel("Token of administration").fill(ADMIN);
   await rollout.locator("form").getByRole("button", { name: "Pause", exact: true }).click();
@@ -168,5 +170,15 @@ test("a rollout of a real gateway, from its first window to who promoted it", { 
     steps.some((text) => text.startsWith("start by ana@example.org")),
     steps.join("; "),
   );
+  const start = page.getByRole("group", { name: "Start a rollout" });
+  await start.getByLabel("Name").fill("again");
+  await start.getByLabel("Profile beside the policy").fill("no-such-profile");
+  await start.getByLabel("Design").selectOption("switchback");
+  await start.getByRole("button", { name: "Start", exact: true }).click();
+  await start.getByText(/no-such-profile/).waitFor();
+  assert.deepEqual(await axeObjections(page), []);
+  await start.getByLabel("Profile beside the policy").fill("round-robin");
+  await start.getByRole("button", { name: "Start", exact: true }).click();
+  await page.getByRole("article", { name: "Rollout again" }).waitFor();
   assert.deepEqual(complaints, []);
 });

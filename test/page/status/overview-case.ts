@@ -189,6 +189,7 @@ export function rolloutCase(more: Partial<RolloutCard> = {}): RolloutCard {
       "Switchback: the whole fleet alternates between the arms in windows of 60 s, the first 10 s of each left out.",
     at: AT - 24 * 60_000,
     reason: "started",
+    health: [],
     scope: "",
     verdict: {
       text: "after 3 of 9 blocks: not known yet whether llm-d differs: could find 14 % now; about 12 minutes more",

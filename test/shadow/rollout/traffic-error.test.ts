@@ -6,7 +6,7 @@ import type { DesignStudy } from "#shadow/rollout/design-study.ts";
 import { shownIntervals } from "#shadow/rollout/shown-interval.ts";
 import { trafficErrors } from "#shadow/rollout/traffic-error.ts";
 
-const SPAN = { spanMicros: 9_000_000 };
+const SPAN = { spanMicros: 180_000_000 };
 const PER_PART = 200;
 
 /** Traffic whose parts differ: the other arm takes 100 ms more, and `swing` more or less in a part. */
@@ -58,7 +58,7 @@ test("the interval of a plan holds what nine other draws of the traffic show, fo
 
 test("parts have as many requests each, whatever the pauses; a trace with too few for them has no error", () => {
   const [control, other] = drawn(1, 1000);
-  const late = (at: number) => at / 3 + (at > SPAN.spanMicros / 2 ? 5 * SPAN.spanMicros : 0);
+  const late = (at: number) => at / 1.5 + (at > SPAN.spanMicros / 2 ? 5 * SPAN.spanMicros : 0);
   const paused = [control, other].map((one) => ({ ...one, arrivalMicros: one.arrivalMicros.map(late) }));
   assert.deepEqual(
     trafficErrors(paused as [CandidateOutcome, CandidateOutcome], 0),
@@ -70,4 +70,6 @@ test("parts have as many requests each, whatever the pauses; a trace with too fe
     return { ttftMicros: times, tpotMicros: times, e2eMicros: times, arrivalMicros: cut(one.arrivalMicros) };
   });
   assert.deepEqual(trafficErrors(few as unknown as [CandidateOutcome, CandidateOutcome], 0), {});
+  const hurried = [control, other].map((one) => ({ ...one, arrivalMicros: one.arrivalMicros.map((at) => at / 4) }));
+  assert.deepEqual(trafficErrors(hurried as [CandidateOutcome, CandidateOutcome], 0), {}, "parts of 5 s");
 });
