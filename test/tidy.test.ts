@@ -25,7 +25,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   picker: ["core", "live"],
   emulator: ["engine", ...ARITHMETIC],
   drive: ["core", "trace"],
-  config: ["core", "engine"],
+  config: ["core", "engine", "trace/yaml-text.ts"],
   serve: ["core", "engine", "trace", "shadow", "live", "picker", "emulator", "config"],
   cli: ["core", "engine", "trace", "sim", "shadow", "live", "emulator", "drive", "config", "serve"],
 };

@@ -2,7 +2,6 @@ import { rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { encode } from "@msgpack/msgpack";
-import type { Pod } from "#live/discovery/kubernetes-objects.ts";
 import { parseKeysFile } from "#config/keys-file.ts";
 import { llmDProfile } from "#config/llm-d-config.ts";
 import { loadProfile } from "#config/profile-file.ts";
@@ -18,8 +17,6 @@ import { findUsage } from "#live/answer/answer-json.ts";
 import { nowMicros } from "#live/base/clock.ts";
 import type { ContinuationPlan } from "#live/continuation/continuation-plan.ts";
 import { KeptStream } from "#live/continuation/kept-stream.ts";
-import { podsOfList } from "#live/discovery/kubernetes-targets.ts";
-import { PodTargets } from "#live/discovery/pod-targets.ts";
 import { MODELS_BYTES_MAX, readServedModels } from "#live/endpoints/served-models.ts";
 import { BlockTranslator } from "#live/kv-events/block-translator.ts";
 import { EndpointFeed } from "#live/kv-events/endpoint-feed.ts";
@@ -34,10 +31,15 @@ import { windowsOfText } from "#live/share/kept-limits.ts";
 import { PeerReports } from "#live/share/peer-reports.ts";
 import { ReportEncoder } from "#live/share/report-encoder.ts";
 import { newShareCounts } from "#live/share/share-status.ts";
+import { kubeContext } from "#live/discovery/kubeconfig.ts";
+import { bodyOf } from "#live/admin/admin-api.ts";
+import { parseSyntheticSpec } from "#trace/import/synthetic-spec.ts";
 import { openTrace } from "#cli/trace/trace-source.ts";
 import { TraceEncoder } from "#trace/codec/encoder.ts";
 import { TraceReader } from "#trace/reader.ts";
 import type { TraceHeader } from "#trace/codec/record.ts";
+import { DNS_BYTES_MAX, DNS_SHAPES, readDnsAnswer } from "./dns.ts";
+import { EMPTY_LIST, EMPTY_WATCH, podJson, readCollection } from "./kubernetes.ts";
 import { jsonShapes, METRIC_SHAPES, repeated, type Shape, STREAM_SHAPES, YAML_SHAPES } from "./shapes.ts";
 
 /** What reads bytes that another process sent, or a file of another one. */
@@ -46,6 +48,8 @@ export interface Reader {
   readonly bytesMax: number;
   /** Who operates the gateway sends it: to a command of its own, as configuration, with the admin token. */
   readonly isOperators?: true;
+  /** Its format has no longer ones than `bytesMax`: a stretch counts, and no exponent. */
+  readonly isBounded?: true;
   readonly shapes: Readonly<Record<string, Shape>>;
   /** Refuses by throwing, or reads. */
   readonly read: (bytes: Buffer) => unknown;
@@ -67,6 +71,8 @@ const TRACE_HEAD = new TraceEncoder({ blockTokens: BLOCK_TOKENS }).header({
   router: { seed: 1, profiles: {}, defaultProfile: "gnomon", blockTokens: BLOCK_TOKENS, staleAfterMicros: 1 },
   endpoints: [],
 } as unknown as TraceHeader);
+
+const event = (type: string, i: number): string => `{"type":"${type}","object":${podJson(i)}}\n`;
 
 const WHOLE_SHAPES: Readonly<Record<string, Shape>> = {
   ...jsonShapes('{"choices":', "}"),
@@ -145,6 +151,40 @@ export const READERS: Readonly<Record<string, Reader>> = {
       for (const key of Object.keys(Object(file.value.value) as object).slice(0, 100)) file.value.lineOf([key]);
     },
   },
+  "admin's body": {
+    bytesMax: MIB / 4,
+    isOperators: true,
+    shapes: YAML_SHAPES,
+    read: (bytes) => bodyOf(bytes.toString("utf8")),
+  },
+  "workload spec": {
+    bytesMax: MIB / 4,
+    isOperators: true,
+    shapes: YAML_SHAPES,
+    read: (bytes) => parseSyntheticSpec("spec", bytes.toString("utf8")),
+  },
+  kubeconfig: {
+    bytesMax: MIB / 4,
+    isOperators: true,
+    shapes: YAML_SHAPES,
+    read: (bytes) => inFile("kubeconfig", bytes, async (path) => void kubeContext({ KUBECONFIG: path })),
+  },
+  "DNS answers": { bytesMax: DNS_BYTES_MAX, isBounded: true, shapes: DNS_SHAPES, read: readDnsAnswer },
+  "Kubernetes watch": {
+    bytesMax: 2 * MIB,
+    shapes: {
+      events: repeated((i) => event("ADDED", i)),
+      "events of one pod": repeated(() => event("MODIFIED", 0)),
+      "pods that come and go": repeated((i) => event(i % 2 === 0 ? "ADDED" : "DELETED", i >> 1)),
+      "empty lines": repeated(() => "\n"),
+      "lines of blanks": repeated(() => " \n"),
+      "one line without an end": repeated(() => "x"),
+      "lines that are no JSON": repeated(() => "x\n"),
+      bookmarks: repeated((i) => `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"${i}"}}}\n`),
+      ...jsonShapes('{"type":"ADDED","object":', "}\n"),
+    },
+    read: (bytes) => readCollection(EMPTY_LIST, bytes),
+  },
   EndpointPickerConfig: {
     bytesMax: MIB / 4,
     isOperators: true,
@@ -179,7 +219,7 @@ export const READERS: Readonly<Record<string, Reader>> = {
   "Kubernetes list": {
     bytesMax: 4 * MIB,
     shapes: {
-      pods: repeated((i) => `${JSON.stringify(pod(i))},`, '{"items":[', `${JSON.stringify(pod(0))}]}`),
+      pods: repeated((i) => `${podJson(i)},`, '{"items":[', `${podJson(0)}]}`),
       "pods of many ports": repeated(
         (i) => `{"containerPort":${i}},`,
         '{"items":[{"status":{"podIP":"10.0.0.1"},"spec":{"containers":[{"ports":[',
@@ -191,7 +231,7 @@ export const READERS: Readonly<Record<string, Reader>> = {
         '{"ip":""}]}}]}',
       ),
     },
-    read: (bytes) => readPods(JSON.parse(bytes.toString("utf8")) as { items: Pod[] }),
+    read: (bytes) => readCollection(bytes, EMPTY_WATCH),
   },
   "trace, segment": {
     bytesMax: 16 * MIB,
@@ -425,25 +465,6 @@ function reportShapes(): Record<string, Shape> {
     ones: (bytes) => Buffer.concat([report([]).subarray(0, -1), Buffer.alloc(bytes, 0x01)]),
     "continued numbers": (bytes) => Buffer.concat([report([]).subarray(0, -1), Buffer.alloc(bytes, 0xff)]),
   };
-}
-
-function pod(i: number): object {
-  const address = `10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`;
-  return {
-    metadata: { name: `p${i}`, uid: `u${i}`, labels: { app: "vllm" } },
-    spec: { nodeName: "n", containers: [{ ports: [{ name: "http", containerPort: 8000 }] }] },
-    status: {
-      phase: "Running",
-      podIP: address,
-      podIPs: [{ ip: address }],
-      conditions: [{ type: "Ready", status: "True" }],
-    },
-  };
-}
-
-function readPods({ items }: { readonly items: readonly Pod[] }): void {
-  const sights = podsOfList(items, { ports: undefined, portName: undefined, scheme: undefined });
-  new PodTargets({ addressFamily: "ipv4", setTargets: () => {}, report: () => {} }).show(sights);
 }
 
 function behind(begin: string, shape: Shape): Shape {

@@ -1,16 +1,6 @@
-import {
-  LineCounter,
-  type Document,
-  type YAMLMap,
-  isAlias,
-  isMap,
-  isNode,
-  isScalar,
-  isSeq,
-  parseDocument,
-  visit,
-} from "yaml";
+import { LineCounter, type Document, type YAMLMap, isAlias, isMap, isNode, isScalar, isSeq, visit } from "yaml";
 import { readFileSync, statSync } from "node:fs";
+import { readYaml, YAML_FAULTS_MAX, yamlData } from "#trace/yaml-text.ts";
 import type { Checked, Problem } from "./problem.ts";
 import type { Path } from "./schema-node.ts";
 
@@ -24,8 +14,6 @@ export interface YamlFile {
 
 /** Larger files than this are no configuration. */
 const FILE_BYTES_MAX = 4_194_304;
-/** What aliases of one anchor may stand for, so that a small file does not become an endless one. */
-const ALIASES_MAX = 100;
 
 export function readYamlFile(name: string): Checked<YamlFile> {
   let text: string;
@@ -45,9 +33,10 @@ export function readYamlFile(name: string): Checked<YamlFile> {
  */
 export function parseYamlFile(name: string, text: string): Checked<YamlFile> {
   const lines = new LineCounter();
-  const document = parsedYaml(text, lines);
-  if (typeof document === "string") return refused(`expected YAML, got ${document} (${name})`);
-  const faults: Fault[] = [...document.errors, ...document.warnings, ...equalKeys(document)].slice(0, FAULTS_MAX);
+  const read = readYaml(text, lines);
+  if (typeof read === "string") return refused(`expected YAML, got ${read} (${name})`);
+  const { document } = read;
+  const faults = [...read.faults, ...document.warnings].slice(0, YAML_FAULTS_MAX);
   if (faults.length > 0) {
     const problems = faults.map((fault): Problem => {
       const line = lines.linePos(fault.pos[0]).line;
@@ -58,7 +47,7 @@ export function parseYamlFile(name: string, text: string): Checked<YamlFile> {
   const keys = new KeyIndex();
   const lineOf = (path: Path): number => lines.linePos(placeOf(document, path, keys)).line;
   try {
-    const value: unknown = document.toJS({ maxAliasCount: ALIASES_MAX }) ?? {};
+    const value = yamlData(read) ?? {};
     return { ok: true, value: { name, value, lineOf } };
   } catch (error) {
     const at = danglingAlias(document);
@@ -92,44 +81,6 @@ class KeyIndex {
     }
     return index;
   }
-}
-
-interface Fault {
-  readonly message: string;
-  /** In characters. */
-  readonly pos: readonly [number, number];
-}
-
-/** Faults of one file that are reported. */
-const FAULTS_MAX = 100;
-
-/** A document, or why there is none. Keys that are equal are for `equalKeys` to find: the parser compares each with each. */
-function parsedYaml(text: string, lineCounter?: LineCounter): Document | string {
-  try {
-    return parseDocument(text, { ...(lineCounter && { lineCounter }), uniqueKeys: false, prettyErrors: false });
-  } catch (error) {
-    // Of what is nested too deeply.
-    return error instanceof RangeError ? "too many levels" : String(error);
-  }
-}
-
-/** Keys that stand twice in one mapping, as faults of it; the first few. */
-function equalKeys(document: Document): Fault[] {
-  const found: Fault[] = [];
-  visit(document, {
-    Map: (_key, { items }) => {
-      const seen = new Set<unknown>();
-      for (const { key } of items) {
-        if (!isScalar(key)) continue;
-        const at = key.range?.[0] ?? 0;
-        if (seen.has(key.value)) found.push({ message: "map keys must be unique", pos: [at, at] });
-        seen.add(key.value);
-        if (found.length >= FAULTS_MAX) return visit.BREAK;
-      }
-      return undefined;
-    },
-  });
-  return found;
 }
 
 /** Where the first alias stands whose anchor does not come before it, in characters; undefined where all have theirs. */

@@ -1,6 +1,6 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
-import { parse } from "yaml";
+import { yamlValueOf } from "#trace/yaml-text.ts";
 
 const BY_CHARS_MAX = 128;
 
@@ -12,15 +12,9 @@ export function callerOf(c: Context<{ Bindings: HttpBindings }>): string {
 
 /** JSON, or YAML, which is more of the same. */
 export function bodyOf(text: string): { ok: true; value: unknown } | { ok: false; message: string } {
-  try {
-    return { ok: true, value: parse(text, { maxAliasCount: ALIASES_MAX, logLevel: "error" }) as unknown };
-  } catch (error) {
-    const [line = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
-    return { ok: false, message: `body: expected JSON or YAML, got ${line}` };
-  }
+  const read = yamlValueOf(text);
+  return read.ok ? read : { ok: false, message: `body: expected JSON or YAML, got ${read.message}` };
 }
-
-const ALIASES_MAX = 100;
 
 /** What was ordered holds: 200 where it is kept, 202 where it is not yet. */
 export function orderAnswer(c: Pick<Context, "json">, outcome: object, unkept: readonly string[]): Response {

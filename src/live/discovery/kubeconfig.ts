@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
-import { parseDocument } from "yaml";
+import { yamlValueOf } from "#trace/yaml-text.ts";
 import type { ExecPlugin } from "./exec-credential.ts";
 
 /** A cluster of a kubeconfig: where its API server is, and how it shows who it is. */
@@ -104,11 +104,10 @@ function contextOf(files: readonly string[]): KubeContext {
 }
 
 function readKubeconfig(file: string): Kubeconfig {
-  const document = parseDocument(readFileSync(file, "utf8"));
+  const read = yamlValueOf(readFileSync(file, "utf8"));
   // The text around a mistake may be a key.
-  const [mistake] = document.errors;
-  if (mistake !== undefined) throw new Error(`discovery: ${file} cannot be read as YAML (${mistake.code})`);
-  const config: unknown = document.toJS();
+  if (!read.ok) throw new Error(`discovery: ${file} cannot be read as YAML (${read.code})`);
+  const config = read.value;
   if (typeof config !== "object" || config === null) throw new Error(`discovery: ${file}: expected a kubeconfig`);
   const { clusters, users, ...rest } = config as Kubeconfig;
   const folder = dirname(file);

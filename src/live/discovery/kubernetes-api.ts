@@ -1,4 +1,5 @@
 import { ApiServer } from "./api-server.ts";
+import { isBeyond } from "../base/json-scan.ts";
 import { type KubeContext, kubeContext } from "./kubeconfig.ts";
 
 /** A collection of the API server, whole or what a selector leaves of it. */
@@ -47,8 +48,19 @@ const PAGE_BYTES_MAX = 67_108_864;
 /** Of one list. */
 const PAGES_MAX = 1_000;
 /** Of one event; an object has 1.5 MB at most. */
-const EVENT_BYTES_MAX = 8_388_608;
+const EVENT_BYTES_MAX = 2_097_152;
+/** Shorter ones are read in a few milliseconds, whatever they hold. */
+const UNSCANNED_BYTES_MAX = 65_536;
+/** No object of a cluster has as much; 200,000 keys take 90 ms to read. */
+const EVENT_BOUNDS = {
+  jsonDepthMax: 128,
+  jsonKeysMax: 65_536,
+  jsonFieldsMax: 256,
+  jsonItemsMax: 262_144,
+  jsonValuesMax: 524_288,
+};
 const NEWLINE = 10;
+const BLANK = 0x20;
 
 function pathOf({ group, version, resource, namespace }: Collection): string {
   const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
@@ -127,15 +139,27 @@ async function* eventsOf<T>(body: AsyncIterable<Buffer>): AsyncGenerator<WatchEv
   for await (const chunk of body) {
     let from = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
-      const line = Buffer.concat([...rest, chunk.subarray(from, end)]).toString("utf8");
+      const last = chunk.subarray(from, end);
+      const line = rest.length === 0 ? last : Buffer.concat([...rest, last]);
       rest = [];
       bytes = 0;
       from = end + 1;
-      if (line.trim() !== "") yield JSON.parse(line) as WatchEvent<T>;
+      if (!isBlank(line)) yield parsed<T>(line);
     }
     if (from === chunk.length) continue;
     rest.push(chunk.subarray(from));
     bytes += chunk.length - from;
     if (bytes > EVENT_BYTES_MAX) throw new Error(`expected at most ${EVENT_BYTES_MAX} bytes of an event, got more`);
   }
+}
+
+function isBlank(line: Buffer): boolean {
+  for (const byte of line) if (byte > BLANK) return false;
+  return true;
+}
+
+function parsed<T>(line: Buffer): WatchEvent<T> {
+  if (line.length > UNSCANNED_BYTES_MAX && isBeyond(line, EVENT_BOUNDS))
+    throw new Error("expected an event of a usual object, got one that is nested too deeply or has too many keys");
+  return JSON.parse(line.toString("utf8")) as WatchEvent<T>;
 }

@@ -21,6 +21,9 @@ export interface ResourceWatchOptions<T extends KubernetesObject> extends WatchT
   readonly random?: () => number;
 }
 
+/** Of the objects, one in so many. */
+const CHANGED_SHARE = 8;
+
 /** How one watch ended: the server ended it, its version is too old to go on from, or it failed. */
 type WatchEnd = { readonly kind: "closed" | "gone" } | { readonly kind: "failed"; readonly detail: string };
 
@@ -46,6 +49,9 @@ export class ResourceWatch<T extends KubernetesObject> {
   readonly #done: Promise<void>;
   #objects = new Map<string, T>();
   #version = "";
+  /** Events that nobody was notified of yet; and how many they were a pass ago. */
+  #changes = 0;
+  #changesSeen = 0;
   /** Since anything was read. */
   #failures = 0;
   #detail = "";
@@ -126,9 +132,30 @@ export class ResourceWatch<T extends KubernetesObject> {
     if (type === "BOOKMARK") return undefined;
     if (type === "DELETED") this.#objects.delete(nameOf(object));
     else if (type === "ADDED" || type === "MODIFIED") this.#objects.set(nameOf(object), object);
-    this.#options.changed(this.#objects);
+    this.#change();
     return undefined;
   }
+
+  /**
+   * Whoever is notified looks at all objects: so once for all events that came together, which is in a pass of the loop
+   * without a further one, or once a share of all objects changed.
+   */
+  #change(): void {
+    if (this.#changes++ === 0) setImmediate(this.#notify);
+  }
+
+  readonly #notify = (): void => {
+    if (this.#stop.signal.aborted) return;
+    const comes = this.#changes > this.#changesSeen;
+    this.#changesSeen = this.#changes;
+    if (comes && CHANGED_SHARE * this.#changes < this.#objects.size) {
+      setImmediate(this.#notify);
+      return;
+    }
+    this.#changes = 0;
+    this.#changesSeen = 0;
+    this.#options.changed(this.#objects);
+  };
 
   /** The API server gave something: an object, a bookmark, or a watch that is open. */
   #reads(): void {

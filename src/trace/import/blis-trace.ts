@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { nameHash } from "#core/base/random.ts";
-import { parse } from "yaml";
+import { yamlValueOf } from "../yaml-text.ts";
 import type { Observation, TrafficRequest } from "../transform/traffic.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { BLIS_COLUMNS, BLIS_TRACE_VERSION } from "./blis-columns.ts";
@@ -47,12 +47,9 @@ export async function* readBlisTrace(path: string, report: ImportReport): AsyncG
 function checkHeader(path: string): void {
   const headerPath = path.replace(/\.csv(\.gz|\.zst)?$/, ".yaml");
   if (headerPath === path || !existsSync(headerPath)) return;
-  let header: unknown;
-  try {
-    header = parse(readFileSync(headerPath, "utf8"));
-  } catch {
-    throw new ImportError(`${headerPath}: expected the YAML header of a BLIS trace`);
-  }
+  const read = yamlValueOf(readFileSync(headerPath, "utf8"));
+  if (!read.ok) throw new ImportError(`${headerPath}: expected the YAML header of a BLIS trace`);
+  const header = read.value;
   const version: unknown = isRecord(header) ? header["trace_version"] : undefined;
   if (version !== BLIS_TRACE_VERSION)
     throw new ImportError(

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { type Document, parseDocument } from "yaml";
 import * as z from "zod";
 import { DISTRIBUTION } from "./distribution.ts";
+import { yamlValueOf } from "../yaml-text.ts";
 import { ImportError } from "./import-report.ts";
 import { unreadable } from "./unreadable.ts";
 import { strict } from "./strict-object.ts";
@@ -117,22 +117,12 @@ export async function readSpecText(path: string): Promise<string> {
 
 /** YAML by a schema; throws ImportError with every problem, its path and what is accepted. */
 export function parseSpec<S extends z.ZodType>(schema: S, path: string, text: string): z.output<S> {
-  const document = parseDocument(text, { uniqueKeys: true });
-  const [fault] = document.errors;
-  if (fault !== undefined) throw new ImportError(`${path}: not YAML: ${fault.message}`);
-  const result = schema.safeParse(dataOf(path, document));
+  const read = yamlValueOf(text);
+  if (!read.ok) throw new ImportError(`${path}: not YAML: ${read.message}`);
+  const result = schema.safeParse(read.value);
   if (result.success) return result.data;
   const lines = result.error.issues.map((issue) => `${path}: ${at(issue.path)}${describe(issue)}`);
   throw new ImportError(lines.join("\n"));
-}
-
-/** An alias of nothing, or of too much, is found only here. */
-function dataOf(path: string, document: Document): unknown {
-  try {
-    return document.toJS({ maxAliasCount: 100 });
-  } catch (error) {
-    throw new ImportError(`${path}: not YAML: ${error instanceof Error ? error.message : String(error)}`);
-  }
 }
 
 function at(path: readonly PropertyKey[]): string {
