@@ -5,6 +5,8 @@ import { LENGTHS_ONLY, type WorkloadRequest } from "#trace/workload-request.ts";
 
 /** 2^33 + 5 has another high half than 5. */
 const IDS = [5, 6, 2 ** 33 + 5, 5, 2 ** 52 + 7];
+/** Near the largest whole numbers; one of them is odd. */
+const LARGEST = [2 ** 53 - 4, 2 ** 53 - 3];
 
 function prompt(index: number, ids: readonly number[], idTokens: number): WorkloadRequest {
   const promptTokens = ids.length * idTokens;
@@ -51,4 +53,16 @@ test("parts of one id have names of their own, and an id's parts are named alike
   assert.equal(new Set(blocks.slice(0, 32)).size, 32);
   assert.deepEqual(blocks.slice(96, 128), blocks.slice(0, 32), "the fourth id is the first");
   assert.equal(new Set(blocks).size, 4 * 32);
+});
+
+test("ids that differ in their last bit alone are other names, however large they are", () => {
+  for (const [blockTokens, idTokens] of [
+    [16, 16],
+    [16, 32],
+    [16, 24],
+  ] as const) {
+    const chains = new WorkloadChains(blockTokens, 3);
+    const [one, other] = LARGEST.map((id) => blocksOf(chains, prompt(0, [id], idTokens)));
+    one!.forEach((name, i) => assert.notEqual(name, other![i], `${idTokens} tokens, block ${i}`));
+  }
 });

@@ -64,7 +64,7 @@ class StatusUnderTest {
   readonly traffic = new RecentTraffic();
   readonly #server: Server;
 
-  constructor(t: TestContext, adminToken?: string, statusToken?: string) {
+  constructor(t: TestContext, adminToken?: string, statusToken?: string, policy: PolicyAdmin = NO_POLICY) {
     const { router, directory, keeper, tap } = this.fleet;
     const metrics = new GatewayMetrics({
       router,
@@ -91,7 +91,7 @@ class StatusUnderTest {
       decisions: ring,
       metrics,
       adminToken,
-      policy: NO_POLICY,
+      policy,
       statusToken,
       traffic: this.traffic,
       shownDecisions: this.shown,
@@ -352,6 +352,25 @@ test("the overview has what the page shows, and of decisions and traffic only wh
   assert.equal(detail.candidates[0]?.endpoint, engine.url);
   assert.equal((await made.get("/gnomon/decisions/99")).status, 404);
   for (const bad of ["decisions=x", "slot=1.5"]) assert.equal((await made.get(`/gnomon/overview?${bad}`)).status, 400);
+});
+
+test("the overview has the last changes of the policy, made or refused, the newest first, with what was done", async (t) => {
+  const change = (version: number, at: string, note: string) => {
+    return { version, at, source: "admin", by: "ann", note, defaultProfile: "gnomon", profiles: ["gnomon"] };
+  };
+  const refused = { at: "2026-01-01T00:00:02.000Z", source: "file", by: "", problems: ["a: wrong", "b: too"] };
+  const versions = [change(3, "2026-01-01T00:00:03.000Z", "rollback to 1"), change(2, "2026-01-01T00:00:01.000Z", "")];
+  const policy = { ...NO_POLICY, history: () => ({ versions, forgotten: 0, refused: [refused] }) };
+  const made = new StatusUnderTest(t, undefined, undefined, policy);
+  const { policy: card } = (await made.json("/gnomon/overview")) as Overview;
+  assert.deepEqual(
+    card.changes.map(({ source, detail }) => [source, detail]),
+    [
+      ["admin", "gnomon (rollback to 1)"],
+      ["file", "a: wrong; b: too"],
+      ["admin", "gnomon"],
+    ],
+  );
 });
 
 test("the page's scripts are served without their types, and nothing else is", async (t) => {

@@ -141,6 +141,32 @@ test("an endpoint that left and came back is one endpoint: its requests are one 
   assert.match(whatIfPage(answer, again), new RegExp(`160 requests, ${endpoints.length} endpoints`));
 });
 
+test("a request is in flight at its endpoint from its arrival to its end, and nowhere else", () => {
+  const [first] = data.outcomes;
+  const span = 1_000_000;
+  for (const [from, length] of [
+    [0, span],
+    [span / 2, span / 2],
+    [0.3 * span, 0.7 * span],
+    [0.999 * span, 0.001 * span],
+  ] as const) {
+    const alone = first!.e2eMicros.map((_, row) => (row === 0 ? length : NaN));
+    const arrivalMicros = first!.arrivalMicros.map((_, row) => (row === 0 ? from : 0));
+    const endpoint = first!.endpoint.map(() => 0);
+    const one = { ...first!, e2eMicros: alone, arrivalMicros, endpoint };
+    const chart = loadCharts({ ...data, observed: undefined, outcomes: [one] });
+    const lines = [...chart.matchAll(/<polyline[^>]*points="([^"]*)"/g)].map(([, points]) =>
+      points!.split(" ").map((pair) => Number(pair.split(",")[1])),
+    );
+    const [heights, ...others] = lines;
+    const bottom = Math.max(...lines.flat());
+    const top = Math.min(...others.flat(), 8);
+    const mean = heights!.reduce((sum, y) => sum + (bottom - y) / (bottom - top), 0) / heights!.length;
+    assert.ok(from === 0 || Math.abs(mean - length / span) < 0.01, `${mean} of ${length / span}`);
+    for (const other of others) assert.ok(other.every((y) => y === bottom));
+  }
+});
+
 test("what the model's error leaves out is reported by reason", () => {
   const page = whatIfPage({ ...answer, uncompared: { "given up by <b>": 12 } }, data);
   assert.match(page, /not in the model's error:<\/p><ul><li>12 given up by &lt;b&gt;<\/li>/);

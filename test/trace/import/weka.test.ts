@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { parseWekaEntry } from "#trace/import/weka-entry.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { golden, ids, readAll } from "./read-all.ts";
 
@@ -80,6 +81,16 @@ describe("WEKA sessions", () => {
       assert.notEqual(agent[0], a[0], "a sub-agent has another prompt");
       assert.deepEqual(ids(turnOf(requests, "trace_a", 1)).slice(0, 4), a, "turns still share");
     }
+  });
+
+  it("takes a prompt of tools or of the system that nobody counts for none", () => {
+    const entry = { type: "subagent", t: 1, requests: [] };
+    const counted = parseWekaEntry({ ...entry, tool_tokens: 7, system_tokens: 9 });
+    assert.ok(typeof counted === "object" && counted.kind === "subagent");
+    assert.deepEqual([counted.toolTokens, counted.systemTokens], [7, 9]);
+    const uncounted = parseWekaEntry(entry);
+    assert.ok(typeof uncounted === "object" && uncounted.kind === "subagent");
+    assert.deepEqual([uncounted.toolTokens, uncounted.systemTokens], [0, 0]);
   });
 
   it("starts sessions at the asked rate", async () => {
