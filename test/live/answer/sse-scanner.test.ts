@@ -252,3 +252,24 @@ test("of many events in one chunk none is searched beyond its end", (t) => {
   assert.ok(looked.length >= 2_000);
   assert.ok(Math.max(...looked) < 8_192, `${Math.max(...looked)} bytes`);
 });
+
+test("lines that are no object are garbage without an exception for each", (t) => {
+  const parse = t.mock.method(JSON, "parse");
+  for (const line of ["{", '{"choices":[{"index":0', "x", '"}', "}{"]) {
+    const scanner = new SseScanner("chat", 1_048_576);
+    scanner.push(Buffer.from(`data: ${line}\n\n`.repeat(1_000)));
+    let events = 0;
+    for (; scanner.next(); events++) assert.equal(scanner.kind, "garbage");
+    assert.equal(events, 1_000);
+  }
+  assert.equal(parse.mock.callCount(), 0);
+});
+
+test("an object is read whatever blanks are behind it", () => {
+  for (const blanks of ["", " ", " \t ", "\r"]) {
+    const scanner = new SseScanner("chat", 1_048_576);
+    scanner.push(Buffer.from(`data: {"choices":[{"index":0,"delta":{"content":"w"}}]}${blanks}\n\n`));
+    assert.ok(scanner.next());
+    assert.equal(scanner.kind, "token");
+  }
+});
