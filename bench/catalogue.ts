@@ -55,6 +55,12 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     page: "tenants",
     onDemand: true,
   },
+  "default-choice": {
+    about: "candidates for the default by a rule, on choosing halves of many cases, then held out",
+    page: "default-choice",
+    onDemand: true,
+    needs: ["BENCH_TRACES"],
+  },
   "closed-loop": {
     about: "live runs and what-if's prediction of them; minutes a profile",
     page: "what-if",
@@ -86,6 +92,12 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
   },
   queueing: { about: "the simulator's mean wait against theory", page: "engine-model", onDemand: true },
   goldens: { about: "results of another simulator (BLIS), again here, to the digit", page: "blis", onDemand: true },
+  forecast: {
+    about: "predicted against real TTFT and TPOT per decision, beside a moving average and boosted trees",
+    page: "forecast",
+    onDemand: true,
+    needs: ["BENCH_TRACES", "BENCH_SHARED"],
+  },
   rollout: {
     about: "rollouts of one profile against another: false alarms, time to find, bias of each design; minutes",
     page: "rollout",

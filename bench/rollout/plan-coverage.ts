@@ -6,8 +6,8 @@ import type { PlannedFigureKey } from "#shadow/job/rollout-sample.ts";
 import { simulatedRollout } from "#shadow/job/simulated-rollout.ts";
 import type { DesignStudy } from "#shadow/rollout/design-study.ts";
 import { rolloutStudy, type RolloutStudy } from "#shadow/rollout/rollout-study.ts";
-import { CHOICE_CASES, type ChoiceCase, type HalfName } from "./choice-case.ts";
-import { choiceWorkload } from "./choice-workload.ts";
+import { CHOICE_CASES, type ChoiceCase, type HalfName } from "../default-choice/case.ts";
+import { choiceWorkload } from "../default-choice/choice-workload.ts";
 import { candidateNamed, requestsSetting } from "./study-setting.ts";
 
 /** The one that the cases were made for. */

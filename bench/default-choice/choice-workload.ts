@@ -5,7 +5,7 @@ import { WorkloadFit } from "#trace/import/fit-workload.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
 import { openWorkload } from "#trace/import/open-workload.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
-import type { ChoiceCase, HalfName } from "./choice-case.ts";
+import type { ChoiceCase, HalfName } from "./case.ts";
 
 /** Each seed has traffic of its own: so many parts a half falls into, by time or session by session. */
 const SEEDS = 3;
