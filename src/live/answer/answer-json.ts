@@ -213,3 +213,24 @@ function wordAt(json: Buffer, from: number): string | undefined {
   const end = json[from] === QUOTE ? stringEnd(json, from) : from;
   return end === from || end - from > WORD_BYTES_MAX ? undefined : json.toString("utf8", from + 1, end - 1);
 }
+
+/**
+ * The same JSON with another count of cached tokens in its last usage object; as it is where that has none. An engine that
+ * fetched a prompt's blocks calls all of them cached, whoever computed them and when.
+ */
+export function ownCachedTokens(json: Buffer, cachedTokens: number): Buffer {
+  const usage = json.lastIndexOf(USAGE_KEY);
+  const name = usage < 0 ? -1 : json.indexOf(CACHED, usage);
+  if (name < 0) return json;
+  let from = name + CACHED.length;
+  while (json[from]! <= SPACE) from++;
+  let to = from;
+  while (json[to]! >= ZERO && json[to]! <= NINE) to++;
+  if (to === from) return json;
+  return Buffer.concat([json.subarray(0, from), Buffer.from(String(cachedTokens)), json.subarray(to)]);
+}
+
+/** Bare quotes cannot stand inside a JSON string. */
+const USAGE_KEY = Buffer.from('"usage":');
+const CACHED = Buffer.from('"cached_tokens":');
+const NINE = 0x39;

@@ -1,11 +1,10 @@
 import { type Fields, isFields } from "../base/fields.ts";
 import type { Answer, AnswerCounts, AnswerHead, Delivery, KeptAnswer } from "./answer.ts";
 import { faultOfEvent } from "./faults.ts";
-import { ownCachedTokens } from "./own-cached-tokens.ts";
+import { ownCachedTokens, findUsage } from "./answer-json.ts";
 import type { Dialect } from "../http/route.ts";
 import { endsBlock, eventData, isUnprovenEnd, mayEndBroken, responseIdOf, SseScanner } from "./sse-scanner.ts";
 import { TokenForm } from "./token-form.ts";
-import { findUsage } from "./answer-json.ts";
 import { WholeChunk } from "../http/chunk-framing.ts";
 
 /**

@@ -2,8 +2,7 @@ import { giveBack } from "../base/give-back.ts";
 import { isAborted, isUnproven } from "./aborted-answer.ts";
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "./answer.ts";
 import { faultOfStatus } from "./faults.ts";
-import { ownCachedTokens } from "./own-cached-tokens.ts";
-import { outerText, type Usage, findUsage } from "./answer-json.ts";
+import { ownCachedTokens, outerText, type Usage, findUsage } from "./answer-json.ts";
 import { headerOf } from "../http/headers.ts";
 
 /**

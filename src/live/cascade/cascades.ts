@@ -1,13 +1,14 @@
-import type { CascadeJudge } from "#core/cascade/cascade-judge.ts";
+import { CascadeJudge } from "#core/cascade/cascade-judge.ts";
 import type { CascadeHost } from "#core/path/cascade/cascade.ts";
 import type { KeptReason } from "#core/request/cascade-input.ts";
-import type { CascadeSpec } from "#core/cascade/cascade-spec.ts";
-
+import type { CascadeSpec, CascadeLimits, CascadeStep } from "#core/cascade/cascade-spec.ts";
 import { countUp } from "../base/gateway-counters.ts";
 import type { Route } from "../http/route.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import { CascadeRun } from "./cascade-run.ts";
 import { isJudged } from "./is-judged.ts";
+import { nowMicros } from "../base/clock.ts";
+import type { PathRouter } from "#core/path/path-router.ts";
 
 /** A request that may ask for a cascade, which is then its own. */
 interface CascadeAsker {
@@ -60,4 +61,31 @@ export class Cascades {
   count(name: string, verdict: CascadeVerdict): void {
     countUp(this.counts.get(name)!, verdict);
   }
+}
+
+/** A cascade as the configuration has it. */
+interface CascadeChain {
+  readonly name: string;
+  readonly steps: readonly { readonly model: string; readonly logprobMin?: number | undefined }[];
+  /** All where it is left out. */
+  readonly judgedTokens?: number | undefined;
+}
+
+export interface CascadeOptions extends CascadeLimits {
+  readonly chains: readonly CascadeChain[];
+}
+
+/** Undefined where there is none. */
+export function createCascades(options: CascadeOptions | undefined, router: PathRouter): Cascades | undefined {
+  if (options === undefined || options.chains.length === 0) return undefined;
+  const specs = options.chains.map(({ name, steps, judgedTokens }) => ({
+    name,
+    steps: steps.map(stepOf),
+    judgedTokensMax: judgedTokens ?? Infinity,
+  }));
+  return new Cascades(specs, new CascadeJudge(options), { now: nowMicros, router });
+}
+
+function stepOf({ model, logprobMin }: CascadeChain["steps"][number]): CascadeStep {
+  return logprobMin === undefined ? { model } : { model, logprobMin };
 }

@@ -11,11 +11,9 @@ import type { Usage } from "../answer/answer-json.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { ClientRequest, RequestLife } from "../request/client-request.ts";
 import { BesideAttempt, type BesideAttemptRequest } from "./beside-attempt.ts";
-import { bootstrapFields } from "./bootstrap.ts";
-import { PrefillAnswer } from "./prefill-answer.ts";
-import type { Prefilled } from "./read-prefilled.ts";
+import { bootstrapFields, answerBody, prefillBody } from "./stage-body.ts";
+import { PrefillAnswer, type Prefilled } from "./prefill-answer.ts";
 import { releaseTransfer, type ReleaseParts } from "./release-transfer.ts";
-import { answerBody, prefillBody } from "./stage-body.ts";
 
 /** vLLM's error where the blocks of a request could not be loaded, by its default policy; others of its own it names. */
 const NOT_LOADED = "Internal server error";

@@ -2,7 +2,7 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import { type HttpBindings, getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { AnswerIndexer } from "../answer/answer-indexer.ts";
-import { type CascadeOptions, createCascades } from "../cascade/create-cascades.ts";
+import { type CascadeOptions, createCascades } from "../cascade/cascades.ts";
 import type { AnswersIndexed } from "../answer/choose-reader.ts";
 import type { RequestObserver } from "../log/request-observer.ts";
 import type { BesideParts } from "../beside/beside-request.ts";

@@ -18,7 +18,6 @@ import type { ForwardedRequest } from "./forwarded-request.ts";
 import { faultOfError, cutRefusal, errorEvent, giveUpRefusal, reasonOf } from "../answer/faults.ts";
 import { type AnswerHeaders, clientHeaders } from "../http/headers.ts";
 import { retriedEvent, cutEvent, givenUpEvent } from "../log/attempt-events.ts";
-import type { ForwardResult } from "./forward-result.ts";
 import type { AttemptEffect, Finish, ReportEffect, ErrorEffect } from "#core/path/path-effect.ts";
 import { type PathEvent, attemptFailed, CLIENT_STALLED, HOLD_OVER, TIMED_OUT } from "#core/path/path-event.ts";
 import type { StandbyAttempts } from "./stage-performer.ts";
@@ -27,6 +26,8 @@ import { countUp } from "../base/gateway-counters.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { type FoundAttempt, look } from "#core/path/look.ts";
 import { faultOfLeaving } from "#core/path/wait-verdict.ts";
+import type { Outcome } from "#core/endpoint/outcome.ts";
+import type { Usage } from "../answer/answer-json.ts";
 
 /**
  * The endpoint's side of a routed request: turns what its attempts do into events, and carries out the effects that
@@ -432,4 +433,14 @@ function hidesHeadTooLong({ limits, state }: ForwardedRequest, waited: Micros): 
   const { holdMillis } = limits;
   if (holdMillis === undefined || waited < holdMillis * MICROS_PER_MILLI) return false;
   return state.kind === "holding" && state.carriage === "stream" && !state.shown;
+}
+
+/** How a forwarded request went. */
+export interface ForwardResult {
+  readonly outcome: Outcome;
+  readonly usage: Usage | undefined;
+  readonly outputTokens: number | undefined;
+  readonly firstTokenAt: Micros | undefined;
+  /** As of AnswerCounts. */
+  readonly responseId?: string | undefined;
 }

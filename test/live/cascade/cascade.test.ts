@@ -1,18 +1,14 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-
 import { setTimeout } from "node:timers/promises";
-
 import OpenAI from "openai";
-
 import type { Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
 import type { Emulator } from "#emulator/server.ts";
 import type { Tokenizer } from "#live/tokenizer/text/tokenizer.ts";
-import type { CascadeOptions } from "#live/cascade/create-cascades.ts";
-
+import type { CascadeOptions } from "#live/cascade/cascades.ts";
 import { startAs } from "../../emulator/captures.ts";
 import {
   CHAT,
