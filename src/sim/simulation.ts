@@ -270,7 +270,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
       requestId: flight.id,
       outcome,
       promptTokens: ok ? flight.source.route.promptTokens : undefined,
-      cachedTokens: ok && flight.continuations === 0 ? this.outcomes.cachedTokens[flight.row]! : undefined,
+      cachedTokens: ok && flight.timesElsewhere === 0 ? this.outcomes.cachedTokens[flight.row]! : undefined,
       outputTokens: ok ? this.outcomes.outputTokens[flight.row]! : outputTokens,
     } as const;
     const answerHashes = ok ? flight.source.answerHashes?.() : undefined;

@@ -1,18 +1,14 @@
 import { assert } from "../base/assert.ts";
 import type { Decision, Placed, Routed } from "../input/decision.ts";
-import type { PrefillFailed, TransferFailed } from "../request/prefill-input.ts";
 import type { Fault } from "../endpoint/fault.ts";
-import type { AskingInput, AttemptFailedInput, Input, RequestAgain, RequestContinued } from "../input/input.ts";
+import type { AskingInput, Input, RequestAgain, RequestContinued } from "../input/input.ts";
 import type { Micros } from "../base/units.ts";
 import { RETRIES, type RetryDenial, type RetryPolicy } from "./retry-policy.ts";
 import type { StageDesk, StageKind, StageSettings } from "./stage-kind.ts";
 import { type Taker, type TakerKind, takerOf } from "./wait-verdict.ts";
 
-/**
- * What of an attempt failed: the endpoint that answers; the one that computes the prompt; or what went from one to the
- * other.
- */
-export type FailedStage = "answer" | "prefill" | "transfer";
+/** How the router gets to know that an attempt failed. */
+export type FailureOf = (at: Micros, requestId: string, fault: Fault) => Exclude<Input, AskingInput>;
 
 /** no-endpoint: none is left that may take the request. */
 export type GiveUpReason = RetryDenial | "no-endpoint";
@@ -88,10 +84,10 @@ export class PathRouter {
   }
 
   /** Attempt number `attempts` failed before its client had a byte: the router gets to know, and may name another one. */
-  afterFault(requestId: string, fault: Fault, attempts: number, stage: FailedStage = "answer"): NextPlace {
+  afterFault(requestId: string, fault: Fault, attempts: number, failureOf: FailureOf = attemptFailed): NextPlace {
     this.#options.watch?.attemptFailed(requestId, fault);
     const at = this.#options.now();
-    this.#options.accept(failedInput(stage, at, requestId, fault));
+    this.#options.accept(failureOf(at, requestId, fault));
     const why = this.#retries.denial(fault, attempts);
     return why === undefined ? this.#elsewhere({ kind: "request-retried", at, requestId }) : { kind: "give-up", why };
   }
@@ -152,12 +148,4 @@ export class PathRouter {
   }
 }
 
-function failedInput(
-  stage: FailedStage,
-  at: Micros,
-  requestId: string,
-  fault: Fault,
-): AttemptFailedInput | PrefillFailed | TransferFailed {
-  if (stage === "transfer") return { kind: "transfer-failed", at, requestId };
-  return { kind: stage === "answer" ? "attempt-failed" : "prefill-failed", at, requestId, fault };
-}
+const attemptFailed: FailureOf = (at, requestId, fault) => ({ kind: "attempt-failed", at, requestId, fault });

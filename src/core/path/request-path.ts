@@ -1,5 +1,6 @@
 import type { Routed } from "../input/decision.ts";
 import type { Fault } from "../endpoint/fault.ts";
+import { firstStop } from "../stage-choice.ts";
 import type { AskResume, AskRetry, PathEffect, ReportAhead } from "./path-effect.ts";
 import { DEFECT, type PathEvent, REROUTED, REROUTED_AHEAD, ROUTED, ROUTED_AHEAD } from "./path-event.ts";
 import type { PathRouter } from "./path-router.ts";
@@ -119,8 +120,8 @@ export class RequestPath {
   /** Where a request goes whose attempt failed, as policy and router have it: what follows for the path. */
   asked(fault: Fault): PathEvent {
     const { host } = this;
-    const part = host.stages.find(({ failed }) => failed !== undefined)?.failed;
-    const next = host.router.afterFault(host.routeId, fault, this.attempts, part);
+    const failureOf = host.stages.find((stage) => stage.failureOf !== undefined)?.failureOf;
+    const next = host.router.afterFault(host.routeId, fault, this.attempts, failureOf);
     if (next.kind === "give-up") return { kind: "denied", why: next.why };
     host.decided(next.decision, fault);
     return isAhead(next.decision) ? REROUTED_AHEAD : REROUTED;
@@ -136,6 +137,6 @@ export class RequestPath {
 }
 
 /** Another endpoint has it before the one that answers. */
-function isAhead({ prefill }: Routed): boolean {
-  return prefill?.handoff === "prefill-first";
+function isAhead(decision: Routed): boolean {
+  return firstStop(decision) !== decision.endpoint;
 }

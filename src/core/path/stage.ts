@@ -2,11 +2,11 @@ import type { Fault } from "../endpoint/fault.ts";
 import type { Outcome } from "../endpoint/outcome.ts";
 import type { Micros } from "../base/units.ts";
 import type { PathEvent } from "./path-event.ts";
-import type { FailedStage } from "./path-router.ts";
+import type { FailureOf } from "./path-router.ts";
 import type { PathState } from "./path-state.ts";
 
 /**
- * A part of a request's life that it may have or not: a second endpoint, a prompt computed elsewhere, a cascade of models,
+ * A part of a request's life that it may have or not: a second endpoint, a part done ahead elsewhere, another model,
  * an answer that goes on elsewhere. The path asks all that a request has, in their order, and knows no more of them than
  * this; what a stage decides it performs by a host of its own.
  */
@@ -17,8 +17,8 @@ export interface PathStage {
   readonly standsBy?: boolean;
   /** Times that the request went on elsewhere behind what its client has. */
   readonly times?: number;
-  /** Which part of the attempt under way failed; undefined where that is the endpoint which answers. */
-  readonly failed?: FailedStage | undefined;
+  /** Of the attempt under way; undefined where it is that of all attempts. */
+  readonly failureOf?: FailureOf | undefined;
   /** How long after an attempt was sent something is done about a first token that is late; `late` does it. */
   helpsAfter?(state: PathState): Micros;
   late?(): void;

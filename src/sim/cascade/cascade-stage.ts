@@ -15,7 +15,7 @@ export interface CascadeSimulation {
   readonly clock: Micros;
   readonly outcomes: Outcomes;
   later(at: Micros, event: SimulationEvent): void;
-  readonly paths: Pick<FlightPaths, "kept" | "escalated" | "router">;
+  readonly paths: Pick<FlightPaths, "kept" | "askedAnew" | "router">;
   finished(at: Micros, flight: Flight, reason: FinishReason): void;
 }
 
@@ -108,7 +108,7 @@ export class CascadeStage {
     outcomes.again(row);
     flight.route = next;
     this.#judge(flight, cascade);
-    this.#host.paths.escalated(flight, after.decision);
+    this.#host.paths.askedAnew(flight, after.decision);
     return true;
   }
 }

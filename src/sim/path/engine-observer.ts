@@ -109,10 +109,10 @@ export class EngineObserver {
 
   #admitted(at: Micros, request: EngineRequest, cachedTokens: number): void {
     const flight = flightOf(request);
-    const { source, continuations, fetch } = flight;
+    const { source, timesElsewhere, fetch } = flight;
     if (request instanceof PrefillLeg) request.cachedTokens = cachedTokens;
     // Whose prompt was computed elsewhere was admitted there before.
-    if (continuations > 0 || fetch !== undefined) return;
+    if (timesElsewhere > 0 || fetch !== undefined) return;
     const outcomes = this.outcomesOf(flight);
     const row = rowOf(flight);
     outcomes.queueDelay[row] = at - source.arrivalAt;
@@ -128,7 +128,7 @@ export class EngineObserver {
     if (outputTokens === 1) {
       const first = flight.firstTokenAt < 0;
       flight.firstTokenAt = at;
-      const goesOn = flight.continuations > 0;
+      const goesOn = flight.timesElsewhere > 0;
       if (!goesOn) outcomes.ttft[row] = at - flight.source.arrivalAt + this.#perTokenMicros;
       if (first) {
         const sums = this.sums[engine]!;

@@ -88,7 +88,7 @@ export class FlightPaths {
     flight.path.dispatch(CLIENT_LEFT);
   }
 
-  /** The first token is here; it goes to the client unless a cascade has yet to judge the answer. */
+  /** The first token is here; it goes to the client unless the answer is still to be judged. */
   firstToken(flight: Flight): void {
     flight.standby?.began();
     const { path } = flight;
@@ -98,13 +98,13 @@ export class FlightPaths {
     if (flight.judged === undefined) path.dispatch(FIRST_BYTES);
   }
 
-  /** A cascade keeps the answer: its client gets it. */
+  /** An answer that was held until it was judged is kept: its client gets it. */
   kept(flight: Flight): void {
     flight.path.dispatch(FIRST_BYTES);
   }
 
-  /** A cascade gives the answer up, and this endpoint has another model. */
-  escalated(flight: Flight, decision: Routed): void {
+  /** An answer that was held is given up, and this endpoint makes another. */
+  askedAnew(flight: Flight, decision: Routed): void {
     flight.next = decision;
     flight.path.dispatch(ASKED_ANEW);
   }

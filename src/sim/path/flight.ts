@@ -161,7 +161,7 @@ export class Flight implements EngineRequest, PathHost {
   }
 
   /** Times that the answer went on elsewhere. */
-  get continuations(): number {
+  get timesElsewhere(): number {
     return this.continuation?.stage.times ?? 0;
   }
 

@@ -15,7 +15,7 @@ export type SimulationEvent =
   | { readonly kind: "first-token"; readonly flight: Flight; readonly engine: number }
   /** What one router did reaches the others. */
   | { readonly kind: "peer-news"; readonly take: (at: Micros) => void }
-  /** A cascade has as much of an answer as it judges by. */
+  /** There is as much of an answer as it is judged by. */
   | { readonly kind: "judged"; readonly take: (at: Micros) => void }
   /** A prompt is computed whose answer is made elsewhere; its blocks have another owner, or none (PDHandoffEvent). */
   | { readonly kind: "prefilled" | "handoff"; readonly take: (at: Micros) => void }

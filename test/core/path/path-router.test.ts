@@ -51,8 +51,8 @@ test("a fault is an input, and so is the retry that follows; each retry is paid 
 
 test("what failed of two stages is what the router gets to know", () => {
   const { router, kinds } = asked(routed, { burst: 3 });
-  router.afterFault("r", "cut", 1, "prefill");
-  router.afterFault("r", "status", 1, "transfer");
+  router.afterFault("r", "cut", 1, (at, requestId, fault) => ({ kind: "prefill-failed", at, requestId, fault }));
+  router.afterFault("r", "status", 1, (at, requestId) => ({ kind: "transfer-failed", at, requestId }));
   assert.deepEqual(kinds, ["prefill-failed", "request-retried", "transfer-failed", "request-retried"]);
 });
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 
 import fc from "fast-check";
@@ -364,6 +364,15 @@ const marked: PathEvent = { kind: "marked", outcome: "ok" };
 const ends: PathEvent = { kind: "answer-ended", outcome: "ok", promisesMark: true };
 const breaks: PathEvent = { kind: "upstream-broke", fault: "cut", continues: false };
 const severs: PathEvent = { ...breaks, continues: true };
+
+test("the machine's own files name no stage", () => {
+  const folder = new URL("../../../src/core/path/", import.meta.url);
+  const stages = /hedg|cascad|escalat|disaggregat|hand-?off|prefill/i;
+  const naming = globSync("*.ts", { cwd: folder }).filter((file) =>
+    stages.test(readFileSync(new URL(file, folder), "utf8")),
+  );
+  assert.deepEqual(naming, []);
+});
 
 test("the table of states is as the code has it", () => {
   const text = readFileSync(new URL("../../../src/core/path/README.md", import.meta.url), "utf8");

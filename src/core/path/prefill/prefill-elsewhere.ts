@@ -3,8 +3,14 @@ import type { EndpointId } from "../../endpoint/endpoint.ts";
 import type { Outcome } from "../../endpoint/outcome.ts";
 import type { Micros } from "../../base/units.ts";
 import { AHEAD_DONE, type PathEvent } from "../path-event.ts";
-import type { FailedStage, PathRouter } from "../path-router.ts";
+import type { FailureOf, PathRouter } from "../path-router.ts";
 import type { PathStage } from "../stage.ts";
+
+/**
+ * What of an attempt failed: the endpoint that answers; the one that computes the prompt; or what went from one to the
+ * other.
+ */
+type FailedStage = "answer" | "prefill" | "transfer";
 
 /** What a host does with a prompt that is computed elsewhere. */
 export interface PrefillHost {
@@ -52,6 +58,9 @@ export class PrefillElsewhere implements PathStage {
   }
   get failed(): FailedStage {
     return this.#failed ?? this.#underWay;
+  }
+  get failureOf(): FailureOf | undefined {
+    return FAILURES[this.failed];
   }
   /** Blocks wait at the first endpoint for somebody to fetch them. */
   get waits(): boolean {
@@ -102,3 +111,9 @@ export class PrefillElsewhere implements PathStage {
     this.close(undefined);
   }
 }
+
+const FAILURES: Readonly<Record<FailedStage, FailureOf | undefined>> = {
+  answer: undefined,
+  prefill: (at, requestId, fault) => ({ kind: "prefill-failed", at, requestId, fault }),
+  transfer: (at, requestId) => ({ kind: "transfer-failed", at, requestId }),
+};
