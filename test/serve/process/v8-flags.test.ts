@@ -4,7 +4,7 @@ import { globSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { test } from "node:test";
 
-const SERVE = resolve(import.meta.dirname, "../../src/serve");
+const SERVE = resolve(import.meta.dirname, "../../../src/serve");
 
 test("this V8 has every flag that serve sets, which it would pass over otherwise", () => {
   const { stdout } = spawnSync(process.execPath, ["--v8-options"], { encoding: "utf8" });

@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { simulate } from "#sim/simulate.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "#trace/workload-request.ts";
-import { linkedWorkload, shuffled } from "../trace/linked-workload.ts";
-import { cluster, engines, WEIGHTED } from "./cluster.ts";
+import { linkedWorkload, shuffled } from "../../trace/linked-workload.ts";
+import { cluster, engines, WEIGHTED } from "../cluster.ts";
 
 const STEP = { kind: "coefficients", baseMicros: 4000, perPrefillTokenMicros: 30, perDecodeMicros: 100 } as const;
 

@@ -7,7 +7,7 @@ test("hashes are read and written the same without the base64 that Node 24 lacks
   const native = Object.getOwnPropertyDescriptor(Uint8Array, "fromBase64");
   t.after(() => native && Object.defineProperty(Uint8Array, "fromBase64", native));
   Reflect.deleteProperty(Uint8Array, "fromBase64");
-  const without = (await import(`${import.meta.dirname}/../../src/trace/codec/hash-text.ts?without`)) as {
+  const without = (await import(`${import.meta.dirname}/../../../src/trace/codec/hash-text.ts?without`)) as {
     encodeHashes: typeof encodeHashes;
     decodeHashes: typeof decodeHashes;
   };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { RolloutState } from "#core/rollout/rollout-state.ts";
 import { LosingEngines } from "#serve/rollout/losing-engines.ts";
-import { after, planOf, stepOf } from "../core/rollout/rollout-case.ts";
+import { after, planOf, stepOf } from "../../core/rollout/rollout-case.ts";
 
 const DESIGN = { kind: "pools", windowMicros: 60_000_000, by: "session", label: "version", redrawn: true } as const;
 const ARMS = [

@@ -30,11 +30,11 @@ import { RolloutMemory } from "#serve/rollout/rollout-memory.ts";
 import { journalsFrom, KeptJournal } from "#serve/state/kept-journal.ts";
 import { StateFolder } from "#serve/state/state-folder.ts";
 import type { SharedStore } from "#serve/state/shared-store.ts";
-import { servePlan } from "../../src/cli/serve/serve-options.ts";
-import { DESIGNS, planOf } from "../core/rollout/rollout-case.ts";
-import { request } from "../core/state.ts";
-import { until } from "../live/discovery/fleet-under-test.ts";
-import { MemoryStore } from "./state/memory-store.ts";
+import { servePlan } from "../../../src/cli/serve/serve-options.ts";
+import { DESIGNS, planOf } from "../../core/rollout/rollout-case.ts";
+import { request } from "../../core/state.ts";
+import { until } from "../../live/discovery/fleet-under-test.ts";
+import { MemoryStore } from "../state/memory-store.ts";
 
 const SECOND = 1_000_000;
 const PLAN = servePlan({ set: ["routing.profile=gnomon"], endpoint: ["http://127.0.0.1:9"] }, {});

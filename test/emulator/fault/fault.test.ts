@@ -3,10 +3,10 @@ import { after, before, describe, test } from "node:test";
 import type { Emulator } from "#emulator/server.ts";
 import { FaultSyntaxError, parseFaults } from "#emulator/fault/fault.ts";
 import { FaultPlan } from "#emulator/fault/fault-plan.ts";
-import { startAs } from "./captures.ts";
-import { eventData, header, parseResponse, type HttpMessage } from "./http-message.ts";
-import { isWhole, requestBytes, sendRaw } from "./raw-client.ts";
-import { until } from "./until.ts";
+import { startAs } from "../captures.ts";
+import { eventData, header, parseResponse, type HttpMessage } from "../http-message.ts";
+import { isWhole, requestBytes, sendRaw } from "../raw-client.ts";
+import { until } from "../until.ts";
 
 const ASK = { prompt: "one two three four", max_tokens: 6, ignore_eos: true };
 const STREAM = { ...ASK, stream: true };

@@ -4,9 +4,17 @@ import { type TestContext, describe, test } from "node:test";
 
 import type { GatewayLimits } from "#live/http/limits.ts";
 
-import { type HeldClock, holdClock } from "./held-clock.ts";
-import { CHAT, type Got, NEVER_OPEN, type Rig, ask, errorOf, startRig } from "./rig.ts";
-import { type Reply, STREAM_HEAD, chatAnswer, jsonReply, roleChunk, streamOf, tokenChunk } from "./stub-engine.ts";
+import { type HeldClock, holdClock } from "../gateway/held-clock.ts";
+import { CHAT, type Got, NEVER_OPEN, type Rig, ask, errorOf, startRig } from "../gateway/rig.ts";
+import {
+  type Reply,
+  STREAM_HEAD,
+  chatAnswer,
+  jsonReply,
+  roleChunk,
+  streamOf,
+  tokenChunk,
+} from "../gateway/stub-engine.ts";
 
 const STREAM = { ...CHAT, stream: true };
 const silent: Reply = () => {};

@@ -7,8 +7,8 @@ import { Router } from "#core/router.ts";
 import { CacheWatch } from "#live/keeper/cache-watch.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 
-import { LOWEST_ID_FIRST, type Rig, ask, startRig } from "./gateway/rig.ts";
-import { jsonReply } from "./gateway/stub-engine.ts";
+import { LOWEST_ID_FIRST, type Rig, ask, startRig } from "../gateway/rig.ts";
+import { jsonReply } from "../gateway/stub-engine.ts";
 
 const PROMPT_TOKENS = 200;
 /** The last block of a prompt is always computed. */

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { FleetKeeperOptions } from "#live/keeper/fleet-keeper.ts";
 import { staticTargets, type StaticServer } from "#live/discovery/static.ts";
-import { FleetUnderTest, until } from "./fleet-under-test.ts";
-import { answer, engineText, modelsText, StubEngine } from "./stub-engine.ts";
+import { FleetUnderTest, until } from "../discovery/fleet-under-test.ts";
+import { answer, engineText, modelsText, StubEngine } from "../discovery/stub-engine.ts";
 
 async function stub(t: TestContext, port = 0): Promise<StubEngine> {
   const engine = await StubEngine.start(port);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { openBpeTable } from "#live/tokenizer/bpe/bpe-table.ts";
-import { smallTable } from "./small-table.ts";
+import { smallTable } from "../table/small-table.ts";
 
 test("what was packed is what is opened, in the same memory", () => {
   const packed = smallTable();

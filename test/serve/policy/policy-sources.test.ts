@@ -9,7 +9,7 @@ import { PolicyFileSource } from "#serve/policy/policy-file-source.ts";
 import { policyOf } from "#serve/policy/policy.ts";
 import { type PolicyChange, PolicyKeeper } from "#serve/policy/policy-keeper.ts";
 import { pastPolicies, policiesText } from "#serve/policy/saved-policies.ts";
-import { until } from "../live/discovery/fleet-under-test.ts";
+import { until } from "../../live/discovery/fleet-under-test.ts";
 
 const REQUEST = { by: "test", dryRun: false, ifVersion: undefined };
 

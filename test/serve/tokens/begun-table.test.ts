@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
 import { beginTable } from "#serve/tokens/begun-table.ts";
-import { folderOf, smallLlama } from "../live/tokenizer/llama-files.ts";
+import { folderOf, smallLlama } from "../../live/tokenizer/llama-files.ts";
 
 function configOf(file: string) {
   const cacheFolder = mkdtempSync(join(tmpdir(), "gnomon-begun-"));

@@ -12,7 +12,7 @@ import { jobDigest, type ResultMemory } from "#shadow/job/result-memory.ts";
 import { objectiveNamed } from "#shadow/job/objective.ts";
 import { PackedWorkload, columnsOf } from "#shadow/recorded/packed-workload.ts";
 import { runOn } from "../calibrate/simulated-run.ts";
-import { caseSetting, caseWorkload, namedProfile } from "./what-if-case.ts";
+import { caseSetting, caseWorkload, namedProfile } from "../question/what-if-case.ts";
 
 /** Results as a file would have them, with counts of what was found and put. */
 class Memory implements ResultMemory {

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { Turnstile } from "#live/keeper/health-checker.ts";
 import { staticTargets } from "#live/discovery/static.ts";
-import { FleetUnderTest, until } from "./fleet-under-test.ts";
-import { answer, engineText, modelsText, StubEngine } from "./stub-engine.ts";
+import { FleetUnderTest, until } from "../discovery/fleet-under-test.ts";
+import { answer, engineText, modelsText, StubEngine } from "../discovery/stub-engine.ts";
 
 const CHECKS = {
   path: "/health",

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { engineDefaults } from "#engine/config.ts";
 import type { KvTransferOptions } from "#emulator/kv-transfer/kv-transfer.ts";
 import { type Emulator, startEmulator } from "#emulator/server.ts";
-import { until } from "./until.ts";
+import { until } from "../until.ts";
 
 /** 64 tokens a request; 1 ms a prompt token, so that a prompt that is computed shows. */
 const STEP = { kind: "coefficients", baseMicros: 200, perPrefillTokenMicros: 1_000, perDecodeMicros: 0 } as const;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BlockSize } from "#live/endpoints/block-size.ts";
-import { FleetUnderTest, until } from "./fleet-under-test.ts";
-import { StubEngine, answer, engineText } from "./stub-engine.ts";
+import { FleetUnderTest, until } from "../discovery/fleet-under-test.ts";
+import { StubEngine, answer, engineText } from "../discovery/stub-engine.ts";
 
 function follower(configured: number | "engine") {
   const changes: number[] = [];

@@ -12,10 +12,10 @@ import { podStepTimes } from "#serve/endpoints/pod-step-times.ts";
 import { Replay, routerOf } from "#shadow/recorded/replay.ts";
 import { TraceDecoder } from "#trace/codec/decoder.ts";
 import { TraceEncoder } from "#trace/codec/encoder.ts";
-import { requestOf } from "../core/rollout/rollout-case.ts";
-import { FleetUnderTest, until } from "../live/discovery/fleet-under-test.ts";
-import { StubEngine } from "../live/discovery/stub-engine.ts";
-import { HEADER } from "../trace/trace-samples.ts";
+import { requestOf } from "../../core/rollout/rollout-case.ts";
+import { FleetUnderTest, until } from "../../live/discovery/fleet-under-test.ts";
+import { StubEngine } from "../../live/discovery/stub-engine.ts";
+import { HEADER } from "../../trace/trace-samples.ts";
 
 const H100 = loadEngine("h100-llama-3.1-8b");
 const TIMES = linearStepTimes(H100)!;
