@@ -20,6 +20,7 @@ import type { AutopilotAdmin, AutopilotView } from "../admin/autopilot-admin.ts"
 import type { RolloutAdmin } from "../admin/rollout-admin.ts";
 import type { KeptDecision, ShownDecisions } from "./shown-decisions.ts";
 import type { Readiness } from "./readiness.ts";
+import type { ProcessWatch } from "./process-watch.ts";
 import type { RecentTraffic } from "./recent-traffic.ts";
 import { rolloutCard } from "./rollout-card.ts";
 import type { ShadowStatus, ShadowCandidate } from "../metrics/shadow-status.ts";
@@ -33,6 +34,7 @@ export interface OverviewParts {
   readonly readiness: Readiness;
   readonly policy: PolicyAdmin;
   readonly traffic: RecentTraffic;
+  readonly process: ProcessWatch;
   readonly shownDecisions: ShownDecisions;
   readonly shadow?: () => ShadowStatus;
   /** Left out where none can be. */
@@ -60,6 +62,7 @@ export function overviewOf(parts: OverviewParts, query: OverviewQuery): Overview
   const { router, directory, keeper, readiness, policy, traffic, shownDecisions, shadow, rollouts, version } = parts;
   const at = nowMicros();
   const rows = new Map(router.endpointRows(at).map((row) => [row.id, row]));
+  const lately = traffic.endpoints();
   const scrapes = new Map(keeper.rows().map((row) => [row.url, row]));
   return {
     at: wallMillis(at),
@@ -69,8 +72,12 @@ export function overviewOf(parts: OverviewParts, query: OverviewQuery): Overview
       waitsFor: readiness.waitsFor(),
       requestsInFlight: router.inFlight,
       requestsQueued: router.admission.waiting,
+      process: parts.process.figures(),
     },
-    endpoints: directory.all().map((entry) => endpointCard(entry, rows.get(entry.id), scrapes.get(entry.url))),
+    endpoints: directory.all().map((entry) => ({
+      ...endpointCard(entry, rows.get(entry.id), scrapes.get(entry.url)),
+      lastMinute: lately.get(entry.id) ?? null,
+    })),
     traffic: traffic.view(query.slot),
     decisions: shownDecisions.after(query.decisions, DECISIONS_MAX).map(decisionLine),
     policy: policyCard(policy),
@@ -80,7 +87,11 @@ export function overviewOf(parts: OverviewParts, query: OverviewQuery): Overview
   };
 }
 
-function endpointCard(entry: EndpointEntry, row: EndpointRow | undefined, scrape: ScrapeRow | undefined): EndpointCard {
+function endpointCard(
+  entry: EndpointEntry,
+  row: EndpointRow | undefined,
+  scrape: ScrapeRow | undefined,
+): Omit<EndpointCard, "lastMinute"> {
   const { id, state, detail, models } = entry;
   return {
     id,

@@ -1,6 +1,13 @@
 import { TimeHistogram } from "#core/rollout/judge/time-histogram.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
-import type { TimeFigures, TrafficCard, RecentTrafficFigures, TrafficSlot } from "#page/status/overview.ts";
+import type {
+  EndpointTraffic,
+  TimeFigures,
+  TrafficCard,
+  RecentTrafficFigures,
+  TrafficSlot,
+} from "#page/status/overview.ts";
+import type { FaultEvent, FaultKind } from "../log/fault-log.ts";
 import type { RequestSummary } from "../log/request-summary.ts";
 
 /** Length of what becomes one point of a line. */
@@ -36,7 +43,24 @@ interface Slot {
   readonly slot: number;
   /** Of each model by itself; together they are all of the slot. */
   readonly models: Map<string, Sums>;
+  /** Of each endpoint by itself. */
+  readonly endpoints: Map<string, EndpointSums>;
 }
+
+interface EndpointSums {
+  requests: number;
+  failedAttempts: number;
+  /** Of requests whose cached tokens are known. */
+  promptTokens: number;
+  cachedTokens: number;
+  expectedTokens: number;
+  readonly ttft: TimeHistogram;
+}
+
+/** Of a request that had an endpoint and lost it there. */
+const FAILED: ReadonlySet<FaultKind> = new Set(["attempt-failed", "answer-cut", "stream-continued"]);
+/** Endpoints with figures of their own in a slot. */
+const ENDPOINTS_MAX = 1_024;
 
 /** Models with figures of their own in a slot, and that are shown; the others are one. */
 const MODELS_MAX = 16;
@@ -63,6 +87,35 @@ export class RecentTraffic {
     let own = models.get(model);
     if (own === undefined) models.set(model, (own = newSums()));
     count(own, summary);
+    if (summary.endpoint !== "") countAt(this.#endpoint(summary.endpoint), summary);
+  }
+
+  /** As of RequestObserver. */
+  fault({ kind, endpoint }: FaultEvent): void {
+    const sums = endpoint === undefined || !FAILED.has(kind) ? undefined : this.#endpoint(endpoint);
+    if (sums !== undefined) sums.failedAttempts++;
+  }
+
+  /** What each endpoint did in the last minute, by its id. */
+  endpoints(): ReadonlyMap<string, EndpointTraffic> {
+    this.#open();
+    const all = new Map<string, EndpointSums>();
+    for (const { endpoints } of this.#detailed) {
+      for (const [id, sums] of endpoints) {
+        const known = all.get(id);
+        if (known === undefined) all.set(id, addedAt(newEndpointSums(), sums));
+        else addedAt(known, sums);
+      }
+    }
+    return new Map([...all].map(([id, sums]) => [id, endpointTraffic(sums)]));
+  }
+
+  /** Undefined where the slot has as many as it may have. */
+  #endpoint(id: string): EndpointSums | undefined {
+    const { endpoints } = this.#open();
+    let own = endpoints.get(id);
+    if (own === undefined && endpoints.size < ENDPOINTS_MAX) endpoints.set(id, (own = newEndpointSums()));
+    return own;
   }
 
   /** Slots after `after`, and the last minute. */
@@ -104,7 +157,7 @@ export class RecentTraffic {
     if (last !== undefined && slot <= last.slot) return last;
     const first = Math.max(last === undefined ? slot : last.slot + 1, slot - SLOTS_MAX + 1);
     for (let next = first; next <= slot; next++) {
-      last = { slot: next, models: new Map() };
+      last = { slot: next, models: new Map(), endpoints: new Map() };
       this.#detailed.push(last);
       while (this.#detailed.length > DETAILED_MAX) this.#closed.push(slotOf(this.#detailed.shift()!));
     }
@@ -135,6 +188,44 @@ function count({ counts, times }: Sums, summary: RequestSummary): void {
   if (ttftMicros !== undefined && summary.stream) times.ttft.add(ttftMicros);
   if (tpotMicros !== undefined) times.tpot.add(tpotMicros);
   if (outcome === "ok") times.e2e.add(e2eMicros);
+}
+
+function newEndpointSums(): EndpointSums {
+  const none = { requests: 0, failedAttempts: 0, promptTokens: 0, cachedTokens: 0, expectedTokens: 0 };
+  return { ...none, ttft: new TimeHistogram() };
+}
+
+function countAt(sums: EndpointSums | undefined, summary: RequestSummary): void {
+  if (sums === undefined) return;
+  sums.requests++;
+  if (summary.cachedTokens !== undefined) {
+    sums.promptTokens += summary.promptTokens ?? 0;
+    sums.cachedTokens += summary.cachedTokens;
+    sums.expectedTokens += summary.hitTokens;
+  }
+  if (summary.ttftMicros !== undefined && summary.stream) sums.ttft.add(summary.ttftMicros);
+}
+
+function addedAt(sums: EndpointSums, more: EndpointSums): EndpointSums {
+  sums.requests += more.requests;
+  sums.failedAttempts += more.failedAttempts;
+  sums.promptTokens += more.promptTokens;
+  sums.cachedTokens += more.cachedTokens;
+  sums.expectedTokens += more.expectedTokens;
+  sums.ttft.merge(more.ttft);
+  return sums;
+}
+
+function endpointTraffic(sums: EndpointSums): EndpointTraffic {
+  const { requests, failedAttempts, promptTokens, cachedTokens, expectedTokens, ttft } = sums;
+  const share = (tokens: number): number | null => (promptTokens === 0 ? null : tokens / promptTokens);
+  return {
+    requests,
+    failedAttempts,
+    ttftMillis: timesOf(ttft)?.p50 ?? null,
+    expectedHitRatio: share(expectedTokens),
+    hitRatio: share(cachedTokens),
+  };
 }
 
 function addTo(sums: Sums, { counts, times }: Sums): void {

@@ -23,6 +23,7 @@ import type { Readiness } from "./readiness.ts";
 import type { ShareStatus } from "../share/share-status.ts";
 import type { ShadowStatus } from "../metrics/shadow-status.ts";
 import { decisionView, endpointView } from "./status-view.ts";
+import type { ProcessWatch } from "./process-watch.ts";
 import type { RecentTraffic } from "./recent-traffic.ts";
 import { type OverviewQuery, overviewOf } from "./overview-view.ts";
 import { pageRoutes } from "./page-routes.ts";
@@ -44,6 +45,7 @@ export interface StatusOptions {
   readonly shadow?: () => ShadowStatus;
   readonly policy: PolicyAdmin;
   readonly traffic: RecentTraffic;
+  readonly process: ProcessWatch;
   readonly shownDecisions: ShownDecisions;
   /** Left out where none can be. */
   readonly rollouts?: RolloutAdmin;

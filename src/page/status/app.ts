@@ -9,6 +9,7 @@ import { policySection } from "./policy-section.ts";
 import { rolloutSection } from "./rollout-section.ts";
 import { shadowSection } from "./shadow-section.ts";
 import { trafficSection } from "./traffic-section.ts";
+import { healthLine } from "./health-line.ts";
 
 /** The whole page: a function of its state. */
 export function app(state: PageState, actions: PageActions): Markup {
@@ -17,6 +18,7 @@ export function app(state: PageState, actions: PageActions): Markup {
     overview === undefined
       ? []
       : [
+          healthLine(overview),
           headline(overview),
           endpointsSection(state, actions),
           trafficSection(state, overview.traffic, actions),

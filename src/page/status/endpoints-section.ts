@@ -2,7 +2,6 @@ import { type DataTable, dataTable, type TableRow } from "../part/data-table.ts"
 import { age, compact, count, duration, percent } from "../part/format.ts";
 import { type MarkupContent, element, type Markup } from "../part/markup.ts";
 import { meter } from "../part/meter.ts";
-import { pill } from "../part/pill.ts";
 import { endpointName } from "./endpoint-name.ts";
 import { matching, ordered, type Ranked } from "./endpoint-order.ts";
 import type { EndpointCard, KnownEndpoint } from "./overview.ts";
@@ -18,12 +17,13 @@ type Actions = Pick<PageActions, "filter" | "sort" | "showAllEndpoints" | "toggl
 const COLUMNS: readonly { readonly name: string; readonly style: string; readonly sort?: EndpointSort }[] = [
   { name: "Endpoint", style: "text name", sort: "name" },
   { name: "Trouble", style: "text trouble", sort: "trouble" },
+  { name: "Requests/s", style: "" },
+  { name: "Failed attempts", style: "" },
+  { name: "TTFT", style: "" },
   { name: "Running", style: "", sort: "load" },
   { name: "Waiting", style: "", sort: "waiting" },
-  { name: "In flight", style: "" },
   { name: "KV in use", style: "", sort: "kv" },
-  { name: "Hit ratio", style: "", sort: "hits" },
-  { name: "Breaker", style: "text" },
+  { name: "Cached / expected", style: "", sort: "hits" },
 ];
 
 export function endpointsSection(state: PageState, actions: Actions): Markup {
@@ -35,8 +35,17 @@ export function endpointsSection(state: PageState, actions: Actions): Markup {
     "endpoints",
     "Endpoints",
     element("p", { class: "lead" }, fleetText(all.length, troubled)),
+    element(
+      "p",
+      {},
+      "Requests, failed attempts, TTFT (median) and cached prompt tokens: of the last minute, through this gateway.",
+    ),
     controls(state, found.length, shown.length, actions),
-    element("div", { class: "card table" }, dataTable(tableOf(state, shown, actions))),
+    element(
+      "div",
+      { class: "card table" },
+      dataTable(tableOf(state, shown, actions, state.overview?.traffic.lastMinute.seconds ?? 1)),
+    ),
   );
 }
 
@@ -96,7 +105,7 @@ function sortChoice(sort: EndpointSort, actions: Actions): Markup {
   );
 }
 
-function tableOf(state: PageState, shown: readonly Ranked[], actions: Actions): DataTable {
+function tableOf(state: PageState, shown: readonly Ranked[], actions: Actions, seconds: number): DataTable {
   const columns = COLUMNS.map(({ name, style, sort }) => ({
     name,
     style,
@@ -108,12 +117,12 @@ function tableOf(state: PageState, shown: readonly Ranked[], actions: Actions): 
       },
     }),
   }));
-  const rows = shown.map((one) => rowOf(one, state.openEndpoints.has(one.endpoint.id), actions));
+  const rows = shown.map((one) => rowOf(one, state.openEndpoints.has(one.endpoint.id), actions, seconds));
   return { caption: "Endpoints with their load and their troubles", columns, rows, folds: true };
 }
 
-function rowOf({ endpoint, trouble }: Ranked, isOpen: boolean, actions: Actions): TableRow {
-  const { id, known } = endpoint;
+function rowOf({ endpoint, trouble }: Ranked, isOpen: boolean, actions: Actions, seconds: number): TableRow {
+  const { id } = endpoint;
   const name = element(
     "button",
     { type: "button", class: "open", "aria-expanded": String(isOpen), onclick: () => actions.toggleEndpoint(id) },
@@ -122,7 +131,12 @@ function rowOf({ endpoint, trouble }: Ranked, isOpen: boolean, actions: Actions)
   return {
     key: id,
     style: trouble.severity > 1 ? "troubled" : undefined,
-    cells: [name, signsOf(endpoint, trouble.severity, trouble.signs), ...figures(known)],
+    cells: [
+      name,
+      signsOf(endpoint, trouble.severity, trouble.signs),
+      ...lately(endpoint, seconds),
+      ...figures(endpoint),
+    ],
     ...(isOpen && { detail: detailOf(endpoint) }),
   } as TableRow;
 }
@@ -132,19 +146,36 @@ function signsOf({ state }: EndpointCard, severity: Severity, signs: readonly st
   return element("span", { class: severity > 1 ? "bad" : "warn" }, signs.join("; "));
 }
 
-function figures(known: KnownEndpoint | null): MarkupContent[] {
-  if (known === null) return ["–", "–", "–", "–", "–", "–"];
-  const { running, waiting, inFlight, kvUtilization, hitRatio, breaker } = known;
+function lately({ lastMinute }: EndpointCard, seconds: number): MarkupContent[] {
+  if (lastMinute === null) return ["0", "0", "–"];
+  const { requests, failedAttempts, ttftMillis } = lastMinute;
+  const failed = count(failedAttempts);
+  return [
+    compact(requests / seconds),
+    failedAttempts === 0 ? failed : element("span", { class: "bad" }, failed),
+    duration(ttftMillis ?? undefined),
+  ];
+}
+
+function figures({ known, lastMinute }: EndpointCard): MarkupContent[] {
+  if (known === null) return ["–", "–", "–", "–"];
+  const { running, waiting, kvUtilization } = known;
   return [
     count(running),
     element("span", { class: (waiting ?? 0) > 0 ? "warn" : undefined }, count(waiting)),
-    count(inFlight),
     meter(kvUtilization, percent(kvUtilization, 0)),
-    percent(hitRatio ?? NaN, 0),
-    breaker === "closed"
-      ? element("span", { class: "soft" }, breaker)
-      : pill(breaker === "open" ? "bad" : "warn", breaker),
+    hitsText(lastMinute, known.hitRatio),
   ];
+}
+
+/** Expected hits that do not come are worth a look: somebody else fills its cache, or its blocks are cut otherwise. */
+const MISSED = 0.1;
+
+function hitsText(lastMinute: EndpointCard["lastMinute"], ofEngine: number | null): MarkupContent {
+  const { hitRatio = null, expectedHitRatio = null } = lastMinute ?? {};
+  if (hitRatio === null || expectedHitRatio === null) return `${percent(ofEngine ?? NaN, 0)} / –`;
+  const text = `${percent(hitRatio, 0)} / ${percent(expectedHitRatio, 0)}`;
+  return expectedHitRatio - hitRatio > MISSED ? element("span", { class: "warn" }, text) : text;
 }
 
 function detailOf({ id, state, models, modelsMore, known, scrapeError }: EndpointCard): Markup {
@@ -166,6 +197,8 @@ function detailOf({ id, state, models, modelsMore, known, scrapeError }: Endpoin
 function factsOf(known: KnownEndpoint): (readonly [string, string])[] {
   const capacity = known.kvCapacityTokens;
   return [
+    ["Breaker", known.breaker],
+    ["In flight", count(known.inFlight)],
     ["Load, others' requests included", count(known.load)],
     ["Prompt tokens queued", compact(known.prefillTokensQueued)],
     ["Tokens being decoded", compact(known.decodeTokens)],

@@ -54,11 +54,27 @@ function tilesOf({ endpoints, traffic: { lastMinute }, gateway, policy, rollouts
     },
     { name: "In flight", value: count(gateway.requestsInFlight), note: waits(waiting, gateway.requestsQueued) },
     {
+      name: "Gateway",
+      value: `${percent(gateway.process.cpu, 0)} of a core`,
+      note: gatewayNote(gateway),
+    },
+    {
       name: "Policy",
       value: policy.defaultProfile,
       note: running === undefined ? `version ${policy.version}` : `version ${policy.version}, rollout ${running.phase}`,
     },
   ];
+}
+
+/** Held for so long, every answer that passes stutters. */
+const HELD_MILLIS_MAX = 100;
+
+function gatewayNote({ process: { loopHeldMillis, memoryBytes } }: Overview["gateway"]): MarkupContent {
+  const held = `loop held ${duration(loopHeldMillis)} at most`;
+  const memory = `${count(Math.round(memoryBytes / 1e6))} MB`;
+  return loopHeldMillis > HELD_MILLIS_MAX
+    ? element("span", { class: "warn" }, `${held}, ${memory}`)
+    : `${held}, ${memory}`;
 }
 
 function waits(inEngines: number, here: number): MarkupContent {

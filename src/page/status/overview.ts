@@ -25,6 +25,29 @@ export interface GatewayCard {
   readonly requestsInFlight: number;
   /** That wait at the gateway for their turn. */
   readonly requestsQueued: number;
+  readonly process: ProcessFigures;
+}
+
+/** What the gateway's process takes, since somebody looked last. */
+export interface ProcessFigures {
+  /** Of one core; above 1 where other threads work too. */
+  readonly cpu: number;
+  /** Longest time for which its event loop was held. */
+  readonly loopHeldMillis: number;
+  readonly memoryBytes: number;
+}
+
+/** An endpoint's own requests of the last minute. */
+export interface EndpointTraffic {
+  readonly requests: number;
+  /** That failed there, whether or not another endpoint answered then. */
+  readonly failedAttempts: number;
+  /** Median of streams; null where there was none. */
+  readonly ttftMillis: number | null;
+  /** Share of prompt tokens that were expected in its cache, of requests whose cached tokens it reported. */
+  readonly expectedHitRatio: number | null;
+  /** Share that was there. */
+  readonly hitRatio: number | null;
 }
 
 export interface EndpointCard {
@@ -37,6 +60,8 @@ export interface EndpointCard {
   readonly scrapeError: string;
   /** Null where the router does not know it. */
   readonly known: KnownEndpoint | null;
+  /** Null where it had no request. */
+  readonly lastMinute: EndpointTraffic | null;
 }
 
 export interface KnownEndpoint {

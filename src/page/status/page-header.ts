@@ -25,6 +25,7 @@ export function pageHeader(state: PageState): Markup {
         "nav",
         { "aria-label": "Parts of the page" },
         PARTS.map(([id, name]) => element("a", { href: `#${id}` }, name)),
+        element("a", { href: "/metrics" }, "Metrics"),
       ),
   );
 }

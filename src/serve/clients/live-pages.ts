@@ -22,7 +22,7 @@ interface Needed
     Pick<StatusOptions, "rollouts" | "autopilot"> {
   readonly tap: RouterTap;
   readonly share: LiveShare | undefined;
-  readonly lately: Pick<StatusOptions, "decisions" | "shownDecisions" | "traffic">;
+  readonly lately: Pick<StatusOptions, "decisions" | "shownDecisions" | "traffic" | "process">;
   readonly kvEvents: { readonly status: Pick<StatusOptions, "kvEvents"> };
   readonly shadow: LiveShadow | undefined;
   readonly policy: LivePolicy;

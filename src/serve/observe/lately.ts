@@ -1,4 +1,5 @@
 import { DecisionRing, ShownDecisions } from "#live/status/shown-decisions.ts";
+import { ProcessWatch } from "#live/status/process-watch.ts";
 import { RecentTraffic } from "#live/status/recent-traffic.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
 import { part } from "../assembly/part.ts";
@@ -12,6 +13,6 @@ export const latelyPart = part({
     const decisions = new DecisionRing(plan.config.admin.decisionsKept);
     const shownDecisions = new ShownDecisions();
     for (const listener of [decisions, shownDecisions]) tap.listen(listener);
-    return { decisions, shownDecisions, traffic: new RecentTraffic() };
+    return { decisions, shownDecisions, traffic: new RecentTraffic(), process: new ProcessWatch() };
   },
 });

@@ -130,7 +130,7 @@ interface Reporting {
  */
 export function requestObserver(
   metrics: GatewayMetrics,
-  traffic: Pick<RequestObserver, "finished">,
+  traffic: Pick<Required<RequestObserver>, "finished" | "fault">,
   { log, faults, access }: LiveLogs,
 ): RequestObserver {
   const debug = log.isLevelEnabled("debug");
@@ -143,7 +143,10 @@ export function requestObserver(
     },
     retried: (fault) => metrics.retried(fault),
     tokenizerFellBack: (model) => metrics.tokenizerFellBack(model),
-    fault: faults.report,
+    fault: (event) => {
+      traffic.fault(event);
+      faults.report(event);
+    },
     // Where it broke, not its text: a message may quote what a client sent.
     bug: (error) => log.error({ frames: framesOf(error) }, "a bug in the request path"),
   };

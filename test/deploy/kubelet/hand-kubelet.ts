@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createWriteStream, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Socket, connect } from "node:net";
 import { join } from "node:path";
 import type { ClusterClient } from "./cluster-client.ts";
@@ -143,11 +143,11 @@ export class HandKubelet {
     const [image = "", ...first] = container.command === undefined ? entrypoint : commandOf(container, entrypoint);
     const words = [...first, ...(container.args ?? [])].map((word) => here(word));
     this.commands.push([image, ...words].join(" "));
-    const log = createWriteStream(this.#logFile(pod));
+    // A file, which a container may open by its name as it can in a cluster.
+    const log = openSync(this.#logFile(pod), "a");
     const argv = ["--mount", "sh", "-euc", WITH_CREDENTIAL, credential, image, ...words];
-    const child = spawn("unshare", argv, { env, cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
-    child.stdout.pipe(log);
-    child.stderr.pipe(log);
+    const child = spawn("unshare", argv, { env, cwd: folder, stdio: ["ignore", log, log] });
+    closeSync(log);
     this.#running.set(pod.metadata.uid, { pod, child, address, ready: false, ending: false });
     await this.#state(pod, address, false);
   }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { FaultKind } from "#live/log/fault-log.ts";
 import type { RequestSummary } from "#live/log/request-summary.ts";
 import { RecentTraffic } from "#live/status/recent-traffic.ts";
 
@@ -130,4 +131,28 @@ test("the last minute by model: the busiest first, and beyond so many in a slot 
   assert.deepEqual([many[0]?.model, many[0]?.requests], ["other models", 25]);
   now += 90_000;
   assert.deepEqual(traffic.view(-1).models, []);
+});
+
+test("each endpoint has its requests of the last minute, what failed there, and its hits beside those expected", () => {
+  let now = START;
+  const traffic = new RecentTraffic(() => now);
+  const fault = (kind: FaultKind, endpoint?: string) =>
+    traffic.fault({ kind, detail: "", done: "", ...(endpoint !== undefined && { endpoint }) });
+  traffic.finished(summary({ endpoint: "a" }));
+  fault("attempt-failed", "b");
+  fault("endpoint-lost", "b");
+  fault("gateway-stood-still");
+  now += 5_000;
+  traffic.finished(summary({ endpoint: "a", cachedTokens: 0, hitTokens: 96, ttftMicros: undefined }));
+  traffic.finished(summary({ endpoint: "a", cachedTokens: undefined, hitTokens: 100 }));
+  fault("answer-cut", "b");
+  traffic.finished(summary({ endpoint: "" }));
+  const { a, b, ...others } = Object.fromEntries(traffic.endpoints());
+  assert.deepEqual(others, {});
+  assert.deepEqual([a!.requests, a!.failedAttempts, a!.hitRatio, a!.expectedHitRatio], [3, 0, 0.3, 0.8]);
+  assert.ok(Math.abs(a!.ttftMillis! - 100) < 5);
+  const none = { requests: 0, ttftMillis: null, expectedHitRatio: null, hitRatio: null };
+  assert.deepEqual(b, { ...none, failedAttempts: 2 });
+  now += 65_000;
+  assert.deepEqual(Object.fromEntries(traffic.endpoints()), {}, "older than the last minute");
 });

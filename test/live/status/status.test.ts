@@ -12,6 +12,7 @@ import { SourceBoard } from "#live/endpoints/source-board.ts";
 import { staticTargets } from "#live/discovery/static.ts";
 import { GatewayMetrics } from "#live/metrics/metrics.ts";
 import { Readiness } from "#live/status/readiness.ts";
+import { ProcessWatch } from "#live/status/process-watch.ts";
 import { RecentTraffic } from "#live/status/recent-traffic.ts";
 import type { PolicyAdmin } from "#live/admin/policy-admin.ts";
 import { openPages } from "#live/status/open-pages.ts";
@@ -62,6 +63,7 @@ class StatusUnderTest {
   readonly ring = new DecisionRing(4);
   readonly shown = new ShownDecisions();
   readonly traffic = new RecentTraffic();
+  readonly process = new ProcessWatch();
   readonly #server: Server;
 
   constructor(t: TestContext, adminToken?: string, statusToken?: string, policy: PolicyAdmin = NO_POLICY) {
@@ -94,6 +96,7 @@ class StatusUnderTest {
       policy,
       statusToken,
       traffic: this.traffic,
+      process: this.process,
       shownDecisions: this.shown,
       version: "1.2.3",
     })(app);

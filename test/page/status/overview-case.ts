@@ -46,7 +46,8 @@ export function endpointCase(
   known: Partial<KnownEndpoint> = {},
   more: Partial<EndpointCard> = {},
 ): EndpointCard {
-  const card = { id, state: "ready" as const, detail: "", models: [MODEL], modelsMore: 0, scrapeError: "" };
+  const lastMinute = { requests: 214, failedAttempts: 0, ttftMillis: 143, expectedHitRatio: 0.62, hitRatio: 0.61 };
+  const card = { id, state: "ready" as const, detail: "", models: [MODEL], modelsMore: 0, scrapeError: "", lastMinute };
   return { ...card, known: { ...WELL, ...known }, ...more };
 }
 
@@ -261,6 +262,7 @@ export function overviewCase(more: Partial<Overview> = {}): Overview {
       waitsFor: [],
       requestsInFlight: 1_204,
       requestsQueued: 17,
+      process: { cpu: 0.83, loopHeldMillis: 14.2, memoryBytes: 312e6 },
     },
     endpoints: fleetCase(104),
     traffic: {

@@ -3,13 +3,16 @@ import { after, before, describe, test } from "node:test";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { axeObjections } from "../axe-objections.ts";
 import { openPage, photograph, withoutBrowser } from "../browser.ts";
-import { fleetCase, overviewCase, rolloutCase } from "./overview-case.ts";
+import type { Overview } from "#page/status/overview.ts";
+import { endpointCase, fleetCase, overviewCase, rolloutCase } from "./overview-case.ts";
 import { type PageServer, pageServer } from "./page-server.ts";
 
 const ROWS = "#endpoints tbody tr:not(.detail-row)";
 const SCREENS = [
   [1400, "light"],
   [1400, "dark"],
+  [768, "light"],
+  [768, "dark"],
   [390, "light"],
   [390, "dark"],
 ] as const;
@@ -51,6 +54,8 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
       assert.match(await page.locator("#traffic table").innerText(), /Llama-3\.1-8B-Instruct[^]*none that is served/);
       const arms = page.locator("#rollout figure", { hasText: "Each arm: TTFT" });
       assert.match(await arms.first().innerText(), /llm-d [\d.]+ ms[^]*gnomon [\d.]+ ms/);
+      const heads = await page.locator("#endpoints thead").first().isVisible();
+      assert.equal(heads, width > 700, "a table, but for narrow screens");
       for (const row of (await page.locator(ROWS).all()).slice(0, 6)) {
         const box = await row.locator(".trouble").boundingBox();
         assert.ok(box !== null && box.x >= 0 && box.x + box.width <= width, "trouble is on the screen");
@@ -99,6 +104,33 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
     const names = await column(1);
     assert.deepEqual(names, names.toSorted());
     assert.equal(await page.locator("#endpoints th[aria-sort=ascending]").textContent(), "Endpoint");
+    await close();
+  });
+
+  test("the first lines state whether all is well, who is in trouble and what to do; focus stays through news", async () => {
+    const { page, close } = await opened();
+    const verdict = page.locator("p.verdict");
+    const states = async (change: Partial<Overview>, text: RegExp): Promise<void> => {
+      server.overview = { ...overviewCase(), ...change };
+      await verdict.filter({ hasText: text }).waitFor();
+    };
+    const { gateway, traffic } = overviewCase();
+    const calm = {
+      gateway: { ...gateway, requestsQueued: 0 },
+      traffic: { ...traffic, lastMinute: { ...traffic.lastMinute, failed: 0, refused: 0 } },
+    };
+    await states({ ...calm, endpoints: [endpointCase("http://a:8000")] }, /^All is well\. Nothing to do\.$/);
+    const button = page.locator("#endpoints button.open").first();
+    await button.focus();
+    const hung = endpointCase("http://h:8000", { standing: "hung" });
+    await states(
+      { ...calm, endpoints: [endpointCase("http://a:8000"), hung] },
+      /1 of 2 endpoints serve little.*Look at h:8000 first: hung/,
+    );
+    assert.match(String(await page.evaluate("document.activeElement.textContent")), /a:8000/);
+    await states({ ...calm, endpoints: [] }, /^Nothing is served/);
+    const lastMinute = { ...traffic.lastMinute, requests: 100, failed: 5, refused: 1 };
+    await states({ ...calm, traffic: { ...traffic, lastMinute } }, /^6 of 100 requests failed or were refused/);
     await close();
   });
 

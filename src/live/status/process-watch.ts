@@ -1,0 +1,40 @@
+import { monitorEventLoopDelay, performance } from "node:perf_hooks";
+import type { ProcessFigures } from "#page/status/overview.ts";
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
+
+const NANOS_PER_MILLI = 1e6;
+const RESOLUTION_MILLIS = 20;
+/** Who looks more often gets the figures of this long. */
+const SPAN_MILLIS_MIN = 1_000;
+
+/** What this process takes of processor, event loop and memory, since somebody looked last. It watches once somebody does. */
+export class ProcessWatch {
+  readonly #delay = monitorEventLoopDelay({ resolution: RESOLUTION_MILLIS });
+  #since = 0;
+  #cpu: NodeJS.CpuUsage | undefined;
+  #last: ProcessFigures = { cpu: 0, loopHeldMillis: 0, memoryBytes: 0 };
+
+  figures(): ProcessFigures {
+    const now = performance.now();
+    const before = this.#cpu;
+    if (before !== undefined && now - this.#since < SPAN_MILLIS_MIN) return this.#last;
+    this.#cpu = process.cpuUsage();
+    if (before === undefined) this.#delay.enable();
+    this.#last = {
+      cpu: before === undefined ? 0 : usedMillis(before, this.#cpu) / (now - this.#since),
+      loopHeldMillis: Math.max(0, this.#delay.max / NANOS_PER_MILLI - RESOLUTION_MILLIS),
+      memoryBytes: process.memoryUsage.rss(),
+    };
+    this.#delay.reset();
+    this.#since = now;
+    return this.#last;
+  }
+
+  stop(): void {
+    this.#delay.disable();
+  }
+}
+
+function usedMillis(before: NodeJS.CpuUsage, now: NodeJS.CpuUsage): number {
+  return (now.user - before.user + now.system - before.system) / MICROS_PER_MILLI;
+}
