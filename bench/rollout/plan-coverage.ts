@@ -1,9 +1,12 @@
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
+import { effectFound } from "#core/rollout/judge/confidence-sequence.ts";
+import { figureLevel } from "#core/rollout/judge/figure-level.ts";
 
 import { type Setting, spanOf } from "#shadow/candidate/candidate.ts";
 import { namedDesigns } from "#shadow/job/rollout-design.ts";
 import type { PlannedFigureKey } from "#shadow/job/rollout-sample.ts";
 import { simulatedRollout } from "#shadow/job/simulated-rollout.ts";
+import { twoArmPlan } from "#shadow/job/two-arm-plan.ts";
 import type { DesignStudy } from "#shadow/rollout/design-study.ts";
 import { rolloutStudy, type RolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { CHOICE_CASES, type ChoiceCase, type HalfName } from "../default-choice/case.ts";
@@ -46,8 +49,8 @@ const TRAFFIC: Readonly<Record<string, ChoiceCase>> = {
 
 /**
  * Plans made of a sixth of a trace, held against rollouts of what they recommend on the other parts: how many parts came out
- * (in the mean of a few draws of arms) where the plan had it with a probability of 90 %, and how many found the difference by when it was promised
- * with one of 80 %.
+ * (in the mean of a few draws of arms) where the plan had it with a probability of 90 %, and how many rollouts had found the
+ * difference by the end of their part, beside the probability that the plan gives that.
  */
 export async function planCoverage(traces: string, only: string | undefined): Promise<void> {
   print(
@@ -64,15 +67,16 @@ export async function planCoverage(traces: string, only: string | undefined): Pr
     const means: number[] = [];
     for (const [i, [half, seed]] of PARTS.entries()) {
       const setting = await settingOf(one, half, seed, traces);
-      const drawn = Array.from({ length: DRAWS }, (_, draw) => rolled(setting, chosen, 100 * i + draw + 1, hours));
+      const drawn = Array.from({ length: DRAWS }, (_, draw) => rolled(setting, chosen, 100 * i + draw + 1));
       results.push(...drawn);
       means.push(drawn.reduce((sum, { mean }) => sum + mean, 0) / DRAWS);
     }
     const within = means.filter((mean) => interval && interval.low <= mean && mean <= interval.high).length;
-    const longEnough = results.filter(({ found }) => found !== undefined);
-    const found = longEnough.filter((result) => result.found === true).length;
+    const found = results.filter((result) => result.found).length;
+    const spans = results.map(({ hours: span }) => span);
+    const promised = spans.reduce((sum, span) => sum + powerAt(chosen, study, span), 0) / spans.length;
     const planned = hours === undefined ? "not within two months" : `${(60 * hours).toFixed(0)} minutes`;
-    const power = longEnough.length === 0 ? "longer than the trace" : `found by then ${found} of ${longEnough.length}`;
+    const power = `in a part's time promised ${(100 * promised).toFixed(0)} %, found by ${found} of ${results.length}`;
     print(
       `${name.padEnd(14)} ${chosen.name.padEnd(20)} predicted ${ms(interval?.low)} to ${ms(interval?.high)}; ` +
         `shown ${means.map((mean) => ms(mean)).join(" ")}: ${within} of ${means.length}; planned ${planned}, ${power}`,
@@ -105,16 +109,35 @@ function planOf(setting: Setting, { engines }: ChoiceCase): Promise<RolloutStudy
 
 interface Rolled {
   readonly mean: number;
-  /** Whether the difference was found by when it was planned; undefined where the traffic ends before. */
-  readonly found: boolean | undefined;
+  /** Whether the difference was found by the end of the part, and how long it was compared. */
+  readonly found: boolean;
+  readonly hours: number;
 }
 
-function rolled(setting: Setting, { design, figures }: DesignStudy, seed: number, hours: number | undefined): Rolled {
+/** Probability to find what the plan expects, in a time, with what it does not know of the traffic. */
+function powerAt({ design, figures }: DesignStudy, { traffic }: RolloutStudy, hours: number): number {
+  const { estimate, runError, clusters, valuesPerHour, biasError } = figures[KEY];
+  const level = figureLevel({ level: LEVEL, primary: KEY }, twoArmPlan(design, 0), KEY);
+  const effectError = Math.hypot(biasError, Math.SQRT2 * (traffic[KEY]?.error ?? 0));
+  const deviation = runError * Math.sqrt(clusters);
+  const reached = (standardErrors: number) =>
+    effectFound(valuesPerHour * hours, deviation, { level, standardErrors, effectError });
+  // Too few blocks for any interval.
+  if (!Number.isFinite(reached(0))) return 0;
+  return normalShare((Math.abs(estimate) - reached(0)) / (reached(1) - reached(0)));
+}
+
+/** Share of a normal distribution below that many deviations (logistic approximation, to within 1 %). */
+function normalShare(deviations: number): number {
+  return 1 / (1 + Math.exp(-1.702 * deviations));
+}
+
+function rolled(setting: Setting, { design, figures }: DesignStudy, seed: number): Rolled {
   const spanMicros = spanOf(setting);
   const startMicros = Math.round(START_SHARE * spanMicros);
-  const endMicros = startMicros + 3600 * MICROS_PER_SECOND * (hours ?? Infinity);
+  const hours = (spanMicros - startMicros) / (3600 * MICROS_PER_SECOND);
   const { estimate, valuesPerHour } = figures[KEY];
-  let isFound = false;
+  let found = false;
   const sample = simulatedRollout(
     setting,
     {
@@ -125,14 +148,14 @@ function rolled(setting: Setting, { design, figures }: DesignStudy, seed: number
       startMicros,
       predicted: undefined,
       level: LEVEL,
-      plannedCount: Math.max(3, valuesPerHour * (hours ?? 1)),
+      plannedCount: Math.max(3, valuesPerHour * hours),
     },
-    (at, judge) => {
+    (_, judge) => {
       const { low, high } = judge.difference(1, "e2e", "mean");
-      if (at <= endMicros) isFound ||= estimate > 0 ? low > 0 : high < 0;
+      found ||= estimate > 0 ? low > 0 : high < 0;
     },
   );
-  return { mean: sample.figures[KEY].plain.mean, found: endMicros <= spanMicros ? isFound : undefined };
+  return { mean: sample.figures[KEY].plain.mean, found, hours };
 }
 
 async function settingOf(one: ChoiceCase, half: HalfName, seed: number, traces: string): Promise<Setting> {
