@@ -5,6 +5,10 @@
  *     npx node bench/coverage.ts [--seeds N] [--part drawn|order|real] [--block-tokens N] [--sequences-max N]
  *         [--batch-tokens-max N] [FOLDER ...]
  *
+ *     npx node bench/coverage.ts --record URL --out MACHINE/SESSION --run NAME:RATE:COUNT ... [--seed N]
+ *
+ * The latter records runs of a real engine at URL as such traces.
+ *
  * Folders: further traces as `gnomon serve --record` wrote them, MACHINE/SESSION/RUN each: runs of one machine are predicted
  * from one another. The flags state what they do not.
  * The given runs are those of BENCH_SHARED (default ../shared).
@@ -14,17 +18,31 @@ import { parseArgs } from "node:util";
 import { drawnStudy } from "./coverage/drawn-study.ts";
 import { orderStudy } from "./coverage/order-study.ts";
 import { realPairs } from "./coverage/real-pairs.ts";
+import { askedRun, recordRuns } from "./coverage/record-runs.ts";
 
 const { values, positionals } = parseArgs({
   options: {
     seeds: { type: "string", default: "16" },
     part: { type: "string" },
+    record: { type: "string" },
+    out: { type: "string" },
+    run: { type: "string", multiple: true, default: [] },
+    seed: { type: "string", default: "1" },
     "block-tokens": { type: "string" },
     "sequences-max": { type: "string" },
     "batch-tokens-max": { type: "string" },
   },
   allowPositionals: true,
 });
+if (values.record !== undefined) {
+  const runs = values.run.flatMap((text) => askedRun(text) ?? []);
+  if (values.out === undefined || runs.length === 0 || runs.length < values.run.length) {
+    console.error("coverage: expected --record with --out and --run NAME:RATE:COUNT");
+    process.exit(2);
+  }
+  await recordRuns(values.record, values.out, runs, Number(values.seed));
+  process.exit(0);
+}
 const traces = join(process.env["BENCH_SHARED"] ?? "../shared", "traces");
 const seeds = Number(values.seeds);
 const given = (name: "block-tokens" | "sequences-max" | "batch-tokens-max") =>
