@@ -46,6 +46,8 @@ interface Host {
   readonly router: Router;
   readonly inputs: Input[];
   readonly faults: FaultEvent[];
+  /** Phases at each time that all rollouts were shown. */
+  readonly followed: string[];
   /** How often policies might be asked for again. */
   takenBack(): number;
   /** So long passes, with a look at the end. */
@@ -77,6 +79,7 @@ function host(
   });
   const inputs: Input[] = [];
   const faults: FaultEvent[] = [];
+  const followed: string[] = [];
   const tap = new RouterTap(router);
   tap.listen({ accepted: (input) => void inputs.push(input) });
   const policies: PolicyKeeper = new PolicyKeeper({
@@ -103,6 +106,7 @@ function host(
     ...(promoted !== undefined && { hasPromoted: (_rollout: string, arm: string) => arm === promoted }),
     report,
     takenBack: () => void takenBack++,
+    followed: (book) => void followed.push(book.map(({ phase }) => phase).join()),
   });
   for (const id of ENDPOINTS) {
     const endpoint = { id, models: [], labels: {}, kvCapacityTokens: 16_000, concurrencyMax: 8 };
@@ -125,7 +129,7 @@ function host(
       tap.accept({ kind: "request-finished", at: at + millis * 1000, requestId: id, outcome, ...counts });
     }
   };
-  return { keeper, policies, router, inputs, faults, takenBack: () => takenBack, pass, ask };
+  return { keeper, policies, router, inputs, faults, followed, takenBack: () => takenBack, pass, ask };
 }
 
 function offerMerge(policies: PolicyKeeper, document: object, source = "admin", force = false): readonly string[] {
@@ -840,6 +844,31 @@ test("what is open is shown first, and of the others the latest; what is under w
   assert.deepEqual(names(), ["open", "beside running", "beside planned", "second"]);
   assert.equal((await made.keeper.remove("second")).outcome, "applied");
   assert.deepEqual(names(), ["open", "beside running", "beside planned"]);
+});
+
+test("one that was removed is gone after a kill too, and its name is not given again", async (t) => {
+  const path = folderOf(t);
+  let made = host(new StateFolder(path));
+  await started(made, { cooldownMillis: 0 });
+  await made.keeper.step({ rollout: "try", step: "rollback", by: "test" });
+  made.pass(SECOND);
+  assert.equal((await made.keeper.remove("try")).outcome, "applied");
+  for (const life of [1, 2]) {
+    assert.equal(phaseOf(made), "");
+    const again = await made.keeper.start(document(), BY);
+    assert.ok(again.outcome === "refused" && /expected one that no rollout had/.test(again.problems.join()), `${life}`);
+    made = await killedNow(path, 100 * life);
+  }
+});
+
+test("whoever follows all rollouts sees a promotion at once, and at every look", async () => {
+  const made = host();
+  await started(made);
+  await made.keeper.step({ rollout: "try", step: "promote", arm: "other", evenSo: true, by: "test" });
+  assert.equal(made.followed.at(-1), "promoted");
+  made.followed.length = 0;
+  made.pass(SECOND);
+  assert.deepEqual(made.followed, ["promoted"]);
 });
 
 test("a promotion that a kill cut off is completed by a process whose clock is behind", async (t) => {
