@@ -155,9 +155,6 @@ test("file names are words with hyphens, and no folder is a drawer for everythin
   assert.deepEqual(wrong, []);
 });
 
-/** Names of two things that are still to be given one name each. */
-const SHARED_NAMES: ReadonlySet<string> = new Set(["Step", "Waiting"]);
-
 test("one name is one thing: no two files of src export a class, type or function of the same name", () => {
   const known = new Map<string, string[]>();
   for (const file of SOURCES) {
@@ -167,9 +164,8 @@ test("one name is one thing: no two files of src export a class, type or functio
       known.getOrInsert(name, []).push(file);
     }
   }
-  const twice = [...known].filter(([name, files]) => files.length > 1 && !SHARED_NAMES.has(name));
+  const twice = [...known].filter(([, files]) => files.length > 1);
   assert.deepEqual(twice, []);
-  for (const name of SHARED_NAMES) assert.ok((known.get(name) ?? []).length > 1, `${name} is one thing now`);
 });
 
 test("every name in the catalog states what it does, what it reads and where it is from", () => {

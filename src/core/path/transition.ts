@@ -16,7 +16,7 @@ import type {
 import type { Ahead, Failed, Holding, Passing, PathState, Resuming, Severed, Waiting } from "./path-state.ts";
 
 /** What an event does to a request: its next state, and what is to be done, in order. */
-export interface Step {
+export interface PathStep {
   readonly state: PathState;
   readonly effects: readonly PathEffect[];
 }
@@ -25,8 +25,10 @@ export interface Step {
  * What an event does to a request. An event without a meaning in a state changes nothing: one that may come late is
  * passed over, any other is reported as a defect.
  */
-export function transition(state: PathState, event: PathEvent): Step {
-  const row = TABLE[state.kind] as Readonly<Record<string, ((state: PathState, event: PathEvent) => Step) | undefined>>;
+export function transition(state: PathState, event: PathEvent): PathStep {
+  const row = TABLE[state.kind] as Readonly<
+    Record<string, ((state: PathState, event: PathEvent) => PathStep) | undefined>
+  >;
   return row[event.kind]?.(state, event) ?? illegal(state, event);
 }
 
@@ -41,7 +43,9 @@ type EventOf<E extends EventKind> = PathEvent extends infer One
     : never
   : never;
 /** What the events that have a meaning in a state do. */
-export type Row<S extends StateKind> = { readonly [E in EventKind]?: (state: StateOf<S>, event: EventOf<E>) => Step };
+export type Row<S extends StateKind> = {
+  readonly [E in EventKind]?: (state: StateOf<S>, event: EventOf<E>) => PathStep;
+};
 
 type State = PathState;
 
@@ -70,11 +74,11 @@ const DESTROYED: readonly PathEffect[] = [DESTROY_CLIENT];
 const STALLED: readonly PathEffect[] = [plain("report-client-stalled"), DESTROY_CLIENT];
 
 /** Steps that leave the state as it is. */
-const late = (state: PathState): Step => ({ state, effects: NOTHING });
-const stalled = (state: PathState): Step => ({ state, effects: STALLED });
-const destroyed = (state: PathState): Step => ({ state, effects: DESTROYED });
+const late = (state: PathState): PathStep => ({ state, effects: NOTHING });
+const stalled = (state: PathState): PathStep => ({ state, effects: STALLED });
+const destroyed = (state: PathState): PathStep => ({ state, effects: DESTROYED });
 
-function illegal(state: PathState, event: PathEvent): Step {
+function illegal(state: PathState, event: PathEvent): PathStep {
   return { state, effects: [{ kind: "report-illegal", state: state.kind, event: event.kind }] };
 }
 
@@ -86,12 +90,12 @@ const HELD: readonly PathEffect[] = [WRITE_HELD];
 const HEAD_SHOWN: readonly PathEffect[] = [plain("show-head")];
 const FORGOTTEN: readonly PathEffect[] = [FORGET];
 
-function ended({ attempts }: State, outcome: Outcome, effects: readonly PathEffect[]): Step {
+function ended({ attempts }: State, outcome: Outcome, effects: readonly PathEffect[]): PathStep {
   return { state: { kind: "ended", attempts, outcome }, effects };
 }
 
 /** The gateway answers the request itself, which it can while the client has no head. */
-function refused(state: State, outcome: Outcome): Step {
+function refused(state: State, outcome: Outcome): PathStep {
   const known = state.kind !== "reading" && state.kind !== "preparing";
   const finish: PathEffect = { kind: "finish", outcome, known, counts: "none" };
   const live = state.kind === "ahead" || state.kind === "waiting" || state.kind === "holding";
@@ -99,22 +103,22 @@ function refused(state: State, outcome: Outcome): Step {
 }
 
 /** Where the client has a head already, only a broken connection shows it that the gateway failed. */
-function failedInside(state: Ahead | Waiting | Holding | Failed): Step {
+function failedInside(state: Ahead | Waiting | Holding | Failed): PathStep {
   return state.shown ? destroyed(state) : refused(state, "refused");
 }
 
 /** The attempt is over and the client has no byte of it. */
-function failed({ attempts, shown }: Ahead | Waiting | Holding, fault: Fault, kept: boolean): Step {
+function failed({ attempts, shown }: Ahead | Waiting | Holding, fault: Fault, kept: boolean): PathStep {
   return {
     state: { kind: "failed", attempts, shown, fault, kept },
     effects: [RELEASE, faulty("ask-retry", fault)],
   };
 }
 
-const attemptFailed = (state: Ahead | Waiting | Holding, { fault, kept }: AttemptFailed): Step =>
+const attemptFailed = (state: Ahead | Waiting | Holding, { fault, kept }: AttemptFailed): PathStep =>
   failed(state, fault, kept);
 
-function gaveUp(state: Failed, why: Extract<PathEvent, { kind: "denied" }>["why"]): Step {
+function gaveUp(state: Failed, why: Extract<PathEvent, { kind: "denied" }>["why"]): PathStep {
   const { fault, kept, shown } = state;
   const outcome = outcomeOf(fault);
   const effects: PathEffect[] = fault === "timeout" ? [REPORT_TIMEOUT] : [];
@@ -125,7 +129,7 @@ function gaveUp(state: Failed, why: Extract<PathEvent, { kind: "denied" }>["why"
 }
 
 /** The answer is whole. */
-function complete(state: Holding | Passing, outcome: WholeOutcome): Step {
+function complete(state: Holding | Passing, outcome: WholeOutcome): PathStep {
   const finish: PathEffect = { kind: "finish", outcome, known: true, counts: "answer" };
   if (state.kind === "passing") return ended(state, outcome, [END_CLIENT, RELEASE, finish]);
   if (state.carriage === "whole") return ended(state, outcome, [plain("write-whole"), RELEASE, finish]);
@@ -138,7 +142,7 @@ function markedOutcome({ content }: Holding | Passing): WholeOutcome | undefined
   return content === "turned-down" ? "refused" : undefined;
 }
 
-function answerEnded(state: Holding | Passing, { outcome, promisesMark }: AnswerEnded): Step {
+function answerEnded(state: Holding | Passing, { outcome, promisesMark }: AnswerEnded): PathStep {
   if (promisesMark && markedOutcome(state) === undefined) return broke(state, "cut");
   return complete(state, outcome);
 }
@@ -147,7 +151,7 @@ function answerEnded(state: Holding | Passing, { outcome, promisesMark }: Answer
  * It broke: nothing is lost behind the mark of completion, before the first byte another endpoint may help, else it is
  * cut.
  */
-function broke(state: Holding | Passing, fault: Fault): Step {
+function broke(state: Holding | Passing, fault: Fault): PathStep {
   const outcome = markedOutcome(state);
   if (outcome !== undefined) return complete(state, outcome);
   if (state.kind === "holding") return failed(state, fault, false);
@@ -156,28 +160,28 @@ function broke(state: Holding | Passing, fault: Fault): Step {
     : cut(state, fault, DESTROYED);
 }
 
-function passingBroke(state: Passing, { fault, continues }: UpstreamBroke): Step {
+function passingBroke(state: Passing, { fault, continues }: UpstreamBroke): PathStep {
   const goesOn = continues && state.carriage === "stream" && markedOutcome(state) === undefined;
   return goesOn ? severed(state, fault) : broke(state, fault);
 }
 
-function cut(state: Passing, fault: Fault, last: readonly PathEffect[]): Step {
+function cut(state: Passing, fault: Fault, last: readonly PathEffect[]): PathStep {
   const outcome = outcomeOf(fault);
   const finish: PathEffect = { kind: "finish", outcome, known: true, counts: "answer" };
   return ended(state, outcome, [...last, RELEASE, faulty("report-cut", fault), finish]);
 }
 
-function marked(state: Holding | Passing, { outcome }: Marked): Step {
+function marked(state: Holding | Passing, { outcome }: Marked): PathStep {
   return { state: { ...state, content: outcome === "ok" ? "complete" : "turned-down" }, effects: NOTHING };
 }
 
-function firstToken(state: Holding | Passing | Resuming): Step {
+function firstToken(state: Holding | Passing | Resuming): PathStep {
   if (state.content !== "silent" && state.content !== "due") return late(state);
   return { state: { ...state, content: "token" }, effects: FIRST_TOKEN };
 }
 
 /** Another attempt takes the place of this one: where it stood by, only of one from which nothing came. */
-function replaced(state: Waiting | Holding, event: Replaced): Step {
+function replaced(state: Waiting | Holding, event: Replaced): PathStep {
   if (!isReplaceable(state, event)) return illegal(state, event);
   const { attempts, shown } = state;
   return { state: { kind: "waiting", attempts: attempts + 1, shown }, effects: [RELEASE, SEND] };
@@ -191,7 +195,7 @@ function isReplaceable(state: Waiting | Holding, { by }: Replaced): boolean {
 }
 
 /** The client left: before anything was sent, or between two attempts of which it has no byte. */
-function leftBefore(state: PathState): Step {
+function leftBefore(state: PathState): PathStep {
   return closed(state, [
     FORGET,
     REPORT_CLIENT_LEFT,
@@ -200,11 +204,11 @@ function leftBefore(state: PathState): Step {
 }
 
 /** No attempt is under way, and the client has a part of the answer. */
-function leftBetween(state: Severed): Step {
+function leftBetween(state: Severed): PathStep {
   return closed(state, [FORGET, REPORT_CLIENT_LEFT, abortion(true, "seen")]);
 }
 
-function left(state: Ahead | Waiting | Holding | Passing | Resuming): Step {
+function left(state: Ahead | Waiting | Holding | Passing | Resuming): PathStep {
   return closed(state, [FORGET, RELEASE, REPORT_CLIENT_LEFT, abortion(true, "seen")]);
 }
 
@@ -212,17 +216,17 @@ function abortion(known: boolean, counts: "seen" | "none"): PathEffect {
   return { kind: "finish", outcome: "aborted", known, counts };
 }
 
-function closed({ attempts }: PathState, effects: readonly PathEffect[]): Step {
+function closed({ attempts }: PathState, effects: readonly PathEffect[]): PathStep {
   return { state: { kind: "closed", attempts, outcome: "aborted" }, effects };
 }
 
 /** The client has a part of a stream, and policy and router are asked where it goes on. */
-function severed({ attempts }: Passing | Resuming, fault: Fault): Step {
+function severed({ attempts }: Passing | Resuming, fault: Fault): PathStep {
   return { state: { kind: "severed", attempts, fault }, effects: [RELEASE, faulty("ask-resume", fault)] };
 }
 
 /** It did not go on: the client gets an error event behind what it has. */
-function cutShort({ attempts, kind }: Severed | Resuming, fault: Fault): Step {
+function cutShort({ attempts, kind }: Severed | Resuming, fault: Fault): PathStep {
   const outcome = outcomeOf(fault);
   const finish: PathEffect = { kind: "finish", outcome, known: true, counts: "answer" };
   const live = kind === "resuming" ? [RELEASE] : [];
@@ -241,7 +245,7 @@ const BEFORE = {
 
 /** The request is with an endpoint, of which nothing came. */
 const SENT_OUT = {
-  "answer-began": ({ attempts, shown }: Ahead | Waiting, { carriage }: AnswerBegan): Step => ({
+  "answer-began": ({ attempts, shown }: Ahead | Waiting, { carriage }: AnswerBegan): PathStep => ({
     state: { kind: "holding", attempts, shown, carriage, content: "silent" },
     effects: NOTHING,
   }),

@@ -65,7 +65,7 @@ export function takerOf(denied: RetryDenial | undefined, hasTaker: () => boolean
 }
 
 /** One attempt as its host finds it. */
-export interface Waiting {
+export interface QuietAttempt {
   readonly at: Micros;
   /** When its client has no use for the answer any more; Infinity where it stated nothing. */
   readonly deadlineAt: Micros;
@@ -108,7 +108,7 @@ export type WaitVerdict = "help" | "wait" | "move" | "give-up" | "cut" | "time-o
  * is no loss. One that is drained or sleeps is left by what can go on elsewhere. What a fault brought to an endpoint that
  * is busy with what it brought moves on to one that is idle: to the endpoints that come back.
  */
-export function waitVerdict(waiting: Waiting, limits: WaitLimits, taker: (kind: TakerKind) => Taker): WaitVerdict {
+export function waitVerdict(waiting: QuietAttempt, limits: WaitLimits, taker: (kind: TakerKind) => Taker): WaitVerdict {
   const { at, arrivedAt, quietMicros, begun, continues, held, streams, blocked, trouble } = waiting;
   const waited = at - arrivedAt;
   if (waited > limits.totalMicrosMax || at > waiting.deadlineAt) return "time-out";
@@ -135,7 +135,7 @@ export function waitVerdict(waiting: Waiting, limits: WaitLimits, taker: (kind: 
 
 /** An answer that began, at an endpoint that is lost or hangs. */
 function isBetterElsewhere(
-  { quietMicros, continues }: Waiting,
+  { quietMicros, continues }: QuietAttempt,
   limits: WaitLimits,
   taker: (kind: TakerKind) => Taker,
 ): boolean {
@@ -146,7 +146,7 @@ function isBetterElsewhere(
   return (goesOn && found === "free") || (endsHere && found !== "nobody");
 }
 
-function isDueToMove({ movedTimes, quietMicros }: Waiting, { moveAgainMicros }: WaitLimits): boolean {
+function isDueToMove({ movedTimes, quietMicros }: QuietAttempt, { moveAgainMicros }: WaitLimits): boolean {
   return movedTimes > 0 && quietMicros > moveAgainMicros * 2 ** (movedTimes - 1);
 }
 

@@ -9,7 +9,7 @@ import {
   takerOf,
   type Trouble,
   troubleSince,
-  type Waiting,
+  type QuietAttempt,
   waitVerdict,
 } from "#core/path/wait-verdict.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
@@ -19,7 +19,7 @@ const LIMITS = PATH_RULES.waits;
 const HUNG: Trouble = { kind: "hung", since: 0 };
 const LOST: Trouble = { kind: "lost", since: 0 };
 
-const waiting = (of: Partial<Waiting>): Waiting => ({
+const waiting = (of: Partial<QuietAttempt>): QuietAttempt => ({
   at: 20 * SECOND,
   arrivedAt: 0,
   deadlineAt: Infinity,
@@ -35,7 +35,7 @@ const waiting = (of: Partial<Waiting>): Waiting => ({
   isLate: false,
   ...of,
 });
-const verdict = (of: Partial<Waiting>, taker: Taker = "free") => waitVerdict(waiting(of), LIMITS, () => taker);
+const verdict = (of: Partial<QuietAttempt>, taker: Taker = "free") => waitVerdict(waiting(of), LIMITS, () => taker);
 
 test("an endpoint in trouble is left by who has no byte, and by who has one and gets no more, for an endpoint that may serve", () => {
   assert.equal(verdict({}), "wait", "no trouble");
@@ -188,7 +188,7 @@ test("trouble is known since it was first found, until it is another", () => {
 });
 
 test("a late first token gets the help of a stage where the first endpoint is well", () => {
-  const late = (of: Partial<Waiting>) => waitVerdict(waiting({ isLate: true, ...of }), LIMITS, () => "nobody");
+  const late = (of: Partial<QuietAttempt>) => waitVerdict(waiting({ isLate: true, ...of }), LIMITS, () => "nobody");
   assert.equal(late({}), "help");
   assert.equal(verdict({}), "wait", "never, by default");
   assert.equal(late({ isLate: false }), "wait", "not yet, or one was asked, or it does not stream");
