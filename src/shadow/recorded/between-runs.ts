@@ -32,8 +32,8 @@ export interface RunDeviation extends Readonly<Record<BetweenRunsPart, number>> 
 const APART_MAX = 2;
 /** Beyond these, runs differ in more than a machine does, and engines drawn so are none. */
 const SPREAD_MAX = { level: 0.5, delay: 0.7, prefill: 0.5, noise: 1 } as const;
-/** What was stated counts as much as one further run. */
-const STATED_WEIGHT = 1;
+/** What was stated is of any machine, runs are of this one: it counts as much as a tenth of a further run. */
+const STATED_WEIGHT = 0.1;
 
 /**
  * The spread that another run will show: the variance seen between R runs, less what chance within them explains, and
