@@ -33,8 +33,8 @@ const NAMED: readonly Named[] = [
   {
     name: "a charge is never released",
     file: "src/core/placements.ts",
-    code: "this.#ledger.release(pending.request.id);",
-    instead: "",
+    code: "this.#ledger.release(pending.request.id);\n    this.#prefills.release",
+    instead: "this.#prefills.release",
   },
   {
     name: "a charge is released as often as its end is reported",

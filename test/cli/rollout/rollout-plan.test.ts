@@ -15,6 +15,9 @@ after(() => rmSync(FOLDER, { recursive: true, force: true }));
 
 const WORKLOAD = join(FOLDER, "workload.jsonl");
 writeFileSync(WORKLOAD, mooncake(400));
+/** Long enough to have parts by which the traffic's own error shows. */
+const LONGER = join(FOLDER, "longer.jsonl");
+writeFileSync(LONGER, mooncake(800));
 
 /** Lengths and shared blocks, about seven requests a second. */
 function mooncake(requests: number): string {
@@ -33,8 +36,10 @@ function mooncake(requests: number): string {
   return `${lines.join("\n")}\n`;
 }
 
-const plan = (t: TestContext, ...flags: string[]) =>
-  inProcess(t, [rolloutCommand()], ["rollout", "plan", WORKLOAD, "--threads", "1", "--runs", "1", ...flags]);
+const planOf = (t: TestContext, workload: string, ...flags: string[]) =>
+  inProcess(t, [rolloutCommand()], ["rollout", "plan", workload, "--threads", "1", "--runs", "1", ...flags]);
+
+const plan = (t: TestContext, ...flags: string[]) => planOf(t, WORKLOAD, ...flags);
 
 const ARMS = ["--arm", "gnomon", "--arm", "round-robin"];
 
@@ -76,18 +81,10 @@ interface RolloutDocument {
 }
 
 test("the recommended rollout is written as it is started, with what is predicted of it", async (t) => {
-  const { out } = await plan(
-    t,
-    ...ARMS,
-    "--window",
-    "5",
-    "--design",
-    "switchback",
-    "--step-error",
-    "0.1",
-    "--write",
-    "-",
-  );
+  const flags = [...ARMS, "--window", "5", "--design", "switchback", "--step-error", "0.1", "--write", "-"];
+  const short = parse((await plan(t, ...flags)).out) as RolloutDocument;
+  assert.deepEqual(short.predictions, [], "57 s have no nine parts of 10 s");
+  const { out } = await planOf(t, LONGER, ...flags);
   const { arms, design, plannedCount, predictions } = parse(out) as RolloutDocument;
   assert.deepEqual(arms, [
     { name: "control", profile: "gnomon" },
