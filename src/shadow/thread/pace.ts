@@ -38,7 +38,8 @@ export class Pace {
     const left = wanted - (wallMillis() - this.#wallMillis);
     if (left >= 1) await this.#clock.sleep(Math.min(left, REST_MILLIS_MAX));
     else await turn();
-    this.begin();
+    // Less than a millisecond is not slept, and adds up.
+    if (left >= 1 || left <= 0) this.begin();
   }
 }
 

@@ -97,12 +97,24 @@ function isReadOneWay(text: string): boolean {
   return first === second && second === third;
 }
 
+/**
+ * As JSON.parse reads it, whatever was read before: with names that need no escapes V8 does not mistake one for another of
+ * a text before, as it did `"\\u0020"` for `"\\\\"`.
+ */
+function read(text: string): unknown {
+  const plain = text.replaceAll(/\\(?:u00([2-7][\da-f])|.)/gi, (escape, hex: string | undefined) => {
+    const character = hex === undefined ? '"' : String.fromCharCode(Number.parseInt(hex, 16));
+    return character === '"' || character === "\\" ? escape : character;
+  });
+  return JSON.parse(plain);
+}
+
 test("whatever the body, what is left reads as the body without those fields, and has none of them", () => {
   fc.assert(
     fc.property(body.filter(isReadOneWay), (given) => {
       const left = cut(given);
       assert.ok(left !== undefined, given);
-      assert.deepEqual(JSON.parse(left), without(JSON.parse(given)));
+      assert.deepEqual(read(left), without(read(given) as Record<string, unknown>));
       assert.equal(cut(left), left, "also of fields that were there twice");
       if (!given.includes("priority") && !given.includes("kv_") && !given.includes("\\u")) assert.equal(left, given);
     }),
