@@ -2,8 +2,8 @@ import { valuesForOne } from "#core/rollout/judge/block-differences.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import { type Micros, MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { CandidateOutcome } from "../candidate/candidate.ts";
-import type { PlannedFigureKey, PlannedFigure } from "../job/rollout-sample.ts";
-import { PLANNED_FIGURES } from "../job/rollout-sample.ts";
+import { meanOf } from "../figure/mean-of.ts";
+import { PLANNED_FIGURES, type PlannedFigure, type PlannedFigureKey } from "../job/rollout-sample.ts";
 
 /** What a difference owes to the traffic that happened to come. */
 export interface TrafficError {
@@ -71,8 +71,8 @@ interface Part {
 }
 
 function errorOf(parts: readonly Part[]): TrafficError {
-  const without = parts.map((_, i) => meanOf(parts.filter((_part, other) => other !== i)));
-  const all = meanOf(parts);
+  const without = parts.map((_, i) => weightedMean(parts.filter((_part, other) => other !== i)));
+  const all = weightedMean(parts);
   const squares = without.reduce((sum, one) => sum + (one - all) ** 2, 0);
   const apart = parts.map(({ difference }) => difference - all);
   const products = apart.reduce((sum, one, i) => sum + one * (apart[i - 1] ?? 0), 0);
@@ -88,13 +88,13 @@ function errorOf(parts: readonly Part[]): TrafficError {
   return { error, covered, of: parts.length };
 }
 
-function meanOf(parts: readonly Part[]): number {
+function weightedMean(parts: readonly Part[]): number {
   const weights = parts.reduce((sum, { weight }) => sum + weight, 0);
   return parts.reduce((sum, { weight, difference }) => sum + weight * difference, 0) / weights;
 }
 
 function figureOf(values: Float64Array, figure: PlannedFigure): number {
-  if (figure === "mean") return values.reduce((sum, value) => sum + value, 0) / values.length;
+  if (figure === "mean") return meanOf(values);
   const sorted = values.toSorted();
   return sorted[Math.min(sorted.length - 1, Math.ceil(0.99 * sorted.length) - 1)] ?? NaN;
 }

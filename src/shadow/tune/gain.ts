@@ -1,5 +1,6 @@
 import { nameHash, type Random, randomFor } from "#core/base/random.ts";
 import type { Interval } from "../figure/interval.ts";
+import { meanOf } from "../figure/mean-of.ts";
 import { gainBetween, isTail, type Losses, type Objective } from "../job/objective.ts";
 
 /** The same requests under the profile in force and under another one, on the same engines. */
@@ -42,7 +43,7 @@ export function gainOf(
 ): Gain | undefined {
   const random = randomFor(seed, nameHash("gain"));
   const all = replicas.map((one) => new UnitLosses(objective, one, units));
-  const value = mean(all.map((one) => one.gain(undefined)));
+  const value = meanOf(all.map((one) => one.gain(undefined)));
   const present = all[0]?.units ?? 0;
   if (present === 0 || !Number.isFinite(value)) return undefined;
   const draws = new Float64Array(DRAWS);
@@ -195,8 +196,4 @@ function tailOf({ values, units }: Sorted, times: Int32Array | undefined): numbe
     if (above < 0) return values[i]!;
   }
   return values[0] ?? NaN;
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -46,11 +46,11 @@ export const READ_SLAB = {
     return memory.subarray(this.at, this.at + bytes);
   },
 
-  /** What was read up to a place, as a piece; of its beginning, what is before `from` is left out. */
-  copied(to: number, from = 0): Buffer {
-    const memory = this.room(to - from);
-    this.read.copy(memory, this.at, from, to);
-    return this.piece(memory, to - from);
+  /** What was read last, so many bytes of it, as a piece. */
+  copied(bytes: number): Buffer {
+    const memory = this.room(bytes);
+    this.read.copy(memory, this.at, 0, bytes);
+    return this.piece(memory, bytes);
   },
 };
 
@@ -197,10 +197,6 @@ export class UpstreamReads {
   /** Something was read since the request began. */
   get came(): boolean {
     return this.#came;
-  }
-
-  get paused(): boolean {
-    return this.#paused;
   }
 
   /** What is read from here on stays in the kernel, but for a read that is under way. */
