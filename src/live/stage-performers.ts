@@ -1,7 +1,26 @@
-import { cascadeOf } from "./cascade/cascade-run.ts";
+import type { PathRouter } from "#core/path/path-router.ts";
+import { judgeOf } from "./answer/answer-judge.ts";
+import type { StageFamily } from "./base/stage-family.ts";
+import { CASCADE_FAMILIES, type CascadeOptions, type Cascades, createCascades } from "./cascade/cascades.ts";
 import { continuationOf } from "./continuation/stream-continuation.ts";
 import { secondOf } from "./upstream/hedging/second-attempt.ts";
 import type { StagePerformers } from "./upstream/stage-performer.ts";
 
 /** What performs stages here, beside the one that a decision itself names. */
-export const STAGE_PERFORMERS: StagePerformers = { stages: [continuationOf, cascadeOf], standbys: [secondOf] };
+export const STAGE_PERFORMERS: StagePerformers = { stages: [continuationOf, judgeOf], standbys: [secondOf] };
+
+/** Sections of the configuration that stages have of their own. */
+export interface StageSections {
+  readonly cascade?: CascadeOptions;
+}
+
+/** What judges answers. */
+export type StageJudges = Cascades;
+
+/** Undefined where nothing judges any. */
+export function openJudges({ cascade }: StageSections, router: PathRouter): StageJudges | undefined {
+  return createCascades(cascade, router);
+}
+
+/** Metrics of what judges answers. */
+export const JUDGE_FAMILIES: readonly StageFamily<StageJudges>[] = CASCADE_FAMILIES;

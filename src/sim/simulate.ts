@@ -1,5 +1,4 @@
 import type { Micros } from "#core/base/units.ts";
-import type { CascadeFigures } from "./setting/cascade-options.ts";
 import { type Outcomes, type Status, STATUSES } from "./result/outcomes.ts";
 import {
   type EndpointFigures,
@@ -15,6 +14,7 @@ import type { SloTargets } from "./result/slo.ts";
 import type { ScalingFigures } from "./setting/scaling-options.ts";
 import { Simulation } from "./simulation.ts";
 import type { SimulationOptions } from "./setting/simulation-options.ts";
+import type { StagedOptions, StageFigures } from "./path/stage-performer.ts";
 
 /** What a run came to: every request in columns, and what follows from them. Nothing in it depends on the machine. */
 export interface SimulationResult {
@@ -36,14 +36,14 @@ export interface SimulationResult {
   readonly handoffs?: HandoffFigures;
   /** Where the number of engines followed the load. */
   readonly scaling?: ScalingFigures | undefined;
-  /** Where requests asked for a cascade. */
-  readonly cascade?: CascadeFigures | undefined;
+  /** Of stages that the simulation was asked for with. */
+  readonly stages: readonly StageFigures[];
   /** Events that the run took, for judging its cost. */
   readonly events: number;
 }
 
 /** Runs a cluster in virtual time until all requests have ended, or to the horizon. */
-export function simulate(options: SimulationOptions, targets: SloTargets = {}): SimulationResult {
+export function simulate(options: StagedOptions, targets: SloTargets = {}): SimulationResult {
   const simulation = new Simulation(options);
   simulation.run();
   const { outcomes, fleet, observer, gate, routing, events, clock } = simulation;
@@ -61,7 +61,7 @@ export function simulate(options: SimulationOptions, targets: SloTargets = {}): 
     tenants: tenantFigures(outcomes),
     ...(hasStages(options) && { handoffs: simulation.handoffs.counts.figures() }),
     ...(simulation.scaling && { scaling: simulation.scaling.figures(endedAt) }),
-    ...(simulation.cascade && { cascade: simulation.cascade.figures() }),
+    stages: simulation.stages.map((stage) => stage.figures()),
     events,
   };
 }

@@ -8,7 +8,6 @@ import { queueMicros } from "#engine/config.ts";
 import type { FinishReason } from "#engine/request.ts";
 import { AdmissionGate } from "./admission-gate.ts";
 import { Agenda } from "./agenda.ts";
-import { CascadeStage } from "./cascade/cascade-stage.ts";
 import { type EngineListener, EngineObserver } from "./path/engine-observer.ts";
 import { EngineFleet } from "./fleet/engine-fleet.ts";
 import { STAGE_PERFORMERS } from "./stage-performers.ts";
@@ -31,6 +30,7 @@ import { kvEventFeed } from "./signal/kv-event-feed.ts";
 import { SignalFeed } from "./signal/signal-feed.ts";
 import { signalHost } from "./signal/signal-host.ts";
 import type { SimulationEvent } from "./path/simulation-event.ts";
+import type { SimulatedStage, StagedOptions } from "./path/stage-performer.ts";
 import type { SimulationOptions } from "./setting/simulation-options.ts";
 import type { SimulatedRequest } from "./setting/arrival-source.ts";
 
@@ -58,7 +58,8 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
   readonly changes: FleetChanges;
   readonly #looks: RolloutLooks;
   readonly scaling: ScalingController | undefined;
-  readonly cascade: CascadeStage | undefined;
+  /** Of all requests, brought by whoever asks. */
+  readonly stages: readonly SimulatedStage[];
   #past = false;
   clock: Micros = 0;
   /** Requests that have arrived and not ended. */
@@ -67,7 +68,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
   readonly gate: AdmissionGate;
   readonly routing: RequestDispatcher;
 
-  constructor(options: SimulationOptions) {
+  constructor(options: StagedOptions) {
     this.#options = options;
     this.#agenda = new Agenda(options.fleetEvents ?? []);
     this.gate = new AdmissionGate(options, this.outcomes);
@@ -94,8 +95,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
     });
     this.changes = new FleetChanges(options, this, this.#copies ?? reports ?? caches, this.desk?.engines);
     for (const spec of options.engines) this.changes.join(0, spec);
-    const { cascade, router, latency } = options;
-    this.cascade = cascade && new CascadeStage(cascade, router.seed, latency.answerMicros, this);
+    this.stages = (options.stages ?? []).map((open) => open(this, options));
     this.scaling = options.scaling && new ScalingController(options.scaling, options.engines, this);
     while (this.#agenda.nextAt < 0) this.#take(this.#agenda.pop());
   }
@@ -127,7 +127,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
     const flight = new Flight(this.outcomes.open(request), request, this.paths);
     this.open++;
     this.desk?.arrived(flight);
-    this.cascade?.arrived(flight);
+    for (const stage of this.stages) stage.arrived(flight);
     this.#soon(this.#options.latency.admissionMicros, { kind: "admit", flight });
   }
 
@@ -247,7 +247,8 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
 
   /** An engine is done with a request. */
   finished(at: Micros, flight: Flight, reason: FinishReason): void {
-    if (reason === "abort" || this.cascade?.holds(at, flight, reason) === true) return;
+    if (reason === "abort") return;
+    for (const stage of this.stages) if (stage.holds(at, flight, reason)) return;
     const answered = reason !== "deadline";
     this.observer.ended(flight, reason, this.#options.latency);
     this.answer(at, { kind: "ended", flight, engine: flight.engine, outcome: answered ? "ok" : "aborted" });

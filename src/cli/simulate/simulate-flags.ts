@@ -13,6 +13,7 @@ import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from ".
 import { type SetFlags, setOption } from "./simulated-keys.ts";
 import { FITNESS_KEYS } from "#sim/result/fitness.ts";
 import { HARDWARE } from "#engine/hardware.ts";
+import { stageFileOptions } from "./stage-options.ts";
 import { SCHEDULER_POLICIES, type SchedulerPolicy } from "#engine/config.ts";
 
 /** Engines where nothing states how many. */
@@ -26,7 +27,6 @@ export interface SimulateFlags extends RouterFlags, AutoscaleFlags, Architecture
   readonly numInstances?: number;
   readonly routers: number;
   readonly engine?: string;
-  readonly cascade?: string;
   readonly lose: readonly LostEndpoint[];
   readonly modelConfig?: string;
   readonly hardware?: string;
@@ -119,10 +119,7 @@ function addClusterFlags(to: FlagAdder): void {
   to.rare.number("--routers <count>", ROUTERS_MEANING, whole(1, ROUTERS_MAX), 1);
   for (const option of routerOptions()) to.option(option);
   to.add("--engine <name>", "engine that comes with gnomon, or the path of an engine file (vLLM's defaults without)");
-  to.rare.add(
-    "--cascade <file>",
-    "YAML file of the models that are asked one after another, with their engines and the confidence of their answers",
-  );
+  for (const option of stageFileOptions()) to.option(option);
   to.rare.add(
     "--model-config <file>",
     "a Hugging Face config.json: step time by a roofline of its kernels, KV blocks by memory, in place of --engine",

@@ -7,20 +7,21 @@ import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { EngineSpec } from "#sim/fleet/engine-fleet.ts";
 import type { SignalOptions } from "#sim/setting/signal-options.ts";
-import type { PrefixSignal, SimulationOptions } from "#sim/setting/simulation-options.ts";
+import type { StagedOptions } from "#sim/path/stage-performer.ts";
+import type { PrefixSignal } from "#sim/setting/simulation-options.ts";
 import { colocatedSpec, pdSpec, replicasOf, transfersOf, withRoles } from "../flag/architecture-flags.ts";
 import { scalingOf } from "../flag/autoscale-flags.ts";
 import { faultsOf } from "../flag/lost-endpoint.ts";
 import { stageRules } from "../flag/stage-flags.ts";
 import { routersOf } from "../flag/router-flags.ts";
-import { cascadePlan } from "./simulate-cascade.ts";
+import { stagePlan } from "./stage-options.ts";
 import { engineOf } from "./simulate-engine.ts";
 import { INSTANCES_DEFAULT, type SimulateFlags } from "./simulate-flags.ts";
 import type { SimulatedRules } from "./simulated-rules.ts";
 import { policiesOf } from "./simulate-policies.ts";
 
 /** Everything about a simulation but its requests. */
-export type ClusterPlan = Omit<SimulationOptions, "arrivals"> & {
+export type ClusterPlan = Omit<StagedOptions, "arrivals"> & {
   readonly profile: NamedProfile;
   /** How often and how late gauges are read where they are scraped. */
   readonly gauges: ProfileSignals;
@@ -31,8 +32,8 @@ export function clusterPlan(flags: SimulateFlags, set?: SimulatedRules): Cluster
   const policies = policiesOf(flags);
   const profile = architected(policies.profile, flags);
   const config = engineOf(flags, policies);
-  const cascade = cascadePlan(flags);
-  const engines = cascade?.engines ?? instancesOf(flags, config);
+  const staged = stagePlan(flags);
+  const engines = staged?.engines ?? instancesOf(flags, config);
   const routers = routersOf(flags.routers, flags);
   const gauges = gaugesFor(profile, flags);
   const { priority } = policies;
@@ -60,7 +61,7 @@ export function clusterPlan(flags: SimulateFlags, set?: SimulatedRules): Cluster
       scaling: scalingOf(policies.autoscale, flags, flags.numInstances ?? INSTANCES_DEFAULT),
     }),
     engines,
-    ...(cascade && { cascade: cascade.cascade }),
+    ...(staged && { stages: [staged.stage] }),
     ...(flags.lose.length > 0 && {
       fleetEvents: faultsOf(
         flags.lose,

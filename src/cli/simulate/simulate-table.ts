@@ -8,9 +8,9 @@ import type { Fitness } from "#sim/result/fitness.ts";
 import type { Metrics } from "#sim/result/metrics.ts";
 import type { ScalingFigures } from "#sim/setting/scaling-options.ts";
 import type { SimulationResult } from "#sim/simulate.ts";
-import type { CascadeFigures } from "#sim/setting/cascade-options.ts";
 import { percentOf } from "../output/figure-text.ts";
 import { plainTableChars } from "../output/plain-table-chars.ts";
+import { stageFigureRows } from "./stage-options.ts";
 
 /** What was asked for beside the figures. */
 export interface Extras {
@@ -27,7 +27,6 @@ export function simulationTable(result: SimulationResult, extras: Extras): strin
     figures(result),
     endpoints(result),
     scalingText(result.scaling),
-    cascadeText(result.cascade),
     ...more(extras),
     plot(result),
   ];
@@ -73,15 +72,6 @@ function scalingText(scaling: ScalingFigures | undefined): string {
   }
   if (actions.length > shown.length) lines.push(`${"".padEnd(12)} and ${actions.length - shown.length} more`);
   return lines.join("\n");
-}
-
-/** What a cascade did; "" without one. */
-function cascadeText(cascade: CascadeFigures | undefined): string {
-  if (cascade === undefined) return "";
-  const { escalated, escalatedShare, kept } = cascade;
-  const reasons = Object.entries(kept).map(([reason, count]) => `${count} ${reason}`);
-  const given = `${percentOf(escalatedShare)} of requests escalated (${escalated.join(", then ")})`;
-  return `${"cascade".padEnd(12)} ${[given, ...reasons].join(", ")}`;
 }
 
 const SECONDS_PER_HOUR = 3_600;
@@ -134,6 +124,7 @@ function figures(result: SimulationResult): string {
       : []),
     ...faultRows(result),
     ...handoffRows(result),
+    ...stageFigureRows(result.stages),
     ...(refused.length > 0 ? [["refused", refused.join(", ")] as const] : []),
     ...(metrics.priorityInversions + metrics.holBlockingEvents > 0
       ? [

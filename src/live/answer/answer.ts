@@ -1,5 +1,6 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 
+import type { AnswerJudgeReading } from "./answer-judge.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import type { ClientWriter } from "./client-writer.ts";
 import type { GatewayCounters } from "../base/gateway-counters.ts";
@@ -54,14 +55,6 @@ export interface AnswerCounts {
  */
 export type AnswerStage = "held" | "due" | "passing" | "over";
 
-/** Reads the log-probabilities of an answer, and keeps them from a client that did not ask for them. */
-export interface CascadeReading {
-  /** Reads an event; returns the place of what the client is to get null for. */
-  readEvent(bytes: Buffer, start: number, end: number): readonly [number, number] | undefined;
-  /** Reads an answer in one piece, and returns it as the client gets it. */
-  readWhole(body: Buffer): Buffer;
-}
-
 /** Keeps of a stream what it needs to go on elsewhere, and from the client what only that needs. */
 export interface StreamKeeper {
   /** The client has the counts, or is not to have them. */
@@ -101,8 +94,8 @@ export interface Delivery {
   readonly kept: StreamKeeper | undefined;
   /** The same of one that another engine would make again. */
   readonly repeatable: EventReader | undefined;
-  /** What a cascade makes of the answer; undefined where the request asked for none. */
-  readonly cascade: CascadeReading | undefined;
+  /** Judges the answer before its client has it; undefined where nobody does. */
+  readonly judge: AnswerJudgeReading | undefined;
   /** The client has a part of a stream that could go on elsewhere. */
   readonly continues: boolean;
   /**

@@ -197,10 +197,10 @@ export class StreamAnswer implements Answer {
 
   /** Keeps what is needed of an event; what the client did not ask for is left out. Returns where what may pass begins. */
   #keep(from: number): number {
-    const { kept, cascade } = this.#delivery;
-    if (kept === undefined && cascade === undefined) return from;
+    const { kept, judge } = this.#delivery;
+    if (kept === undefined && judge === undefined) return from;
     const { bytes, start, end } = this.#scanner;
-    const hidden = cascade === undefined ? kept?.read(bytes, start, end) : cascade.readEvent(bytes, start, end);
+    const hidden = judge === undefined ? kept?.read(bytes, start, end) : judge.readEvent(bytes, start, end);
     if (hidden === undefined) return from;
     this.#pass(bytes, from, hidden[0]);
     this.#pass(NULL, 0, NULL.length);

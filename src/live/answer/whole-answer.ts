@@ -85,8 +85,8 @@ export class WholeAnswer implements Answer {
   #complete(body: Buffer, usage: Usage | undefined): void {
     this.#usage = usage;
     if (this.#delivery.dialect === "responses") this.#responseId = outerText(body, "id");
-    const { cascade } = this.#delivery;
-    if (cascade !== undefined) this.#body = cascade.readWhole(body);
+    const { judge } = this.#delivery;
+    if (judge !== undefined) this.#body = judge.readWhole(body);
     this.#delivery.completed("ok", false);
   }
 

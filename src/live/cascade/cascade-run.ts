@@ -1,39 +1,18 @@
-import type { Routed } from "#core/input/decision.ts";
 import type { KeptReason } from "#core/request/cascade-input.ts";
-import type { CascadeSpec, CascadeStep } from "#core/cascade/cascade-spec.ts";
 import { type AnswerWorth, Cascade } from "#core/path/cascade/cascade.ts";
+import type { CascadeSpec, CascadeStep } from "#core/path/cascade/cascade-judge.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import type { Micros } from "#core/base/units.ts";
 import { nowMicros } from "../base/clock.ts";
-import { type Asker, AskerLeft } from "../base/loop-turn.ts";
-import type { ClientRequest, RequestLife } from "../request/client-request.ts";
-import type { SentContent } from "../request/engine-body.ts";
+import type { AnswerJudge, JudgedAttempts, JudgedRequest } from "../answer/answer-judge.ts";
+import { AskerLeft } from "../base/loop-turn.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import { withFields } from "../http/request-body.ts";
-import type { CascadeReading } from "../answer/answer.ts";
-import type { PathStage } from "#core/path/stage.ts";
 import { ASKED_ANEW, FIRST_BYTES } from "#core/path/path-event.ts";
 import type { Dialect } from "../http/route.ts";
 import { tokensOfAll, truncated } from "../request/parse-prompt.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";
 import type { Cascades } from "./cascades.ts";
-import { logprobFields } from "./is-judged.ts";
-
-/** A request as its cascade needs it, which puts the next model in its place. */
-export interface CascadedRequest extends Asker, RequestLife, Pick<ClientRequest, "routeId" | "path" | "stream"> {
-  readonly shared: { readonly tokenizer: (model: string) => Tokenizer };
-  model: string;
-  prompt: ClientRequest["prompt"];
-  /** Once the engine has reported its own count of the prompt, the tokenizer gets it. */
-  expectCount(tokenizer: Tokenizer, tokenized: TokenizedPrompt): void;
-}
-
-/** Its attempts, of which the next one is sent to another model. */
-interface EscalatedAttempts {
-  /** What is sent next. */
-  content: SentContent;
-  continueAt(routed: Routed, begun: boolean): void;
-}
 
 interface Asked {
   readonly parsed: ParsedRequest;
@@ -47,14 +26,13 @@ interface Asked {
  * passes, or it is given up and the next model is asked. Log-probabilities that only the gateway asked for are kept
  * from the client.
  */
-export class CascadeRun implements CascadeReading {
+export class CascadeRun implements AnswerJudge {
   readonly #cascades: Cascades;
   readonly #spec: CascadeSpec;
   readonly stage: Cascade;
   readonly #asked: Asked;
   /** What is added to the body where the client did not ask for log-probabilities. */
   readonly #added: object | undefined;
-  /** When the client might have its answer; undefined while that is judged. */
   decidedAt: Micros | undefined;
   /** As the router knows it; undefined before it does. */
   #request: RouteRequest | undefined;
@@ -76,7 +54,6 @@ export class CascadeRun implements CascadeReading {
     this.#added = logprobFields(asked.parsed, asked.dialect);
   }
 
-  /** The router is about to decide on it. */
   arrives(request: RouteRequest, hidesUsage: boolean): void {
     this.#request = request;
     this.#hidesUsage = hidesUsage;
@@ -85,22 +62,18 @@ export class CascadeRun implements CascadeReading {
   get step(): CascadeStep {
     return this.stage.step;
   }
-  /** The answer under way is held until it is judged. */
   get judging(): boolean {
     return this.stage.judging;
   }
 
-  /** It can be judged: enough of the answer is there, or as much as there is room for. */
   get isReady(): boolean {
     return this.judging && (this.#full || this.#tokens >= this.#spec.judgedTokensMax);
   }
 
-  /** Fields that the body gets beside the model's name. */
   get fields(): object | undefined {
     return this.step.logprobMin === undefined ? undefined : this.#added;
   }
 
-  /** An attempt begins. */
   reset(): void {
     this.#release();
     this.#sum = 0;
@@ -111,7 +84,6 @@ export class CascadeRun implements CascadeReading {
     if (!this.judging) this.decidedAt ??= nowMicros();
   }
 
-  /** It is over. */
   close(): void {
     this.#release();
     this.#waiting = undefined;
@@ -137,18 +109,18 @@ export class CascadeRun implements CascadeReading {
     return Buffer.concat([body.subarray(0, found.from), NULL, body.subarray(found.to)]);
   }
 
+  holdFull(exchange: JudgedRequest): void {
+    this.#keep(exchange, "held-bytes");
+  }
+
   /** The answer passes. */
-  keep(exchange: CascadedRequest, why: KeptReason): void {
+  #keep(exchange: JudgedRequest, why: KeptReason): void {
     if (!this.judging) return;
     this.stage.keep(exchange.routeId, this.#worth, why);
     this.#kept(why);
   }
 
-  /**
-   * Judges what is there of an answer. True where the one who asks is to leave it alone: another model was asked, or that
-   * is not known yet, and `goOn` is called if it is kept after all.
-   */
-  judge(exchange: CascadedRequest, forward: EscalatedAttempts, goOn?: () => void): boolean {
+  judge(exchange: JudgedRequest, forward: JudgedAttempts, goOn?: () => void): boolean {
     if (!this.judging) return false;
     if (this.#waiting !== undefined) {
       if (goOn !== undefined) this.#waiting.push(goOn);
@@ -156,13 +128,13 @@ export class CascadeRun implements CascadeReading {
     }
     const kept = this.#full ? "held-bytes" : this.stage.keeps(this.#worth);
     if (kept !== undefined) {
-      this.keep(exchange, kept);
+      this.#keep(exchange, kept);
       return false;
     }
     return this.#askNext(exchange, forward, goOn);
   }
 
-  #askNext(exchange: CascadedRequest, forward: EscalatedAttempts, goOn: (() => void) | undefined): boolean {
+  #askNext(exchange: JudgedRequest, forward: JudgedAttempts, goOn: (() => void) | undefined): boolean {
     const { prompt, cacheSalt } = this.#asked.parsed;
     const { model } = this.stage.next!;
     if (prompt.source === undefined) return this.#escalated(exchange, forward, { ...this.#unread });
@@ -193,12 +165,7 @@ export class CascadeRun implements CascadeReading {
   }
 
   /** The next model is asked, if it can be; false where the answer at hand is kept. */
-  #escalated(
-    exchange: CascadedRequest,
-    forward: EscalatedAttempts,
-    whole: TokenizedPrompt,
-    tokenizer?: Tokenizer,
-  ): boolean {
+  #escalated(exchange: JudgedRequest, forward: JudgedAttempts, whole: TokenizedPrompt, tokenizer?: Tokenizer): boolean {
     const { parsed } = this.#asked;
     const { model } = this.stage.next!;
     const prompt = truncated(whole, parsed.fields);
@@ -252,9 +219,18 @@ export class CascadeRun implements CascadeReading {
 
 const NULL = Buffer.from("null");
 
-/** The stage of a request that asked for a cascade; undefined of others. */
-export const cascadeOf = ({ cascade }: { readonly cascade: CascadeRun | undefined }): PathStage | undefined =>
-  cascade?.stage;
+/** Whether the tokens of an answer can be weighed: one answer of a chat or a completion, whose text is the model's own. */
+export function isJudged({ fields, sequences }: ParsedRequest, dialect: Dialect): boolean {
+  if (fields === undefined || sequences !== 1 || (dialect !== "chat" && dialect !== "completions")) return false;
+  return fields["echo"] !== true && fields["use_beam_search"] !== true;
+}
+
+/** What makes an engine send its tokens' log-probabilities; undefined where the client asked for them itself. */
+function logprobFields({ fields }: ParsedRequest, dialect: Dialect): object | undefined {
+  const asked = fields?.["logprobs"] ?? null;
+  if (dialect === "completions") return asked === null ? { logprobs: 0 } : undefined;
+  return asked === true ? undefined : { logprobs: true };
+}
 
 /** The log-probabilities of one answer, or of one event of a stream. */
 interface LogprobsFound {

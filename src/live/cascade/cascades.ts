@@ -1,28 +1,24 @@
-import { CascadeJudge } from "#core/cascade/cascade-judge.ts";
+import {
+  CascadeJudge,
+  type CascadeLimits,
+  type CascadeSpec,
+  type CascadeStep,
+} from "#core/path/cascade/cascade-judge.ts";
 import type { CascadeHost } from "#core/path/cascade/cascade.ts";
 import type { KeptReason } from "#core/request/cascade-input.ts";
-import type { CascadeSpec, CascadeLimits, CascadeStep } from "#core/cascade/cascade-spec.ts";
 import { countUp } from "../base/gateway-counters.ts";
-import type { Route } from "../http/route.ts";
+import type { StageFamily } from "../base/stage-family.ts";
+import type { AnswerJudges, JudgeAsker } from "../answer/answer-judge.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
-import { CascadeRun } from "./cascade-run.ts";
-import { isJudged } from "./is-judged.ts";
+import { CascadeRun, isJudged } from "./cascade-run.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { PathRouter } from "#core/path/path-router.ts";
-
-/** A request that may ask for a cascade, which is then its own. */
-interface CascadeAsker {
-  readonly route: Route;
-  /** Somebody else writes the answer, and would not hold it back. */
-  readonly answeredElsewhere?: true;
-  cascade?: CascadeRun | undefined;
-}
 
 /** What became of an answer of a cascade, or of a request to one: unjudged ones went to its last model at once. */
 export type CascadeVerdict = KeptReason | "escalated" | "unjudged";
 
 /** The cascades of a gateway, by the names that clients ask for, and what their answers came to. */
-export class Cascades {
+export class Cascades implements AnswerJudges {
   readonly desk: CascadeJudge;
   readonly host: CascadeHost;
   /** By cascade and verdict; each only grows. */
@@ -42,11 +38,8 @@ export class Cascades {
     return [...this.#specs.keys()];
   }
 
-  /**
-   * The model that a request goes to which asked for `name`; undefined where that is no cascade. One whose answer cannot be
-   * judged goes to the last model, which is the best.
-   */
-  begin(asking: CascadeAsker, name: string, parsed: ParsedRequest, body: Buffer): string | undefined {
+  /** One whose answer cannot be judged goes to the last model, which is the best. */
+  begin(asking: JudgeAsker, name: string, parsed: ParsedRequest, body: Buffer): string | undefined {
     const spec = this.#specs.get(name);
     if (spec === undefined) return undefined;
     if (asking.answeredElsewhere === true || !isJudged(parsed, asking.route.dialect)) {
@@ -54,7 +47,7 @@ export class Cascades {
       return spec.steps.at(-1)!.model;
     }
     const run = new CascadeRun(this, spec, { parsed, body, dialect: asking.route.dialect });
-    asking.cascade = run;
+    asking.judge = run;
     return run.step.model;
   }
 
@@ -62,6 +55,30 @@ export class Cascades {
     countUp(this.counts.get(name)!, verdict);
   }
 }
+
+export const CASCADE_FAMILIES: readonly StageFamily<Cascades>[] = [
+  {
+    type: "counter",
+    name: "cascade_answers_total",
+    help: "Answers of cascades, by outcome.",
+    rows: ({ counts }) =>
+      [...counts].flatMap(([cascade, verdicts]) =>
+        Object.entries(verdicts).map(([verdict, value]) => ({ value, labels: { cascade, verdict } })),
+      ),
+  },
+  {
+    type: "gauge",
+    name: "cascade_escalations_in_flight",
+    help: "Requests under way at a later model of their cascade than the first.",
+    rows: ({ desk }) => [{ value: desk.escalationsInFlight }],
+  },
+  {
+    type: "gauge",
+    name: "cascade_held_bytes",
+    help: "Bytes of streams held back until they are judged.",
+    rows: ({ desk }) => [{ value: desk.heldBytes }],
+  },
+];
 
 /** A cascade as the configuration has it. */
 interface CascadeChain {

@@ -33,7 +33,7 @@ export interface AdministrationOptions {
 export interface RouteParts extends BesideParts, AdministrationParts {
   readonly directory: EndpointDirectory;
   /** Undefined where there is none. */
-  readonly cascades: { readonly names: readonly string[] } | undefined;
+  readonly judges: { readonly names: readonly string[] } | undefined;
   readonly cors: Cors | undefined;
   readonly limits: GatewayLimits;
   readonly responses: StoredResponses;
@@ -122,10 +122,10 @@ function addFaults(app: GatewayApp, { shared, routes }: Parts, { isInference, pa
   });
 }
 
-/** Models of the engines, and the names of cascades that are none. */
-function modelsOf({ directory, cascades }: RouteParts): ServedModel[] {
+/** Models of the engines, and the names of what judges answers that are none. */
+function modelsOf({ directory, judges }: RouteParts): ServedModel[] {
   const served = servedModels(directory);
-  const names = (cascades?.names ?? []).filter((name) => served.every(({ id }) => id !== name));
+  const names = (judges?.names ?? []).filter((name) => served.every(({ id }) => id !== name));
   return [...served, ...names.map((id) => ({ id, object: "model", owned_by: "gnomon" }) as const)];
 }
 

@@ -2,7 +2,6 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import { type HttpBindings, getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { AnswerIndexer } from "../answer/answer-indexer.ts";
-import { type CascadeOptions, createCascades } from "../cascade/cascades.ts";
 import type { AnswersIndexed } from "../answer/choose-reader.ts";
 import type { RequestObserver } from "../log/request-observer.ts";
 import type { BesideParts } from "../beside/beside-request.ts";
@@ -27,7 +26,7 @@ import { KnownBodies } from "../request/known-bodies.ts";
 import { type DoorParts, InferenceDoor, trustedProxies } from "../inference/inference-door.ts";
 import type { RouterTap } from "../base/router-tap.ts";
 import { RequestRouter } from "../routing/request-router.ts";
-import { STAGE_PERFORMERS } from "../stage-performers.ts";
+import { openJudges, STAGE_PERFORMERS, type StageJudges, type StageSections } from "../stage-performers.ts";
 import { BodyRoom } from "../http/body-room.ts";
 import { bodyRules, DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "../http/limits.ts";
 import { type AdministrationOptions, addRoutes, type RouteParts } from "./gateway-routes.ts";
@@ -57,6 +56,7 @@ export type GatewayApp = Hono<{ Bindings: HttpBindings }>;
 export type GatewayParts = DoorParts &
   BesideParts &
   RouteParts & {
+    readonly judges: StageJudges | undefined;
     readonly pools: UpstreamPools;
     readonly openFiles: OpenFiles;
     readonly connections: ClientConnections;
@@ -96,8 +96,8 @@ export interface GatewayOptions extends Pick<OpenFilesOptions, "filesMax"> {
   readonly seedsStreams?: boolean;
   /** Models in place of those that requests name; none when left out. */
   readonly rewrites?: () => ModelRewrites;
-  /** Cascades of models; none when left out. */
-  readonly cascade?: CascadeOptions;
+  /** What stages are set by beside limits; nothing when left out. */
+  readonly stages?: StageSections;
   /** Headers that state how long a client waits, in lower case; none when left out. */
   readonly timeoutHeaders?: readonly string[];
   /** Addresses and networks of proxies whose tenant header counts whatever the key; none when left out. */
@@ -251,7 +251,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     observe: options.spans?.observing(options.observe) ?? options.observe,
     identifier: new Identifier(options.identity),
     slo: new SloRules(options.slo),
-    cascades: createCascades(options.cascade, own.router),
+    judges: openJudges(options.stages ?? {}, own.router),
     performers: STAGE_PERFORMERS,
     waits: waitLimits(limits),
     answersIndexed: options.answersIndexed ?? "ids",

@@ -7,7 +7,7 @@ import { NO_STAGES, type PathStage } from "#core/path/stage.ts";
 import type { WaitLimits } from "#core/path/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { NameSwap } from "../answer/name-swap.ts";
-import type { CascadeRun } from "../cascade/cascade-run.ts";
+import type { AnswerJudge } from "../answer/answer-judge.ts";
 import type { AnswerReader, AnswerReport } from "../answer/answer-reader.ts";
 import { giveUpRefusal } from "../answer/faults.ts";
 import { ClientWriter } from "../answer/client-writer.ts";
@@ -89,7 +89,7 @@ export class InferenceExchange implements Swept, PathHost, AskingRequest, Forwar
   stream = false;
   /** Where the answer's tokens can be found out and continue the prompt's blocks. */
   answerReader: AnswerReader | undefined;
-  cascade: CascadeRun | undefined;
+  judge: AnswerJudge | undefined;
   nameSwap: NameSwap | undefined;
   /** What is kept of a stream so that it can go on elsewhere, or why nothing is. */
   kept: KeptStream | undefined;
@@ -305,7 +305,7 @@ export class InferenceExchange implements Swept, PathHost, AskingRequest, Forwar
     if (result.responseId !== undefined) shared.responses.made(result.responseId, this.#forward?.endpoint ?? "");
     this.kept?.close();
     this.repeatable?.close();
-    this.cascade?.close();
+    this.judge?.close();
     this.bodyCame();
     shared.bodies.give(this.#bodyBytes);
     const counted = result.usage?.promptTokens;
@@ -376,8 +376,8 @@ function summarize(
   { outcome, usage, outputTokens, firstTokenAt }: ForwardResult,
 ): RequestSummary {
   const whole = outcome === "ok" && firstTokenAt === undefined ? at : undefined;
-  // What a cascade held back came later.
-  const ttftEnd = firstTokenAt === undefined ? whole : Math.max(firstTokenAt, exchange.cascade?.decidedAt ?? 0);
+  // What its judge held back came later.
+  const ttftEnd = firstTokenAt === undefined ? whole : Math.max(firstTokenAt, exchange.judge?.decidedAt ?? 0);
   const counted = outcome === "ok" && firstTokenAt !== undefined && outputTokens !== undefined && outputTokens > 1;
   return {
     requestId: exchange.requestId,

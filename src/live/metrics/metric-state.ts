@@ -3,7 +3,6 @@ import type { EndpointRow } from "#core/fleet/endpoint-row.ts";
 import type { Router } from "#core/router.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { nowMicros } from "../base/clock.ts";
-import type { Cascades } from "../cascade/cascades.ts";
 import type { FleetKeeper } from "../keeper/fleet-keeper.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
 import type { SourceBoard } from "../endpoints/source-board.ts";
@@ -25,6 +24,7 @@ import type { TokenizerDescription } from "../tokenizer/described-tokenizer.ts";
 import type { ForecastAccuracy, ForecastCounts } from "./forecast-accuracy.ts";
 import type { CheckCounts } from "../keeper/health-checker.ts";
 import type { SourceRow } from "../endpoints/source-status.ts";
+import { JUDGE_FAMILIES, type StageJudges } from "../stage-performers.ts";
 
 /** What is counted or known elsewhere and only read for a page. */
 export interface StateSources extends KvEventSources, ForecastSources, RolloutSources {
@@ -38,7 +38,7 @@ export interface StateSources extends KvEventSources, ForecastSources, RolloutSo
   /** Undefined before there is a gateway. */
   readonly counters: () => GatewayCounters | undefined;
   /** Left out where there can be none. */
-  readonly cascades?: () => Cascades | undefined;
+  readonly judges?: () => StageJudges | undefined;
   /** Undefined when nothing is recorded. */
   readonly recorder: () => RecorderStatus | undefined;
   /** Left out where no policy can change. */
@@ -83,7 +83,7 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerTokenizers(sources, family, row);
   registerPolicy(sources, family, row);
   registerAdmission(sources.router, sources.counters, family, row);
-  registerCascades(sources.cascades ?? (() => undefined), family, row);
+  registerJudges(sources.judges ?? (() => undefined), family, row);
   registerLogs(sources.logs, family, row);
   registerKvEvents(sources, family, row);
   registerForecasts(sources, family, row);
@@ -271,26 +271,14 @@ function registerAdmission(
   );
 }
 
-/** What answers of cascades came to; nothing where there is no cascade. */
-function registerCascades(cascades: () => Cascades | undefined, family: Family, row: MetricRowOf): void {
-  family("counter", "cascade_answers_total", "Answers of cascades, by outcome.", () =>
-    [...(cascades()?.counts ?? [])].flatMap(([cascade, counts]) =>
-      Object.entries(counts).map(([verdict, count]) => row(count, { cascade, verdict })),
-    ),
-  );
-  family(
-    "gauge",
-    "cascade_escalations_in_flight",
-    "Requests under way at a later model of their cascade than the first.",
-    () => rowsOf(cascades()?.desk.escalationsInFlight, row),
-  );
-  family("gauge", "cascade_held_bytes", "Bytes of streams held back until they are judged.", () =>
-    rowsOf(cascades()?.desk.heldBytes, row),
-  );
-}
-
-function rowsOf(value: number | undefined, row: MetricRowOf) {
-  return value === undefined ? [] : [row(value)];
+/** What became of answers that are judged; nothing where none are. */
+function registerJudges(judges: () => StageJudges | undefined, family: Family, row: MetricRowOf): void {
+  for (const { type, name, help, rows } of JUDGE_FAMILIES) {
+    family(type, name, help, () => {
+      const shared = judges();
+      return shared === undefined ? [] : rows(shared).map(({ value, labels }) => row(value, labels));
+    });
+  }
 }
 
 interface ForecastSources {

@@ -2,6 +2,7 @@ import type { Rejected, Routed } from "#core/input/decision.ts";
 import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import { type Micros, MICROS_PER_SECOND } from "#core/base/units.ts";
+import type { AnswerJudge, AnswerJudges } from "../answer/answer-judge.ts";
 import type { AnswerReader } from "../answer/answer-reader.ts";
 import { chooseReader, type ReaderParts } from "../answer/choose-reader.ts";
 import { type Refusal, refusal } from "../http/errors.ts";
@@ -12,8 +13,6 @@ import { isFields, type Fields, laxBoolean } from "../base/fields.ts";
 import type { RequestObserver } from "../log/request-observer.ts";
 import type { OnDecided, RequestRouter } from "./request-router.ts";
 import { type Asker, AskerLeft } from "../base/loop-turn.ts";
-import type { CascadeRun } from "../cascade/cascade-run.ts";
-import type { Cascades } from "../cascade/cascades.ts";
 import type { StoredResponses, ResponsePlace } from "../beside/stored-responses.ts";
 import type { ModelRewrites } from "../discovery/workload-rules.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
@@ -46,7 +45,7 @@ export interface AskingParts extends ClientParts, ReaderParts {
   /** Models that requests get in place of those that they name. */
   readonly rewrites: () => ModelRewrites;
   /** Undefined where there is none. */
-  readonly cascades: Cascades | undefined;
+  readonly judges: AnswerJudges | undefined;
   /** Beginnings of chats that were read before. */
   readonly knownBodies: KnownBodies;
   /** Where answers of /v1/responses are stored. */
@@ -80,8 +79,8 @@ export interface AskingRequest extends Asker {
   stream: boolean;
   prompt: CountedPrompt;
   answerReader: AnswerReader | undefined;
-  /** Where it asked for a cascade. */
-  cascade?: CascadeRun | undefined;
+  /** Judges its answers, where it asked for a name of what does. */
+  judge?: AnswerJudge | undefined;
   /** Where it goes to a model of another name than its client asked for, and the answer is to have that one. */
   nameSwap?: NameSwap | undefined;
   /** Time that it waited for its turn. */
@@ -188,9 +187,9 @@ function askParsed(question: Question, parsed: ParsedRequest): void {
   const asked = parsed.model === "" ? onlyModel(shared.directory) : parsed.model;
   if (asked === undefined) return asking.refuse(noModel(shared));
   const named = rewritten(asking, asked, parsed);
-  const model = shared.cascades?.begin(asking, named, parsed, question.body) ?? named;
+  const model = shared.judges?.begin(asking, named, parsed, question.body) ?? named;
   asking.model = model;
-  // Of a cascade the answer names the model that gave it.
+  // Of a judged answer the client learns which model gave it.
   if (model !== asked && model === named) asking.nameSwap = new NameSwap(model, asked);
   const subset = subsetFollowing(asking, parsed);
   if (subset instanceof Promise) later(asking, subset, (known) => askAt(question, parsed, known));
@@ -246,7 +245,7 @@ function decide(
   if (tokenizer !== undefined && parsed.prompt.count === 1 && isAll) asking.expectCount(tokenizer, prompt);
   if (prompt.fellBack) shared.observe.tokenizerFellBack(model);
   const hidesUsage = addsUsage(asking, parsed);
-  if (prompt === whole && asking.cascade === undefined) {
+  if (prompt === whole && asking.judge === undefined) {
     const { dialect } = asking.route;
     asking.answerReader = chooseReader(shared, { parsed, dialect, prompt, tokenizer, addsUsage: hidesUsage });
   }
@@ -274,11 +273,11 @@ function decide(
     ...(profile !== "" && { ownProfile: true }),
   };
   asking.prompt = { promptTokens: request.promptTokens, exact: request.promptTokensExact };
-  const { cascade } = asking;
-  cascade?.arrives(request, hidesUsage);
+  const { judge } = asking;
+  judge?.arrives(request, hidesUsage);
   accept(asking, request, (decision) => {
     // A part of a judged answer has no form in which another engine could go on behind it.
-    const more = cascade === undefined ? keep(parsed, prompt) : cascade.fields;
+    const more = judge === undefined ? keep(parsed, prompt) : judge.fields;
     routed(decision, engineBody(body, parsed, model, { hidesUsage, more }), hidesUsage);
   });
 }

@@ -66,16 +66,16 @@ export class AnswerDelivery implements Delivery {
     return repeatable !== undefined && repeatable.unfit === undefined;
   }
 
-  get cascade() {
-    return this.#exchange.cascade;
+  get judge() {
+    return this.#exchange.judge;
   }
 
   get stage(): AnswerStage {
-    const { state, cascade } = this.#exchange;
+    const { state, judge } = this.#exchange;
     if (state.kind === "passing") return "passing";
     if (state.kind === "resuming") return "held";
     if (state.kind !== "holding") return "over";
-    if (cascade?.judging === true && state.carriage !== "through") return "held";
+    if (judge?.judging === true && state.carriage !== "through") return "held";
     return state.content === "silent" ? "held" : "due";
   }
 
@@ -98,8 +98,8 @@ export class AnswerDelivery implements Delivery {
   }
 
   get takesChunks(): boolean {
-    const { state, kept, nameSwap, cascade, answerReader, repeatable, writer } = this.#exchange;
-    if (state.kind !== "passing" || nameSwap !== undefined || cascade !== undefined) return false;
+    const { state, kept, nameSwap, judge, answerReader, repeatable, writer } = this.#exchange;
+    if (state.kind !== "passing" || nameSwap !== undefined || judge !== undefined) return false;
     if (repeatable !== undefined) return false;
     return answerReader === undefined && (kept === undefined || kept.readsTokens) && writer.takesChunks;
   }
@@ -122,7 +122,7 @@ export class AnswerDelivery implements Delivery {
   }
 
   holdFull(): void {
-    this.cascade?.keep(this.#exchange, "held-bytes");
+    this.judge?.holdFull(this.#exchange);
     this.#exchange.dispatch(HOLD_FULL);
   }
 
@@ -138,12 +138,12 @@ export class AnswerDelivery implements Delivery {
   }
 
   marked(outcome: WholeOutcome): void {
-    if (outcome === "ok" && this.#escalates(() => this.marked(outcome))) return;
+    if (outcome === "ok" && this.#judged(() => this.marked(outcome))) return;
     this.#exchange.dispatch({ kind: "marked", outcome });
   }
 
   completed(outcome: WholeOutcome, promisesMark: boolean): void {
-    if (outcome === "ok" && this.#escalates(() => this.completed(outcome, promisesMark))) return;
+    if (outcome === "ok" && this.#judged(() => this.completed(outcome, promisesMark))) return;
     if (promisesMark && this.continues && !this.#isMarked) return this.broke("cut");
     this.#exchange.dispatch({ kind: "answer-ended", outcome, promisesMark });
   }
@@ -178,15 +178,15 @@ export class AnswerDelivery implements Delivery {
     this.#exchange.dispatch({ kind: "upstream-broke", fault: "garbage", continues: false });
   }
 
-  /** Whether a cascade asks another model, or has yet to learn whether it can; what comes of the answer waits for that. */
-  #escalates(goOn?: () => void): boolean {
-    const { state, cascade } = this.#exchange;
-    if (cascade === undefined || state.kind !== "holding" || state.carriage === "through") return false;
-    return cascade.judge(this.#exchange, this.#forward, goOn);
+  /** Whether its judge asks for another answer, or has yet to learn whether it can; what comes of this one waits for that. */
+  #judged(goOn?: () => void): boolean {
+    const { state, judge } = this.#exchange;
+    if (judge === undefined || state.kind !== "holding" || state.carriage === "through") return false;
+    return judge.judge(this.#exchange, this.#forward, goOn);
   }
 
   #judgeIfReady(): void {
-    if (this.#exchange.cascade?.isReady === true) this.#escalates();
+    if (this.#exchange.judge?.isReady === true) this.#judged();
   }
 
   get #isMarked(): boolean {

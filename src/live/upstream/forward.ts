@@ -143,7 +143,7 @@ export class Forward implements AttemptListener {
   }
 
   #send(): PathEvent | undefined {
-    const { shared, answerReader, cascade, kept, repeatable, state } = this.#exchange;
+    const { shared, answerReader, judge, kept, repeatable, state } = this.#exchange;
     const { content } = this;
     this.#answer = undefined;
     const sent = this.#prefill?.next(content.path, content.body, (fault) => this.#besideFailed(fault));
@@ -153,7 +153,7 @@ export class Forward implements AttemptListener {
       this.#signs = new AttemptSigns(shared, this.endpoint, nowMicros(), stream, this.#promptTokens);
     }
     answerReader?.reset();
-    cascade?.reset();
+    judge?.reset();
     if (state.kind !== "resuming") (repeatable ?? kept)?.reset();
     const taken = this.#standby?.taken();
     if (taken !== undefined) {
@@ -195,7 +195,7 @@ export class Forward implements AttemptListener {
     if (kind === "waiting" || kind === "holding") this.#delivery.attemptFailed(fault);
   }
 
-  /** The stream goes on at another endpoint; its client has a part of it, or none where a cascade gave that up. */
+  /** The stream goes on at another endpoint; its client has a part of it, or none where its judge gave that up. */
   continueAt(routed: Routed, begun = true): void {
     if (begun) this.#firstTokenAt ??= this.#tokens.firstAt;
     this.decided(routed);

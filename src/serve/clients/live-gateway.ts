@@ -59,9 +59,9 @@ function towardsClients(
   ways: Pick<LiveTls, "connections" | "listenTls"> & Pick<LiveTracing, "spans">,
   keeper: Pick<FleetKeeper, "administered">,
 ): Partial<GatewayOptions> {
-  const { clients, routes, prefix, cascade } = config;
+  const { clients, routes, prefix } = config;
   return {
-    cascade,
+    stages: config,
     slo: sloRules(config.slo),
     connections: ways.connections,
     listenTls: ways.listenTls,

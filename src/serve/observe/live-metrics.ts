@@ -20,7 +20,7 @@ export class GatewayCounts {
   gateway: Pick<Gateway, "counters" | "parts"> | undefined;
 
   readonly counters = () => this.gateway?.counters;
-  readonly cascades = () => this.gateway?.parts.cascades;
+  readonly judges = () => this.gateway?.parts.judges;
 }
 
 export const countsPart = part({ name: "counts", needs: [], start: () => new GatewayCounts() });
@@ -74,7 +74,7 @@ export const metricsPart = part({
       router: tap.router,
       ...(share && { share: () => share.status() }),
       counters: counts.counters,
-      cascades: counts.cascades,
+      judges: counts.judges,
       logs: logs.counts,
       tokenizers: tokenizers.counts,
       recorder: () => recorder?.status(),

@@ -1,39 +1,44 @@
-import { CascadeJudge } from "#core/cascade/cascade-judge.ts";
 import { Cascade } from "#core/path/cascade/cascade.ts";
+import { CascadeJudge, type CascadeLimits, type CascadeSpec } from "#core/path/cascade/cascade-judge.ts";
 import { nameHash, randomFor } from "#core/base/random.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { FinishReason } from "#engine/request.ts";
-import type { Flight } from "../path/flight.ts";
-import type { FlightPaths } from "../path/flight-paths.ts";
-import type { Outcomes } from "../result/outcomes.ts";
-import type { SimulationEvent } from "../path/simulation-event.ts";
-import type { CascadeFigures, SimulatedCascade } from "../setting/cascade-options.ts";
-import { confidenceDraw } from "./confidence-draw.ts";
+import type { Flight, JudgedFlight } from "../path/flight.ts";
+import type { SimulatedStage, StagedOptions, StageFigures, StageHost } from "../path/stage-performer.ts";
+import { type Confidence, confidenceDraw } from "./confidence-draw.ts";
 
-/** The simulation as a cascade sees it. */
-export interface CascadeSimulation {
-  readonly clock: Micros;
-  readonly outcomes: Outcomes;
-  later(at: Micros, event: SimulationEvent): void;
-  readonly paths: Pick<FlightPaths, "kept" | "askedAnew" | "router">;
-  finished(at: Micros, flight: Flight, reason: FinishReason): void;
+/** Every request asks for one cascade. An answer has the same length whichever model gives it. */
+export interface SimulatedCascade extends CascadeLimits {
+  readonly spec: CascadeSpec;
+  /** Of each step, in order; the last one's is never asked for. */
+  readonly confidence: readonly Confidence[];
+}
+
+/** What became of the answers. */
+export interface CascadeFigures {
+  /** Answers that were given up, by step. */
+  readonly escalated: readonly number[];
+  /** Answers that were kept, by reason; those of the last step are not among them. */
+  readonly kept: Readonly<Record<string, number>>;
+  /** Of all requests, those that left their first model. */
+  readonly escalatedShare: number;
 }
 
 /**
  * The gateway's cascade in virtual time: an answer is held until so many tokens or its end have come, core judges it, and
  * it reaches the client or another model is asked from the beginning.
  */
-export class CascadeStage {
+class CascadeStage implements SimulatedStage {
   readonly #options: SimulatedCascade;
   readonly #seed: number;
   readonly #answerMicros: Micros;
-  readonly #host: CascadeSimulation;
+  readonly #host: StageHost;
   readonly #desk: CascadeJudge;
   readonly #escalated: number[];
   readonly #kept: Record<string, number> = {};
   #requests = 0;
 
-  constructor(options: SimulatedCascade, seed: number, answerMicros: Micros, host: CascadeSimulation) {
+  constructor(options: SimulatedCascade, seed: number, answerMicros: Micros, host: StageHost) {
     this.#answerMicros = answerMicros;
     this.#options = options;
     this.#seed = seed;
@@ -42,38 +47,37 @@ export class CascadeStage {
     this.#escalated = options.spec.steps.map(() => 0);
   }
 
-  /** It will be decided on for the first model. */
   arrived(flight: Flight): void {
     this.#requests++;
     flight.route = { ...flight.route, model: this.#options.spec.steps[0]!.model };
     const { spec } = this.#options;
     const { paths } = this.#host;
     const cascade = new Cascade(spec, this.#desk, { router: paths.router, now: () => this.#host.clock });
-    flight.cascade = cascade;
     flight.hasStage(cascade);
     this.#judge(flight, cascade);
   }
 
-  /** True where the engine's answer is complete and has yet to be judged; `finished` is called again if it is kept. */
   holds(at: Micros, flight: Flight, reason: FinishReason): boolean {
     if (flight.judged === undefined || (reason !== "stop" && reason !== "length")) return false;
     this.#later(at, flight, () => this.#host.finished(at, flight, reason));
     return true;
   }
 
-  figures(): CascadeFigures {
+  figures(): StageFigures {
     const [first = 0] = this.#escalated;
-    return {
+    const figures: CascadeFigures = {
       escalated: this.#escalated.slice(0, -1),
       kept: this.#kept,
       escalatedShare: this.#requests === 0 ? 0 : first / this.#requests,
     };
+    return { name: "cascade", figures };
   }
 
   /** Its answer is to be judged, unless it is the last model's. */
-  #judge(flight: Flight, { judging }: Cascade): void {
+  #judge(flight: Flight, cascade: Cascade): void {
     const tokens = this.#options.spec.judgedTokensMax;
-    flight.judged = judging ? { tokens, ripe: (at) => this.#later(at, flight, () => {}) } : undefined;
+    const judged: UnjudgedAnswer = { cascade, tokens, ripe: (at) => this.#later(at, flight, () => {}) };
+    flight.judged = cascade.judging ? judged : undefined;
   }
 
   /** When the gateway has that answer. `kept` follows where it is kept, or was before. */
@@ -87,8 +91,9 @@ export class CascadeStage {
   }
 
   #gaveUp(flight: Flight): boolean {
-    const { cascade, judged, row, id: requestId } = flight;
-    if (cascade === undefined || judged === undefined) return false;
+    const { judged, row, id: requestId } = flight;
+    if (judged === undefined) return false;
+    const { cascade } = judged as UnjudgedAnswer;
     const { clock, outcomes } = this.#host;
     const { number: step } = cascade;
     const tokens = Math.max(1, outcomes.outputTokens[row]!);
@@ -111,4 +116,14 @@ export class CascadeStage {
     this.#host.paths.askedAnew(flight, after.decision);
     return true;
   }
+}
+
+/** Of a flight whose answer under way is to be judged. */
+interface UnjudgedAnswer extends JudgedFlight {
+  readonly cascade: Cascade;
+}
+
+/** All requests of a simulation ask for this cascade. */
+export function simulatedCascade(options: SimulatedCascade): NonNullable<StagedOptions["stages"]>[number] {
+  return (host, { router, latency }) => new CascadeStage(options, router.seed, latency.answerMicros, host);
 }

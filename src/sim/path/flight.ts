@@ -1,6 +1,5 @@
 import type { Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { Cascade } from "#core/path/cascade/cascade.ts";
 import type { PathEvent } from "#core/path/path-event.ts";
 import type { PathRouter } from "#core/path/path-router.ts";
 import type { PrefillElsewhere } from "#core/path/prefill/prefill-elsewhere.ts";
@@ -47,9 +46,8 @@ export class Flight implements EngineRequest, PathHost {
   gaps: number[] | undefined = undefined;
   /** The router was notified of its end. */
   closed = false;
-  /** A cascade has yet to judge its answer, after so many tokens, of which it is notified. */
+  /** A stage has yet to judge its answer, after so many tokens, of which it is notified. */
   judged: JudgedFlight | undefined = undefined;
-  cascade: Cascade | undefined = undefined;
   /** Its life, which another flight goes on with where that has it at a second engine. */
   path: RequestPath;
   readonly #paths: FlightPaths;

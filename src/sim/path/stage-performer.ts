@@ -1,8 +1,10 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
 import type { Micros } from "#core/base/units.ts";
+import type { FinishReason } from "#engine/request.ts";
 import type { EngineFleet } from "../fleet/engine-fleet.ts";
 import type { Outcomes } from "../result/outcomes.ts";
+import type { SimulationOptions } from "../setting/simulation-options.ts";
 import type { EngineObserver } from "./engine-observer.ts";
 import type { Flight } from "./flight.ts";
 import type { FlightPaths } from "./flight-paths.ts";
@@ -32,6 +34,8 @@ export interface StageHost {
   readonly paths: FlightPaths;
   /** Something that is due then. */
   later(at: Micros, event: SimulationEvent): void;
+  /** An engine is done with it. */
+  finished(at: Micros, flight: Flight, reason: FinishReason): void;
   /** It is on its way to its engine. */
   carry(flight: Flight): void;
   /** Those in flight are looked at now and then, second ones among them. */
@@ -42,4 +46,24 @@ export interface StageHost {
 export interface StagePerformer {
   /** Undefined where such rules never need it. */
   performs(rules: PathRules): ((flight: Flight, host: StageHost) => void) | undefined;
+}
+
+/** A stage of all flights of one simulation. */
+export interface SimulatedStage {
+  /** A request is there, and will be decided on. */
+  arrived(flight: Flight): void;
+  /** True where an engine's answer is complete and has yet to be judged; `finished` is called again if it is kept. */
+  holds(at: Micros, flight: Flight, reason: FinishReason): boolean;
+  figures(): StageFigures;
+}
+
+/** What a stage came to, by the name that results have it under. */
+export interface StageFigures {
+  readonly name: string;
+  readonly figures: object;
+}
+
+/** A simulation with stages that whoever asks for it brings. */
+export interface StagedOptions extends SimulationOptions {
+  readonly stages?: readonly ((host: StageHost, options: SimulationOptions) => SimulatedStage)[];
 }

@@ -8,7 +8,6 @@ import type { PathRules } from "#core/path/path-rules.ts";
 import type { RouterOptions } from "#core/router.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
-import type { SimulatedCascade } from "./cascade-options.ts";
 import type { EngineFleet, EngineSpec } from "../fleet/engine-fleet.ts";
 import type { EngineEvent } from "../fleet/engine-event.ts";
 import type { TransferOptions } from "./transfer-options.ts";
@@ -79,8 +78,6 @@ export interface SimulationOptions {
   readonly engineOf?: (joined: FleetEvent & { readonly kind: "endpoint-joined" }) => EngineConfig;
   /** The number of engines follows the load; it stays as it is where this is left out. */
   readonly scaling?: ScalingOptions | undefined;
-  /** All requests ask for a cascade; none of them does where it is left out. Not together with faults. */
-  readonly cascade?: SimulatedCascade | undefined;
   readonly arrivals: ArrivalSource;
   readonly signals: SignalOptions;
   readonly prefixes: PrefixSignal;

@@ -50,12 +50,12 @@ describe("a cascade of two models", () => {
     await rig?.close();
     const urls = emulators.map(({ url }) => url);
     const common = { urls, modelsEach: [["small"], ["large"]], breaker: NEVER_OPEN, requestUsage: true };
-    rig = await startRig([], { ...common, cascade: options, ...more });
+    rig = await startRig([], { ...common, stages: { cascade: options }, ...more });
     return { rig, client: new OpenAI({ baseURL: `${rig.url}/v1`, apiKey: "sk-test", maxRetries: 0 }) };
   }
   after(() => rig?.close());
 
-  const counts = (of: Rig) => of.gateway.parts.cascades!.counts.get("assistant");
+  const counts = (of: Rig) => of.gateway.parts.judges!.counts.get("assistant");
 
   /** A stream as its client sees it, which must be one answer of one model. */
   async function chat(client: OpenAI, content: string, more: object = {}, headers: Record<string, string> = {}) {
@@ -94,8 +94,8 @@ describe("a cascade of two models", () => {
     const text = await alone(client, "large", "hi there");
     assert.deepEqual(await chat(client, "hi there"), { model: "large", text, scored: 0 });
     assert.deepEqual(counts(now), { escalated: 1 });
-    assert.equal(now.gateway.parts.cascades!.desk.escalationsInFlight, 0);
-    assert.equal(now.gateway.parts.cascades!.desk.heldBytes, 0);
+    assert.equal(now.gateway.parts.judges!.desk.escalationsInFlight, 0);
+    assert.equal(now.gateway.parts.judges!.desk.heldBytes, 0);
     const [summary] = now.summaries.slice(-1);
     assert.deepEqual([summary!.model, summary!.attempts, summary!.endpoint], ["large", 2, "b"]);
   });
@@ -136,10 +136,10 @@ describe("a cascade of two models", () => {
 
   test("what is unsure is kept where there is no room: of escalations, or of bytes", async () => {
     const full = await started(cascade(ALWAYS, { escalationsInFlightMax: 1 }, 4));
-    full.rig.gateway.parts.cascades!.desk.began();
+    full.rig.gateway.parts.judges!.desk.began();
     assert.equal((await chat(full.client, "hi")).model, "small");
     assert.deepEqual(counts(full.rig), { full: 1 });
-    full.rig.gateway.parts.cascades!.desk.ended();
+    full.rig.gateway.parts.judges!.desk.ended();
     const held = await started(cascade(ALWAYS, { heldBytesMax: 600 }, 16));
     assert.equal((await chat(held.client, "hi")).model, "small");
     assert.deepEqual(counts(held.rig), { "held-bytes": 1 });

@@ -1,11 +1,10 @@
-import type { CascadeJudge } from "../../cascade/cascade-judge.ts";
 import type { Judged, KeptReason } from "../../request/cascade-input.ts";
-import type { CascadeSpec, CascadeStep } from "../../cascade/cascade-spec.ts";
 import type { Routed } from "../../input/decision.ts";
 import type { RouteRequest } from "../../request/request.ts";
 import type { Micros } from "../../base/units.ts";
 import type { PathRouter } from "../path-router.ts";
 import type { PathStage } from "../stage.ts";
+import type { CascadeJudge, CascadeSpec, CascadeStep } from "./cascade-judge.ts";
 
 /** What a host brings. */
 export interface CascadeHost {

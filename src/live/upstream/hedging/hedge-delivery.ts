@@ -19,7 +19,7 @@ export class HedgeDelivery implements Delivery {
   readonly answerReader = undefined;
   readonly kept = undefined;
   readonly repeatable = undefined;
-  readonly cascade = undefined;
+  readonly judge = undefined;
   readonly continues = false;
   readonly #exchange: ForwardedRequest;
   readonly #verdict: HedgeVerdict;

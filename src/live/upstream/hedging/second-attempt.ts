@@ -82,8 +82,8 @@ class SecondAttempt implements HedgeHost, StandbyAttempts {
 
 /** Undefined where no second endpoint is ever asked for such a request. */
 export const secondOf: StandbyOf = (exchange, first) => {
-  const { limits, stream, cascade } = exchange;
-  return limits.hedgeMillis !== undefined && stream && cascade === undefined
+  const { limits, stream, judge } = exchange;
+  return limits.hedgeMillis !== undefined && stream && judge === undefined
     ? new SecondAttempt(exchange, first)
     : undefined;
 };

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
-import { CascadeJudge } from "#core/cascade/cascade-judge.ts";
+import { CascadeJudge } from "#core/path/cascade/cascade-judge.ts";
 import { Cascade } from "#core/path/cascade/cascade.ts";
 import type { PathRouter } from "#core/path/path-router.ts";
 import { OwnNews } from "#core/peer/own-news.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import type { Input } from "#core/input/input.ts";
 import { Router } from "#core/router.ts";
-import { chain, request } from "../state.ts";
+import { chain, request } from "../../state.ts";
 
 const STEP = { model: "small", logprobMin: -0.5 };
 
