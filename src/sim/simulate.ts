@@ -8,12 +8,10 @@ import {
   type TenantFigures,
   tenantFigures,
 } from "./result/metrics.ts";
-import type { HandoffFigures } from "./handoff/handoff-figures.ts";
 import { type PathCounts } from "./result/path-counts.ts";
 import type { SloTargets } from "./result/slo.ts";
 import type { ScalingFigures } from "./setting/scaling-options.ts";
 import { Simulation } from "./simulation.ts";
-import type { SimulationOptions } from "./setting/simulation-options.ts";
 import type { StagedOptions, StageFigures } from "./path/stage-performer.ts";
 
 /** What a run came to: every request in columns, and what follows from them. Nothing in it depends on the machine. */
@@ -32,11 +30,9 @@ export interface SimulationResult {
   readonly metrics: Metrics;
   readonly endpoints: readonly EndpointFigures[];
   readonly tenants: readonly TenantFigures[];
-  /** Where prompts were computed at other endpoints than those that answered, or could have been. */
-  readonly handoffs?: HandoffFigures;
   /** Where the number of engines followed the load. */
   readonly scaling?: ScalingFigures | undefined;
-  /** Of stages that the simulation was asked for with. */
+  /** Of stages that it was asked for with, and of one that its profiles have. */
   readonly stages: readonly StageFigures[];
   /** Events that the run took, for judging its cost. */
   readonly events: number;
@@ -59,15 +55,16 @@ export function simulate(options: StagedOptions, targets: SloTargets = {}): Simu
     metrics: metricsOf(outcomes, fleet, endedAt, options.tokenGaps ? observer.gaps : undefined, targets),
     endpoints: endpointFigures(outcomes, fleet, endedAt),
     tenants: tenantFigures(outcomes),
-    ...(hasStages(options) && { handoffs: simulation.handoffs.counts.figures() }),
     ...(simulation.scaling && { scaling: simulation.scaling.figures(endedAt) }),
-    stages: simulation.stages.map((stage) => stage.figures()),
+    stages: [...stageFigures(simulation)],
     events,
   };
 }
 
-function hasStages({ router: { profiles } }: SimulationOptions): boolean {
-  return Object.values(profiles).some(({ disaggregation }) => disaggregation !== undefined);
+function* stageFigures({ ahead, stages }: Simulation): Generator<StageFigures> {
+  const figures = ahead.figures();
+  if (figures !== undefined) yield figures;
+  for (const stage of stages) yield stage.figures();
 }
 
 function countByStatus(outcomes: Outcomes): Record<Status, number> {

@@ -10,14 +10,12 @@ import { AdmissionGate } from "./admission-gate.ts";
 import { Agenda } from "./agenda.ts";
 import { type EngineListener, EngineObserver } from "./path/engine-observer.ts";
 import { EngineFleet } from "./fleet/engine-fleet.ts";
-import { STAGE_PERFORMERS } from "./stage-performers.ts";
+import { aheadOfFlights, STAGE_PERFORMERS } from "./stage-performers.ts";
 import { type FaultHost, FaultDesk } from "./fault/fault-desk.ts";
 import { mayFail } from "./fault/is-fault.ts";
 import { type ChangeHost, FleetChanges } from "./scaling/fleet-changes.ts";
 import { Flight } from "./path/flight.ts";
 import { type FlightHost, FlightPaths } from "./path/flight-paths.ts";
-import { HandoffDesk } from "./handoff/handoff-desk.ts";
-import { TRANSFER_DEFAULTS } from "./setting/transfer-options.ts";
 import { type Ending, Outcomes } from "./result/outcomes.ts";
 import { progress, progressLater } from "./progress-report.ts";
 import { RouterGroup } from "./routers/router-group.ts";
@@ -30,7 +28,7 @@ import { kvEventFeed } from "./signal/kv-event-feed.ts";
 import { SignalFeed } from "./signal/signal-feed.ts";
 import { signalHost } from "./signal/signal-host.ts";
 import type { SimulationEvent } from "./path/simulation-event.ts";
-import type { SimulatedStage, StagedOptions } from "./path/stage-performer.ts";
+import type { AheadOfFlights, SimulatedStage, StagedOptions } from "./path/stage-performer.ts";
 import type { SimulationOptions } from "./setting/simulation-options.ts";
 import type { SimulatedRequest } from "./setting/arrival-source.ts";
 
@@ -51,7 +49,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
   readonly #agenda: Agenda;
   readonly signals: SignalFeed;
   readonly #copies: CacheCopies | undefined;
-  readonly handoffs: HandoffDesk;
+  readonly ahead: AheadOfFlights;
   readonly paths: FlightPaths;
   /** Where something is to fail. */
   readonly desk: FaultDesk | undefined;
@@ -83,7 +81,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
     );
     const feeds = signalHost(this, options.rules ?? PATH_RULES, () => this.#quietUntil());
     this.signals = new SignalFeed(options.signals, options.router.seed, this.fleet, this.observer, feeds);
-    this.handoffs = new HandoffDesk(options.transfers ?? TRANSFER_DEFAULTS, options.latency.requestMicros, this);
+    this.ahead = aheadOfFlights(options, this);
     this.paths = new FlightPaths(options.rules ?? PATH_RULES, this);
     this.desk = mayFail(options) ? new FaultDesk(options.rules ?? PATH_RULES, STAGE_PERFORMERS, this) : undefined;
     this.#looks = new RolloutLooks(this, options.rolloutLookMicros);
@@ -164,8 +162,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
       case "judged":
       case "scale-check":
       case "replica-ready":
-      case "prefilled":
-      case "handoff":
+      case "ahead":
         return event.take(this.clock);
       case "first-token":
         if (event.flight.closed || event.flight.engine !== event.engine) return;
@@ -204,7 +201,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
 
   send(flight: Flight, decision: Routed): void {
     this.outcomes.expectedTokens[flight.row] = decision.heldTokens ?? decision.hitTokens;
-    flight.engine = this.handoffs.begin(flight, decision);
+    flight.engine = this.ahead.begin(flight, decision);
     if (decision.priority !== undefined) {
       flight.priority = decision.priority;
       this.outcomes.priority[flight.row] = decision.priority;
@@ -281,7 +278,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
   ended(flight: Flight, status?: Ending, admitted = true): void {
     if (status !== undefined) this.outcomes.end(flight.row, status);
     this.open--;
-    this.handoffs.dropped(flight);
+    this.ahead.dropped(flight);
     this.desk?.departed(flight);
     if (admitted) this.#options.admission?.ended(flight.route, this.clock, flight);
     this.#options.arrivals.ended(flight.source, this.clock);
@@ -298,9 +295,9 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
 }
 
 /** What must hold at the end of every run; the engines verify their blocks after every step. */
-function verifyEnd({ outcomes, open, router, clock, scaling, handoffs }: Simulation): void {
+function verifyEnd({ outcomes, open, router, clock, scaling, ahead }: Simulation): void {
   scaling?.verify();
-  handoffs.verify(open);
+  ahead.verify(open);
   let unended = 0;
   for (let row = 0; row < outcomes.length; row++) {
     if (outcomes.statusOf(row) === "open") unended++;

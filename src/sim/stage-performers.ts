@@ -1,5 +1,11 @@
+import { HandoffDesk } from "./handoff/handoff-desk.ts";
 import { SECOND_FLIGHTS } from "./hedging/second-flight.ts";
-import type { StagePerformer } from "./path/stage-performer.ts";
+import type { AheadHost, AheadOfFlights, StagePerformer } from "./path/stage-performer.ts";
+import type { SimulationOptions } from "./setting/simulation-options.ts";
 
 /** What performs stages here of flights that may fail. */
 export const STAGE_PERFORMERS: readonly StagePerformer[] = [SECOND_FLIGHTS];
+
+/** What performs the stage that a decision itself names. */
+export const aheadOfFlights = (options: SimulationOptions, host: AheadHost): AheadOfFlights =>
+  new HandoffDesk(options, host);

@@ -11,6 +11,7 @@ import type { EngineConfig } from "#engine/config.ts";
 import type { EngineSpec } from "#sim/fleet/engine-fleet.ts";
 import { TRANSFER_DEFAULTS, transferMicros } from "#sim/setting/transfer-options.ts";
 import type { EngineEvent } from "#sim/fleet/engine-event.ts";
+import type { HandoffFigures } from "#sim/handoff/handoff-desk.ts";
 import { simulate } from "#sim/simulate.ts";
 import type { SimulationOptions } from "#sim/setting/simulation-options.ts";
 import { type ListedArrival, ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
@@ -56,7 +57,9 @@ function play(
     observe,
     ...overrides,
   });
-  return { ...simulate(options), inputs, decisions };
+  const result = simulate(options);
+  const handoffs = result.stages.find(({ name }) => name === "handoffs")?.figures as HandoffFigures | undefined;
+  return { ...result, handoffs, inputs, decisions };
 }
 
 test("one request: its prompt here, its blocks across, its answer there, each at its time", () => {

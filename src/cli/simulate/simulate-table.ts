@@ -123,7 +123,6 @@ function figures(result: SimulationResult): string {
       ? [["SLO met", `${slo.join(", ")}; ${metrics.goodputPerSec?.toFixed(2)} good requests/s`] as const]
       : []),
     ...faultRows(result),
-    ...handoffRows(result),
     ...stageFigureRows(result.stages),
     ...(refused.length > 0 ? [["refused", refused.join(", ")] as const] : []),
     ...(metrics.priorityInversions + metrics.holBlockingEvents > 0
@@ -158,20 +157,6 @@ function stageRows(path: SimulationResult["path"]): [string, string][] {
     if (texts.length > 0) rows.set(row, [...(rows.get(row) ?? []), ...texts]);
   }
   return [...rows].map(([row, texts]) => [row, texts.join(", ")]);
-}
-
-/** Where prompts could be computed elsewhere than where they were answered. */
-function handoffRows({ handoffs }: SimulationResult): [string, string][] {
-  if (handoffs === undefined) return [];
-  const { shared, colocated, transfers, failed, expired, bytes, transferMicrosMean, heldMicrosMean } = handoffs;
-  const alone = Object.entries(colocated).map(([reason, count]) => `${count} ${reason}`);
-  const at = alone.length === 0 ? "none at one endpoint" : `at one endpoint ${alone.join(", ")}`;
-  const lost = failed + expired === 0 ? "" : `; ${failed} failed, ${expired} leases expired`;
-  const times = `${millis(transferMicrosMean)} ms each after ${millis(heldMicrosMean)} ms`;
-  return [
-    ["prefill", `${shared} decisions for two endpoints, ${at}`],
-    ["transfers", `${transfers}, ${(bytes / 1e9).toFixed(2)} GB, ${times}${lost}`],
-  ];
 }
 
 function tierText({ cacheHitRate, offloadedBlocks, offloadRate, kvThrashingRate }: Metrics): string {

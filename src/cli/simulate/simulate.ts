@@ -115,9 +115,9 @@ function progressLine(): (at: number, arrived: number, ended: number) => void {
 const PROGRESS_MILLIS = 2_000;
 
 function resultsOf(result: SimulationResult, policyId: string, workloadId: string) {
-  const { outcomes: _outcomes, events: _events, endedAt, stages, ...rest } = result;
+  const { outcomes: _outcomes, events: _events, endedAt, stages, scaling, ...rest } = result;
   const ofStages = Object.fromEntries(stages.map(({ name, figures }) => [name, figures]));
-  return { policyId, workloadId, simDurationMicros: endedAt, ...rest, ...ofStages };
+  return { policyId, workloadId, simDurationMicros: endedAt, ...rest, ...ofStages, ...(scaling && { scaling }) };
 }
 
 function* requestLines({ outcomes, endpoints }: SimulationResult): Generator<string> {

@@ -1,27 +1,14 @@
 import { assert } from "#core/base/assert.ts";
 import type { Routed } from "#core/input/decision.ts";
-import type { PathRouter } from "#core/path/path-router.ts";
 import { PrefillElsewhere, type PrefillHost } from "#core/path/prefill/prefill-elsewhere.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { Hold } from "#engine/block-fetch.ts";
-import type { EngineFleet } from "../fleet/engine-fleet.ts";
 import type { Flight } from "../path/flight.ts";
-import type { Outcomes } from "../result/outcomes.ts";
-import type { SimulationEvent } from "../path/simulation-event.ts";
-import { Handoff, type HandoffHost } from "../path/handoff.ts";
-import { HandoffCounts } from "./handoff-figures.ts";
 import { PrefillLeg } from "../path/prefill-leg.ts";
-import { transferMicros, type TransferOptions } from "../setting/transfer-options.ts";
-
-/** The simulation as the desk sees it. */
-export interface HandoffDeskHost {
-  readonly clock: Micros;
-  readonly fleet: EngineFleet;
-  readonly outcomes: Outcomes;
-  later(at: Micros, event: SimulationEvent): void;
-  answer(at: Micros, event: SimulationEvent): void;
-  readonly paths: { readonly router: PathRouter };
-}
+import type { AheadHost, AheadOfFlights, StageFigures } from "../path/stage-performer.ts";
+import type { SimulationOptions } from "../setting/simulation-options.ts";
+import { TRANSFER_DEFAULTS, transferMicros, type TransferOptions } from "../setting/transfer-options.ts";
+import { Handoff, type HandoffHost } from "./handoff.ts";
 
 /**
  * Requests whose prompts are computed at one engine and answered at another, as the gateway does it with vLLM's NIXL
@@ -29,28 +16,29 @@ export interface HandoffDeskHost {
  * prompt and fetches the blocks; the first engine holds them until then. Where both are sent at once, the second one has
  * the request as soon as the prompt is computed, without a way through the gateway.
  */
-export class HandoffDesk implements HandoffHost {
+export class HandoffDesk implements HandoffHost, AheadOfFlights {
   readonly counts = new HandoffCounts();
   readonly #options: TransferOptions;
   readonly #requestMicros: Micros;
-  readonly #host: HandoffDeskHost;
+  readonly #host: AheadHost;
+  readonly #isAsked: boolean;
   #underWay = 0;
 
-  constructor(options: TransferOptions, requestMicros: Micros, host: HandoffDeskHost) {
-    this.#options = options;
-    this.#requestMicros = requestMicros;
+  constructor({ transfers = TRANSFER_DEFAULTS, latency, router }: SimulationOptions, host: AheadHost) {
+    this.#options = transfers;
+    this.#requestMicros = latency.requestMicros;
     this.#host = host;
+    this.#isAsked = Object.values(router.profiles).some(({ disaggregation }) => disaggregation !== undefined);
   }
 
-  /** A decision sends a request on its way: the number of the engine that it goes to first. */
   begin(flight: Flight, decision: Routed): number {
     const { fleet, outcomes } = this.#host;
     const { prefill, colocated } = decision;
     const answers = fleet.numberOf(decision.endpoint);
     outcomes.endpoint[flight.row] = answers;
     if (colocated !== undefined) this.counts.colocated.set(colocated, (this.counts.colocated.get(colocated) ?? 0) + 1);
-    flight.lacksStage(flight.prefill);
-    flight.prefill = prefill && new PrefillElsewhere(decision, prefill, this.#hostOf(flight));
+    flight.lacksStage(flight.ahead);
+    flight.ahead = undefined;
     if (prefill === undefined) {
       outcomes.prefillEndpoint[flight.row] = -1;
       return answers;
@@ -60,22 +48,20 @@ export class HandoffDesk implements HandoffHost {
     outcomes.prefillEndpoint[flight.row] = engine;
     outcomes.expectedTokens[flight.row] = prefill.heldTokens ?? prefill.hitTokens;
     flight.leg = new PrefillLeg(flight, engine, answers);
-    flight.hasStage(flight.prefill!);
+    flight.ahead = new PrefillElsewhere(decision, prefill, this.#hostOf(flight));
+    flight.hasStage(flight.ahead);
     return engine;
   }
 
-  /** An engine holds the blocks of a prompt that it computed. */
   held(at: Micros, leg: PrefillLeg, hold: Hold): void {
     leg.hold = hold;
     if (leg.flight.leg !== leg) return;
     leg.flight.fetch = new Handoff(leg, hold, at, this.#host.fleet.lifeOf(leg.engine), this);
   }
 
-  /** It is done with the prompt; the gateway gets to know. */
   computed(at: Micros, leg: PrefillLeg): void {
-    const { flight } = leg;
-    const event = { kind: "prefilled", take: () => this.#computed(leg) } as const;
-    if (flight.prefill!.isTogether) this.#host.later(Math.max(at, this.#host.clock), event);
+    const event = { kind: "ahead", take: () => this.#computed(leg) } as const;
+    if (stageOf(leg.flight).isTogether) this.#host.later(Math.max(at, this.#host.clock), event);
     else this.#host.answer(at, event);
   }
 
@@ -83,19 +69,20 @@ export class HandoffDesk implements HandoffHost {
     const { flight } = leg;
     if (flight.leg !== leg || flight.closed) return;
     leg.isComputed = true;
-    flight.prefill!.prefilled(leg.cachedTokens, true);
-    if (flight.prefill!.isTogether) this.sendOn(flight);
+    const stage = stageOf(flight);
+    stage.prefilled(leg.cachedTokens, true);
+    if (stage.isTogether) this.sendOn(flight);
   }
 
-  /** The prompt is computed: the request goes to the engine that answers. */
   sendOn(flight: Flight): void {
     const { clock: at } = this.#host;
     const { answers } = flight.leg!;
-    flight.prefill!.sentOn();
+    const stage = stageOf(flight);
+    stage.sentOn();
     flight.leg = undefined;
     flight.engine = answers;
     flight.sent(at);
-    const delay = flight.prefill!.isTogether ? 0 : this.#requestMicros;
+    const delay = stage.isTogether ? 0 : this.#requestMicros;
     this.#host.later(at + delay, { kind: "deliver", flight, engine: answers });
   }
 
@@ -112,7 +99,7 @@ export class HandoffDesk implements HandoffHost {
     counts.bytes += bytes;
     counts.transferMicros += micros;
     counts.heldMicros += Math.max(0, clock - handoff.heldAt);
-    this.#host.later(clock + micros, { kind: "handoff", take: () => this.#handedOver(handoff) });
+    this.#host.later(clock + micros, { kind: "ahead", take: () => this.#handedOver(handoff) });
     return micros;
   }
 
@@ -126,7 +113,7 @@ export class HandoffDesk implements HandoffHost {
     if (came) return;
     this.counts.failed++;
     if (this.#options.failurePolicy === "recompute" || flight.fetch !== handoff || flight.closed) return;
-    flight.prefill!.notFetched();
+    stageOf(flight).notFetched();
     this.#host.fleet.abort(this.#host.clock, flight);
     this.#host.answer(this.#host.clock, { kind: "broke", flight, engine: flight.engine, fault: "status" });
   }
@@ -144,20 +131,27 @@ export class HandoffDesk implements HandoffHost {
   }
 
   /** The engine that answers knows of blocks that it will not fetch: they are given back at once. */
-  #stranded({ fetch, leg, engine }: Flight): void {
+  #stranded(flight: Flight): void {
+    const { leg, engine } = flight;
+    const fetch = handoffOf(flight);
     const isKnown = leg === undefined && this.#host.fleet.conditions[engine] === "serving";
     if (fetch?.state === "held" && isKnown) this.#letGo(fetch, false);
   }
 
-  /** An attempt is over, or the request is. Of what was computed for it and is still held, the lease runs out. */
+  leaves(flight: Flight, { endpoint }: Routed): void {
+    if (flight.ahead !== undefined) stageOf(flight).close(endpoint);
+    this.dropped(flight);
+  }
+
+  /** Of what was computed for it and is still held, the lease runs out. */
   dropped(flight: Flight): void {
-    const { fetch } = flight;
+    const fetch = handoffOf(flight);
     flight.leg = undefined;
     flight.fetch = undefined;
     if (fetch?.state !== "held") return;
     const { clock } = this.#host;
     const expiresAt = Math.max(clock, fetch.heldAt + this.#options.leaseMicros);
-    this.#host.later(expiresAt, { kind: "handoff", take: () => this.#expired(fetch) });
+    this.#host.later(expiresAt, { kind: "ahead", take: () => this.#expired(fetch) });
   }
 
   #expired(handoff: Handoff): void {
@@ -181,10 +175,68 @@ export class HandoffDesk implements HandoffHost {
     return condition !== "dead" && condition !== "vanished" && fleet.lifeOf(leg.engine) === life;
   }
 
-  /** What must hold at the end of a run: nothing moves for ever, and who holds blocks holds them for somebody. */
+  figures(): StageFigures | undefined {
+    return this.#isAsked ? { name: "handoffs", figures: this.counts.figures() } : undefined;
+  }
+
+  /** Nothing moves for ever, and who holds blocks holds them for somebody. */
   verify(open: number): void {
     const { transfers, ended } = this.counts;
     assert(this.#underWay === transfers - ended, "every transfer has one end, or none yet");
     assert(open > 0 || ended === transfers, "no transfer is under way when all requests are over");
+  }
+}
+
+/** The stage of a flight whose prompt is computed elsewhere. */
+function stageOf({ ahead }: Flight): PrefillElsewhere {
+  assert(ahead instanceof PrefillElsewhere, "its decision names who computes the prompt");
+  return ahead;
+}
+
+function handoffOf({ fetch }: Flight): Handoff | undefined {
+  return fetch instanceof Handoff ? fetch : undefined;
+}
+
+/** What became of prompts that were computed at one endpoint and answered at another. */
+export interface HandoffFigures {
+  /** Requests that were sent so, and decisions that had one endpoint do both, by their reason. */
+  readonly shared: number;
+  readonly colocated: Readonly<Record<string, number>>;
+  /** Transfers that began, and those that brought nothing. */
+  readonly transfers: number;
+  readonly failed: number;
+  /** Holds whose lease ran out. */
+  readonly expired: number;
+  readonly bytes: number;
+  /** Means over transfers: how long they took, and how long their blocks were held before they began. */
+  readonly transferMicrosMean: Micros;
+  readonly heldMicrosMean: Micros;
+}
+
+/** Counts as they are made. */
+class HandoffCounts {
+  shared = 0;
+  readonly colocated = new Map<string, number>();
+  transfers = 0;
+  ended = 0;
+  failed = 0;
+  expired = 0;
+  bytes = 0;
+  transferMicros = 0;
+  heldMicros = 0;
+
+  figures(): HandoffFigures {
+    const { shared, transfers, failed, expired, bytes } = this;
+    const mean = (sum: number) => (transfers === 0 ? 0 : sum / transfers);
+    return {
+      shared,
+      colocated: Object.fromEntries([...this.colocated].sort(([a], [b]) => (a < b ? -1 : 1))),
+      transfers,
+      failed,
+      expired,
+      bytes,
+      transferMicrosMean: mean(this.transferMicros),
+      heldMicrosMean: mean(this.heldMicros),
+    };
   }
 }

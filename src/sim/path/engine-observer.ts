@@ -1,12 +1,12 @@
 import { assert } from "#core/base/assert.ts";
 import type { Micros } from "#core/base/units.ts";
-import type { Hold } from "#engine/block-fetch.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { EngineRequest, FinishReason } from "#engine/request.ts";
 import type { EngineSink } from "#engine/sink.ts";
 import type { EngineClock } from "../fleet/engine-clock.ts";
 import { Flight } from "./flight.ts";
 import { PrefillLeg } from "./prefill-leg.ts";
+import type { AheadOfFlights } from "./stage-performer.ts";
 import { Outcomes } from "../result/outcomes.ts";
 import { NumberColumn } from "../result/column.ts";
 import type { Latency, SimulationOptions } from "../setting/simulation-options.ts";
@@ -18,12 +18,7 @@ export interface EngineListener {
   released(at: Micros, flight: Flight): void;
   finished(at: Micros, flight: Flight, reason: FinishReason): void;
   /** Of prompts that are computed for another engine. */
-  readonly handoffs: {
-    /** An engine holds the blocks of a prompt that it computed. */
-    held(at: Micros, leg: PrefillLeg, hold: Hold): void;
-    /** It is done with the prompt. */
-    computed(at: Micros, leg: PrefillLeg): void;
-  };
+  readonly ahead: Pick<AheadOfFlights, "held" | "computed">;
 }
 
 /** Sums of one engine over all its requests, for means over a scrape's interval. */
@@ -78,7 +73,7 @@ export class EngineObserver {
       admitted: (at, request, cachedTokens) => this.#admitted(at + clock.shiftMicros, request, cachedTokens),
       token: (at, request, outputTokens) => this.#token(at + clock.shiftMicros, engine, request, outputTokens),
       held: (at, request, hold) => {
-        if (request instanceof PrefillLeg) this.#listener.handoffs.held(at + clock.shiftMicros, request, hold);
+        if (request instanceof PrefillLeg) this.#listener.ahead.held(at + clock.shiftMicros, request, hold);
       },
       preempted: (_at, request) => {
         this.preemptions++;
@@ -161,7 +156,7 @@ export class EngineObserver {
     const flight = flightOf(request);
     this.lastEndAt[engine] = at;
     if (request instanceof PrefillLeg && (reason === "stop" || reason === "length"))
-      return this.#listener.handoffs.computed(at, request);
+      return this.#listener.ahead.computed(at, request);
     for (const gap of (reason === "stop" || reason === "length" ? flight.gaps : undefined) ?? []) {
       this.gaps.push(gap);
       this.gapRows.push(flight.row);

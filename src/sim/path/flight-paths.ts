@@ -25,6 +25,7 @@ import { newPathCounts, type PathCounts } from "../result/path-counts.ts";
 import type { RouterGroup } from "../routers/router-group.ts";
 import { FlightContinuation } from "./flight-continuation.ts";
 import type { Flight } from "./flight.ts";
+import type { AheadOfFlights } from "./stage-performer.ts";
 
 /** The simulation as requests on their way see it. */
 export interface FlightHost {
@@ -32,7 +33,7 @@ export interface FlightHost {
   readonly fleet: EngineFleet;
   readonly router: RouterGroup;
   readonly outcomes: Outcomes;
-  readonly handoffs: { dropped(flight: Flight): void; sendOn(flight: Flight): void };
+  readonly ahead: Pick<AheadOfFlights, "leaves" | "sendOn">;
   accept(input: Input): Decision | undefined;
   /** A request is decided on again, which whoever counterfactually forces decisions may force as well. */
   decide(input: RequestAgain): Placed;
@@ -185,15 +186,14 @@ export class FlightPaths {
   }
 
   /** It goes elsewhere: nothing is left of what another engine computed for it. */
-  leaves(flight: Flight, { endpoint }: Routed): void {
-    flight.prefill?.close(endpoint);
-    this.#host.handoffs.dropped(flight);
+  leaves(flight: Flight, decision: Routed): void {
+    this.#host.ahead.leaves(flight, decision);
   }
 
   #send(flight: Flight): void {
     // A second engine has it already, or another one computed its prompt.
     if (flight.next !== undefined) this.#host.send(flight, flight.next);
-    else if (flight.leg !== undefined) this.#host.handoffs.sendOn(flight);
+    else if (flight.leg !== undefined) this.#host.ahead.sendOn(flight);
     flight.next = undefined;
     flight.isTaken = false;
   }

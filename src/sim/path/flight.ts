@@ -2,18 +2,17 @@ import type { Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { PathEvent } from "#core/path/path-event.ts";
 import type { PathRouter } from "#core/path/path-router.ts";
-import type { PrefillElsewhere } from "#core/path/prefill/prefill-elsewhere.ts";
 import { NO_STAGES, type PathStage } from "#core/path/stage.ts";
 import { DECIDING } from "#core/path/path-state.ts";
 import { type PathHost, type PerformedEffect, RequestPath } from "#core/path/request-path.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import type { Trouble } from "#core/path/wait-verdict.ts";
 import type { Micros } from "#core/base/units.ts";
+import type { BlockFetch } from "#engine/block-fetch.ts";
 import type { EngineRequest } from "#engine/request.ts";
 import type { FlightContinuation } from "./flight-continuation.ts";
 import type { FlightPaths } from "./flight-paths.ts";
 import type { SecondOf, Standby } from "./stage-performer.ts";
-import type { Handoff } from "./handoff.ts";
 import type { PrefillLeg } from "./prefill-leg.ts";
 import type { Ending } from "../result/outcomes.ts";
 import type { SimulatedRequest } from "../setting/arrival-source.ts";
@@ -35,9 +34,9 @@ export class Flight implements EngineRequest, PathHost {
   /** Where its prompt is computed for another engine, while that is under way. */
   leg: PrefillLeg | undefined = undefined;
   /** Its prompt's blocks, at the engine that computed them, on their way or here. */
-  fetch: Handoff | undefined = undefined;
-  /** Its decision has one engine compute the prompt and another one answer. */
-  prefill: PrefillElsewhere | undefined = undefined;
+  fetch: BlockFetch | undefined = undefined;
+  /** The stage by which its decision has another engine do a part ahead. */
+  ahead: PathStage | undefined = undefined;
   /** Number of the engine that has it; -1 before it was routed. */
   engine = -1;
   firstTokenAt: Micros = -1;

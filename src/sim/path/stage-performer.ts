@@ -1,6 +1,9 @@
 import type { Fault } from "#core/endpoint/fault.ts";
+import type { Routed } from "#core/input/decision.ts";
+import type { PathRouter } from "#core/path/path-router.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
 import type { Micros } from "#core/base/units.ts";
+import type { Hold } from "#engine/block-fetch.ts";
 import type { FinishReason } from "#engine/request.ts";
 import type { EngineFleet } from "../fleet/engine-fleet.ts";
 import type { Outcomes } from "../result/outcomes.ts";
@@ -8,6 +11,7 @@ import type { SimulationOptions } from "../setting/simulation-options.ts";
 import type { EngineObserver } from "./engine-observer.ts";
 import type { Flight } from "./flight.ts";
 import type { FlightPaths } from "./flight-paths.ts";
+import type { PrefillLeg } from "./prefill-leg.ts";
 import type { SimulationEvent } from "./simulation-event.ts";
 
 /** What a second flight of the same request is, while it is not known which of both answers. */
@@ -46,6 +50,36 @@ export interface StageHost {
 export interface StagePerformer {
   /** Undefined where such rules never need it. */
   performs(rules: PathRules): ((flight: Flight, host: StageHost) => void) | undefined;
+}
+
+/** The simulation as whoever has a part of flights done ahead sees it. */
+export interface AheadHost {
+  readonly clock: Micros;
+  readonly fleet: EngineFleet;
+  readonly outcomes: Outcomes;
+  later(at: Micros, event: SimulationEvent): void;
+  answer(at: Micros, event: SimulationEvent): void;
+  readonly paths: { readonly router: PathRouter };
+}
+
+/** Has an engine do a part of a flight ahead of the one that answers, where its decision names one. */
+export interface AheadOfFlights {
+  /** A decision sends it on its way: the number of the engine that it goes to first. */
+  begin(flight: Flight, decision: Routed): number;
+  /** An engine holds the blocks of a prompt that it computed. */
+  held(at: Micros, leg: PrefillLeg, hold: Hold): void;
+  /** It is done with the prompt; the gateway gets to know. */
+  computed(at: Micros, leg: PrefillLeg): void;
+  /** The prompt is computed: the request goes to the engine that answers. */
+  sendOn(flight: Flight): void;
+  /** It goes elsewhere by another decision. */
+  leaves(flight: Flight, decision: Routed): void;
+  /** An attempt is over, or the request is. */
+  dropped(flight: Flight): void;
+  /** Undefined where no profile has it. */
+  figures(): StageFigures | undefined;
+  /** What must hold at the end of a run, with so many requests open. */
+  verify(open: number): void;
 }
 
 /** A stage of all flights of one simulation. */

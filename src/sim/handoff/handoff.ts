@@ -1,7 +1,7 @@
 import { assert } from "#core/base/assert.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { BlockFetch, Hold } from "#engine/block-fetch.ts";
-import type { PrefillLeg } from "./prefill-leg.ts";
+import type { PrefillLeg } from "../path/prefill-leg.ts";
 
 /** What a handoff needs of the simulation. */
 export interface HandoffHost {
