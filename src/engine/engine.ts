@@ -74,7 +74,7 @@ export class Engine {
     this.#settlement = new Settlement(config, this.#kv, ...settled, (at, held) => this.#unhold(at, held));
     this.#timer = new StepTimer(config);
     this.#readyAt = this.#timer.firstReadyAt();
-    this.#run = new DecodeRun(this.#kv, config.asyncScheduling);
+    this.#run = new DecodeRun(this.#scheduler.cohort, config.asyncScheduling);
     this.#planner = new RunPlanner(config, this.#kv, this.#scheduler, this.#timer, this.#run);
     this.#early = config.semantics.completion === "last-step-start";
     if (sink.step !== undefined) this.#began = (at) => this.#runStepped(at);
@@ -216,7 +216,9 @@ export class Engine {
   outputTokens(id: string): number | undefined {
     const sequence = this.#roster.find(id);
     if (sequence === undefined) return undefined;
-    return sequence.generated + (this.#run.active && sequence.state === "running" ? this.#run.ended : 0);
+    if (!sequence.inCohort) return sequence.generated;
+    const { cohort } = this.#scheduler;
+    return cohort.generatedBy(cohort.rowOf(sequence)) + (this.#run.active ? this.#run.ended : 0);
   }
 
   /** A step that is composed runs even if all its requests have gone. */
@@ -238,7 +240,7 @@ export class Engine {
   /** Whether the current step is one. */
   #compose(at: Micros): boolean {
     if (this.#prepared) this.#takePrepared();
-    else this.#stalled = !this.#scheduler.compose(at, this.#current);
+    else this.#stalled = !this.#scheduler.compose(at, this.#current, undefined);
     return !this.#stalled;
   }
 
@@ -247,7 +249,7 @@ export class Engine {
     this.#sink.step?.(at, this.#stepEndAt, this.#current.shape);
     this.#executing = true;
     if (this.#config.asyncScheduling) {
-      this.#scheduler.compose(at, this.#next);
+      this.#scheduler.compose(at, this.#next, this.#current);
       this.#prepared = this.#next.members > 0;
     } else if (this.#early) {
       this.#settlement.settle(this.#current, at, this.#stepEndAt);
@@ -301,6 +303,10 @@ export class Engine {
   #dismiss(at: Micros, sequence: Sequence, reason: FinishReason): void {
     if (this.#run.active && sequence.state !== "arriving") this.#endRun();
     this.#stalled = false;
+    if (sequence.inCohort) {
+      const current = this.#executing ? this.#current : undefined;
+      this.#scheduler.cohort.breakUp(current, this.#prepared ? this.#next : undefined);
+    }
     this.#settlement.dismiss(at, sequence, reason, this.#executing && !this.#early);
   }
 

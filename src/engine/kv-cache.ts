@@ -152,10 +152,15 @@ export class KvCache {
   /** Gives the sequence so many empty blocks, which must be free; overwrites what they held. */
   take(sequence: Sequence, count: number, at: Micros): void {
     if (count <= 0) return;
+    this.takeBlocks(count, at);
+    sequence.blockCount += count;
+  }
+
+  /** For sequences that count their blocks themselves. */
+  takeBlocks(count: number, at: Micros): void {
     const blank = Math.min(this.#blank, count);
     this.#blank -= blank;
     if (count > blank) this.#overwrite(count - blank, at);
-    sequence.blockCount += count;
     this.blockMisses += count;
   }
 

@@ -43,17 +43,18 @@ export class RunPlanner {
     if (head === null) return false;
     const run = this.#run;
     const shape = this.#shape;
-    const steps = run.begin(this.#scheduler.running);
+    const { cohort } = this.#scheduler;
+    const steps = run.begin();
     const until = this.#arrivalsMatter ? arrivalAt : Infinity;
     shape.decodeSequences = run.members;
     const gap = this.#timer.gapAfter(shape);
     let free = this.#kv.free;
     let startAt = at;
     for (let step = 0; step < steps && startAt < until; step++) {
-      free -= run.blocksTaken(step);
-      if (free < 0 || (head !== undefined && run.fills(step, head.request.hashes))) break;
-      shape.decodeContextTokens = run.contextTokens + step * run.members;
-      shape.decodeContextMaxTokens = run.contextMaxTokens + step;
+      free -= cohort.blocksTaken(step);
+      if (free < 0 || (head !== undefined && cohort.fills(step, head.request.hashes))) break;
+      shape.decodeContextTokens = cohort.contextTokens(step);
+      shape.decodeContextMaxTokens = cohort.contextMaxTokens(step);
       const endAt = startAt + this.#timer.duration(shape, startAt);
       run.plan(startAt, endAt, endAt + gap);
       startAt = endAt + gap;
@@ -77,11 +78,11 @@ export class RunPlanner {
    * not fitting until blocks are released or its own prefix appears, or undefined where nobody could be admitted anyway.
    */
   #blockedHead(): Sequence | undefined | null {
-    const { running, waiting, fetches } = this.#scheduler;
+    const { running, waiting, fetches, cohort } = this.#scheduler;
     const { sequencesMax, batchTokensMax, scheduler } = this.#config;
     if (running.length === 0 || running.length > batchTokensMax) return null;
-    const pending = this.#config.asyncScheduling ? 1 : 0;
-    for (const sequence of running) if (!sequence.decoding || sequence.pending !== pending) return null;
+    cohort.join();
+    if (cohort.members < running.length) return null;
     const full = running.length >= sequencesMax || running.length === batchTokensMax;
     if (full) {
       this.#arrivalsMatter = false;

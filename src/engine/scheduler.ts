@@ -2,6 +2,7 @@ import { assert } from "#core/base/assert.ts";
 import type { Micros } from "#core/base/units.ts";
 import { BlockFetches } from "./block-fetches.ts";
 import type { EngineConfig } from "./config.ts";
+import { DecodeCohort } from "./decode-cohort.ts";
 import type { KvCache } from "./kv-cache.ts";
 import type { Sequence } from "./sequence.ts";
 import type { EngineSink } from "./sink.ts";
@@ -19,6 +20,8 @@ export const LONE_TRIES_MAX = 4;
  */
 export class Scheduler {
   readonly running: Sequence[] = [];
+  /** The first ones of those running. */
+  readonly cohort: DecodeCohort;
   readonly waiting: WaitQueue;
   readonly fetches: BlockFetches;
   preemptions = 0;
@@ -44,30 +47,54 @@ export class Scheduler {
     this.#kv = kv;
     this.#sink = sink;
     this.#watermarkBlocks = Math.floor(config.watermark * kv.usable);
+    this.cohort = new DecodeCohort(kv, this.running, {
+      possible: config.coalesce && config.semantics.completion === "step-end",
+      asyncScheduling: config.asyncScheduling,
+      caching: config.prefixCaching,
+      inTurn: config.semantics.duplicates === "last-writer",
+    });
     this.waiting = createWaitQueue(config.scheduler);
   }
 
   /**
    * Composes a step. Its tokens count as computed and its blocks are taken from now on. A request whose last token is
    * on its way is left out. False where nobody is in it, and nobody could be before something happens: those that wait
-   * wait for blocks that are on their way, or held for another engine.
+   * wait for blocks that are on their way, or held for another engine. `current`: the step that runs meanwhile.
    */
-  compose(at: Micros, step: Step): boolean {
+  compose(at: Micros, step: Step, current: Step | undefined): boolean {
     this.#tokensLeft = this.#config.batchTokensMax;
     this.#chunkMax = this.#chunkLimit();
     this.#blockedOrder = -1;
     step.clear();
-    const preempted = this.#continueRunning(at);
+    this.#composeCohort(at, step, current);
+    const preempted = this.#continueRunning(at, step, current);
     if (!preempted) this.#admitWaiting(at, step);
-    for (const sequence of this.running) if (sequence.inStep) this.#enter(sequence, step);
+    for (let i = this.cohort.size; i < this.running.length; i++) {
+      const sequence = this.running[i] as Sequence;
+      if (sequence.inStep) this.#enter(sequence, step);
+    }
     return preempted || this.running.length > 0 || this.fetches.fetched.length > 0;
   }
 
-  /** Takes the requests that have ended out of the batch. */
+  #composeCohort(at: Micros, step: Step, current: Step | undefined): void {
+    const { cohort } = this;
+    cohort.join();
+    if (!cohort.compose(at, step, this.#tokensLeft)) {
+      cohort.breakUp(current, undefined);
+      cohort.compose(at, step, this.#tokensLeft);
+    }
+    this.#tokensLeft -= step.cohort;
+  }
+
+  /** Takes the requests that have ended out of the batch, beside the cohort. */
   dropEnded(): void {
-    let kept = 0;
-    for (const sequence of this.running) if (sequence.state === "running") this.running[kept++] = sequence;
-    this.running.length = kept;
+    const { running } = this;
+    let kept = this.cohort.size;
+    for (let i = kept; i < running.length; i++) {
+      const sequence = running[i] as Sequence;
+      if (sequence.state === "running") running[kept++] = sequence;
+    }
+    running.length = kept;
   }
 
   /** True if the last step did not admit this request for want of blocks, and none has been released since. */
@@ -94,16 +121,17 @@ export class Scheduler {
     step.addYield(sequence);
   }
 
-  #continueRunning(at: Micros): boolean {
+  #continueRunning(at: Micros, step: Step, current: Step | undefined): boolean {
     const { running } = this;
     const preemptionsBefore = this.preemptions;
-    for (let i = 0; i < running.length && this.#tokensLeft > 0; i++) {
+    for (let i = this.cohort.size; i < running.length && this.#tokensLeft > 0; i++) {
       const sequence = running[i];
       assert(sequence !== undefined, "a running request exists");
       if (sequence.generated + sequence.pending === sequence.target) continue;
       const tokens = this.#chunk(sequence.tokens + sequence.pending - sequence.computed);
       const lacking = this.#kv.lacking(sequence, sequence.computed + tokens);
       if (lacking > this.#kv.free) {
+        this.cohort.breakUp(current, undefined, step);
         const index = this.#makeRoom(sequence, i, lacking, at);
         if (index < 0) break;
         i = index;

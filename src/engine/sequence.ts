@@ -27,6 +27,8 @@ export class Sequence {
   inStep = false;
   /** Computes one token a step, its prompt being done since its last admission. */
   decoding = false;
+  /** Of a cohort, which knows how far it is: what stands here of tokens and blocks is older. */
+  inCohort = false;
   /** Number of its first admission, which later ones leave as it is; -1 before. */
   admission = -1;
   /** Prompt tokens found in the cache at its first admission; -1 before. */
@@ -67,6 +69,7 @@ export class Sequence {
     this.scheduled = 0;
     this.inStep = false;
     this.decoding = false;
+    this.inCohort = false;
     this.admission = -1;
     this.cachedTokens = -1;
     this.hitChunk = false;

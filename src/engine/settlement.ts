@@ -52,13 +52,48 @@ export class Settlement {
       for (const sequence of this.#leaving) this.#retire(sequence, at);
       this.#leaving.length = 0;
     }
+    const { cohort } = this.#scheduler;
+    const cohortEnds = cohort.settle(step);
+    this.generationTokens += step.cohort;
+    if (cohortEnds) this.#completeRows(at, outAt);
     for (let i = 0; i < step.yields; i++) {
       const sequence = step.yieldingAt(i);
       if (sequence === undefined) continue;
-      this.#produce(sequence, at, outAt);
-      if (sequence.generated === sequence.target) this.#complete(sequence, at, outAt);
+      if (sequence.inCohort) this.#beganIn(sequence, at, outAt);
+      else this.#produce(sequence, at, outAt);
+      if (!sequence.inCohort && sequence.generated === sequence.target) this.#complete(sequence, at, outAt);
     }
+    if (cohortEnds) cohort.dropDone(this.#scheduler.running);
     if (this.finished > finishedBefore) this.#scheduler.dropEnded();
+  }
+
+  /** Those of the cohort that got their last token. */
+  #completeRows(at: Micros, outAt: Micros): void {
+    const { cohort, running } = this.#scheduler;
+    for (let row = 0; row < cohort.size; row++) {
+      if (!cohort.isDone(row)) continue;
+      const sequence = running[row] as Sequence;
+      cohort.refresh(row);
+      sequence.inCohort = false;
+      if (this.#config.asyncScheduling) this.#kv.store(sequence, sequence.computed, at);
+      this.#outbox.token(at, outAt, sequence.request, sequence.generated);
+      this.#complete(sequence, at, outAt);
+    }
+  }
+
+  /** A token of a step that was composed before the cohort took the request in. */
+  #beganIn(sequence: Sequence, at: Micros, outAt: Micros): void {
+    const { cohort } = this.#scheduler;
+    const generated = cohort.generatedBy(cohort.rowOf(sequence));
+    this.#counts(sequence, generated);
+    if (generated === 1) this.#outbox.token(at, outAt, sequence.request, 1);
+  }
+
+  #counts(sequence: Sequence, generated: number): void {
+    if (generated === 1) this.promptTokens += sequence.request.promptTokens;
+    this.preemptionsReported += sequence.preemptions;
+    sequence.preemptions = 0;
+    this.generationTokens++;
   }
 
   /**
@@ -85,12 +120,9 @@ export class Settlement {
   }
 
   #produce(sequence: Sequence, at: Micros, outAt: Micros): void {
-    if (sequence.generated === 0) this.promptTokens += sequence.request.promptTokens;
     sequence.generated++;
     sequence.pending--;
-    this.preemptionsReported += sequence.preemptions;
-    sequence.preemptions = 0;
-    this.generationTokens++;
+    this.#counts(sequence, sequence.generated);
     if (this.#config.asyncScheduling && sequence.state === "running")
       this.#kv.store(sequence, sequence.computed - sequence.pending, at);
     const last = sequence.generated === sequence.target;

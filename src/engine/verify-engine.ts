@@ -8,9 +8,10 @@ import type { Sequence } from "./sequence.ts";
 export function verifyEngine(
   { sequencesMax }: EngineConfig,
   kv: KvCache,
-  { running, fetches }: Scheduler,
+  { running, fetches, cohort }: Scheduler,
   held: Iterable<Sequence>,
 ): void {
+  cohort.refreshAll();
   kv.verify([...running, ...fetches.holding, ...held]);
   assert(running.length <= sequencesMax, "the batch is within its limit");
   for (const sequence of running) {

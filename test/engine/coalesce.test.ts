@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { randomFor } from "#core/base/random.ts";
 import { type EngineSemantics, engineDefaults } from "#engine/config.ts";
 import type { StepTimeSpec } from "#engine/step-time/step-time.ts";
-import { chronicle, randomWorkload, type Workload } from "./random-workload.ts";
+import { type Act, chronicle, randomWorkload, type Workload } from "./random-workload.ts";
 import { drawnSeeds } from "../drawn-seeds.ts";
 
 /** TEST_SEEDS runs more of them. */
@@ -21,6 +22,38 @@ test("steps advanced together give what single steps give, to the microsecond", 
     hits += last.prefixHitsTokens;
   }
   assert.ok(preemptions > 100 && hits > 10_000, `the workloads preempt (${preemptions}) and share (${hits} tokens)`);
+});
+
+test("so do batches of a hundred and more, sync and ahead, with room and short of blocks", () => {
+  for (const seed of drawnSeeds(8)) {
+    const { config } = randomWorkload(seed);
+    const random = randomFor(seed, 9);
+    const acts = Array.from({ length: 260 }, (_, number): Act => {
+      const promptTokens = 1 + random.below(40);
+      const outputTokens = 1 + random.below(60);
+      const known = Math.floor((promptTokens + (number % 3 === 0 ? outputTokens : 0)) / config.blockTokens);
+      const hashes = Int32Array.from({ length: 2 * known }, (_word, i) => (i % 2 === 0 ? number % 50 : i));
+      const deadlineAt = number % 40 === 7 ? 900 + number : undefined;
+      const request = { promptTokens, outputTokens, hashes, priority: 0, deadlineAt, cacheRead: true };
+      return { kind: "submit", at: 4 * number, request: { ...request, id: String(number) } };
+    });
+    acts.push({ kind: "look", at: 700 }, { kind: "abort", at: 800, id: "150" }, { kind: "look", at: 900 });
+    acts.sort((a, b) => a.at - b.at);
+    for (const [kvBlocks, asyncScheduling] of [
+      [30_000, false],
+      [30_000, true],
+      [1_500, false],
+      [1_500, true],
+    ] as const) {
+      const wide = { kvBlocks, asyncScheduling, sequencesMax: 200, modelTokensMax: 200, batchTokensMax: 300 };
+      const workload = {
+        config: { ...config, ...wide, chunkedPrefill: true, longPrefillTokens: 0, check: true },
+        acts,
+      };
+      const single = chronicle(workload, { coalesce: false });
+      assert.deepEqual(chronicle(workload, { coalesce: true }), single, `seed ${seed}, ${kvBlocks} blocks`);
+    }
+  }
 });
 
 test("the same workload gives the same chronicle", () => {
