@@ -70,19 +70,6 @@ export const limits = z.strictObject({
     .default(4096)
     .describe("Connections to one endpoint, and so requests sent to it at once."),
   ...stageLimits,
-  continuationTokensKept: z
-    .int()
-    .min(0)
-    .max(1_000_000)
-    .default(32_768)
-    .describe(
-      "Tokens of prompt and answer kept of one stream, so that it can continue elsewhere; a longer stream is cut if it breaks.",
-    ),
-  continuationBytesKept: bytes()
-    .default(256 * MIB)
-    .describe(
-      "Bytes that the kept tokens of all streams may take; a stream for which there is no room is cut if it breaks.",
-    ),
   knownBodyBytesKept: z
     .int()
     .min(0)

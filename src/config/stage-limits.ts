@@ -3,7 +3,11 @@ import { STAGE_SETTINGS, type StageLimits } from "#core/stages.ts";
 import type { StageSetting } from "#core/path/stage-kind.ts";
 import { millis } from "./schema-value.ts";
 
-type Shape = { readonly [K in keyof StageLimits]-?: z.ZodOptional<z.ZodNumber> };
+type Shape = {
+  readonly [K in keyof StageLimits]-?: undefined extends StageLimits[K]
+    ? z.ZodOptional<z.ZodNumber>
+    : z.ZodDefault<z.ZodNumber>;
+};
 
 /** Keys of `limits` that stages of a request's path bring. */
 export const stageLimits = Object.fromEntries(

@@ -5,15 +5,14 @@ import { Ledger } from "./endpoint/ledger.ts";
 import type { Fleet } from "./fleet/fleet.ts";
 import { assert } from "./base/assert.ts";
 import { StandbyCharges } from "./standby-charges.ts";
-import type { AskedAnew, Settled } from "./request/stage-step.ts";
+import type { AskedAnew, Settled, WentOn } from "./request/stage-step.ts";
 import { type StageAsking, type StageInput, stepOf } from "./request/stage-inputs.ts";
-import { continuedRequest } from "./input/continued-request.ts";
+import { behindAnswer } from "./request/behind-answer.ts";
 import type { ColocateReason } from "./disaggregation/colocate.ts";
 import type { PrefillFailed, TransferFailed } from "./request/prefill-input.ts";
 import type {
   AttemptFailedInput,
   Input,
-  RequestContinued,
   RequestFinished,
   RequestMoved,
   RequestRetried,
@@ -212,8 +211,8 @@ export class Placements {
    * The attempt broke off behind a part of its answer, with which the request goes on. Endpoints that had failed it before
    * this one made tokens may have it again.
    */
-  sever(input: RequestContinued): Pending {
-    const { at, requestId, fault, outputTokens } = input;
+  #wentOn(at: Micros, requestId: string, step: WentOn): Pending {
+    const { fault, outputTokens } = step;
     const pending = this.pending.get(requestId);
     assert(pending?.state !== undefined, "a request that goes on was under way");
     const begun = pending.firstTokenAt !== undefined;
@@ -222,7 +221,7 @@ export class Placements {
     pending.state.attemptFailed(at, fault, pending.sentAt);
     this.#release(pending, at, !begun);
     pending.continuedTokens = outputTokens;
-    pending.request = continuedRequest(pending.asked, input);
+    pending.request = behindAnswer(pending.asked, step);
     return pending;
   }
 
@@ -243,11 +242,12 @@ export class Placements {
     return pending;
   }
 
-  /** One about which a stage asks: another endpoint is to have it too, or to make another answer. */
+  /** One about which a stage asks: another endpoint is to have it too, to make another answer, or to go on. */
   ofStage(input: StageAsking): Pending {
     const pending = this.pending.get(input.requestId);
     const step = stepOf(input);
     if (step.kind === "asked-anew") return this.#anew(input.at, input.requestId, step);
+    if (step.kind === "went-on") return this.#wentOn(input.at, input.requestId, step);
     assert(
       pending !== undefined && mayHaveStandby(pending),
       "a request for which another endpoint stands by waits at one endpoint",

@@ -170,7 +170,6 @@ export class Router {
   #decision(input: Exclude<Input, StandbyAsking>, forced: EndpointId | undefined): Decision | undefined {
     if (input.kind === "request-arrived") return this.#arrived(input, forced);
     if (input.kind === "request-retried") return this.#again(input.at, this.#placements.retried(input), forced);
-    if (input.kind === "request-continued") return this.#again(input.at, this.#placements.sever(input), forced);
     if (input.kind === "request-released") return this.#released(input, forced);
     if (isStageAsking(input)) return this.#again(input.at, this.#placements.ofStage(input), forced);
     this.#apply(input);

@@ -10,7 +10,7 @@ import { AdmissionGate } from "./admission-gate.ts";
 import { Agenda } from "./agenda.ts";
 import { type EngineListener, EngineObserver } from "./path/engine-observer.ts";
 import { EngineFleet } from "./fleet/engine-fleet.ts";
-import { aheadOfFlights, STAGE_PERFORMERS } from "./stage-performers.ts";
+import { aheadOfFlights, ONWARD, STAGE_PERFORMERS } from "./stage-performers.ts";
 import { type FaultHost, FaultDesk } from "./fault/fault-desk.ts";
 import { mayFail } from "./fault/is-fault.ts";
 import { type ChangeHost, FleetChanges } from "./scaling/fleet-changes.ts";
@@ -82,7 +82,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
     const feeds = signalHost(this, options.rules ?? PATH_RULES, () => this.#quietUntil());
     this.signals = new SignalFeed(options.signals, options.router.seed, this.fleet, this.observer, feeds);
     this.ahead = aheadOfFlights(options, this);
-    this.paths = new FlightPaths(options.rules ?? PATH_RULES, this);
+    this.paths = new FlightPaths(options.rules ?? PATH_RULES, ONWARD, this);
     this.desk = mayFail(options) ? new FaultDesk(options.rules ?? PATH_RULES, STAGE_PERFORMERS, this) : undefined;
     this.#looks = new RolloutLooks(this, options.rolloutLookMicros);
     const reports = kvEventFeed(prefixes, {

@@ -24,9 +24,12 @@ test("what a stage brings is in the configuration, the limits and both hosts' co
     assert.ok(Object.hasOwn(DEFAULT_LIMITS, key));
     assert.equal(stageSettings(DEFAULT_LIMITS)[key], usual);
   }
-  for (const [key] of STAGE_COUNTS) {
-    assert.deepEqual([newCounters()[key], newPathCounts()[key], newStageCounts()[key]], [{}, {}, {}]);
-    assert.notEqual(newCounters()[key], newCounters()[key], "each gateway counts by itself");
+  const [counters, paths]: Record<string, unknown>[] = [{ ...newCounters() }, { ...newPathCounts() }];
+  for (const [key, { label, row, total }] of STAGE_COUNTS) {
+    const none = label === undefined ? 0 : {};
+    assert.deepEqual([counters![key], newStageCounts()[key]], [none, none]);
+    assert.deepEqual(paths![key], row === undefined ? undefined : total === undefined ? none : 0);
+    if (label !== undefined) assert.notEqual(newCounters()[key], counters![key], "each gateway counts by itself");
   }
 });
 

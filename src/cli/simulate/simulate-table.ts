@@ -1,4 +1,4 @@
-import { STAGE_COUNTS } from "#core/stages.ts";
+import { SIMULATED_COUNTS, SIMULATED_TOTALS } from "#core/stages.ts";
 import Table from "cli-table3";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { Counterfactual } from "#sim/counterfactual.ts";
@@ -140,19 +140,21 @@ function figures(result: SimulationResult): string {
 
 /** What became of attempts, where any failed. */
 function faultRows({ path }: SimulationResult): [string, string][] {
-  const { faults, retries, retriesDenied, continuations, cuts } = path;
+  const { faults, retries, retriesDenied, cuts } = path;
+  const totals = SIMULATED_TOTALS.map(([key, { total = "" }]) => `${path[key]} ${total}, `).join("");
+  const went = SIMULATED_TOTALS.reduce((sum, [key]) => sum + path[key], 0);
   const rows = stageRows(path);
   const failed = Object.entries(faults).map(([fault, count]) => `${count} ${fault}`);
-  if (failed.length === 0 && continuations + cuts === 0) return rows;
+  if (failed.length === 0 && went + cuts === 0) return rows;
   const attempts = failed.length === 0 ? "no attempt failed" : `attempts failed: ${failed.join(", ")}`;
   const again = `${retries} retried, ${retriesDenied} denied by the budget`;
-  return [...rows, ["faults", `${attempts}; ${again}, ${continuations} answers continued, ${cuts} cut`]];
+  return [...rows, ["faults", `${attempts}; ${again}, ${totals}${cuts} cut`]];
 }
 
 /** What stages counted, where they counted anything. */
 function stageRows(path: SimulationResult["path"]): [string, string][] {
   const rows = new Map<string, string[]>();
-  for (const [key, { row, before = "" }] of STAGE_COUNTS) {
+  for (const [key, { row = "", before = "" }] of SIMULATED_COUNTS) {
     const texts = Object.entries(path[key]).map(([value, count]) => `${count} ${before}${value}`);
     if (texts.length > 0) rows.set(row, [...(rows.get(row) ?? []), ...texts]);
   }

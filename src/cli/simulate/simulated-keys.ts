@@ -14,7 +14,7 @@ export const SIMULATED_KEYS: readonly string[] = [
   "routing.ejection",
   "routing.slowStart",
   "health",
-  ...STAGE_SETTINGS.map(([key]) => `limits.${key}`),
+  ...STAGE_SETTINGS.flatMap(([key, { isOfGateway }]) => (isOfGateway === true ? [] : [`limits.${key}`])),
   "limits.firstByteMillisMax",
   "limits.idleMillisMax",
   "limits.totalMillisMax",

@@ -1,4 +1,4 @@
-import { STAGE_COUNTS } from "#core/stages.ts";
+import { SIMULATED_COUNTS, SIMULATED_TOTALS } from "#core/stages.ts";
 import { COVERAGE } from "#shadow/figure/interval.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { KNOWABLE_WIDTH } from "#shadow/figure/backlog.ts";
@@ -166,21 +166,19 @@ function cost({ candidates }: WhatIfAnswer): string[] {
 /** What became of attempts, where any failed. */
 function faults({ candidates, requests }: WhatIfAnswer): string[] {
   if (!candidates.some(({ path }) => hasFaults(path))) return [];
-  const stages = DONE.map(([, { row }]) => row);
+  const stages = [...DONE, ...SIMULATED_TOTALS].map(([, { row = "" }]) => row);
   const table = figureTable(
-    ["profile", "attempts failed", "retried", "retries denied", ...stages, "continued", "cut", "without an answer"],
-    [PROFILE_WIDTH, 18, 9, 16, ...stages.map((name) => name.length + 2), 11, 6, 19],
+    ["profile", "attempts failed", "retried", "retries denied", ...stages, "cut", "without an answer"],
+    [PROFILE_WIDTH, 18, 9, 16, ...stages.map((name) => name.length + 2), 6, 19],
   );
   for (const one of candidates) {
-    const { faults: failed, retries, retriesDenied, continuations, cuts } = one.path;
+    const { faults: failed, retries, retriesDenied, cuts } = one.path;
     const kinds = Object.entries(failed).map(([fault, count]) => `${count} ${fault}`);
     const unanswered = requests - one.completed - cuts;
     table.push([
       nameOf(one),
       kinds.length === 0 ? "0" : kinds.join("\n"),
-      ...[retries, retriesDenied, ...DONE.map(([key]) => sumOf(one.path[key])), continuations, cuts, unanswered].map(
-        String,
-      ),
+      ...[retries, retriesDenied, ...doneOf(one.path), cuts, unanswered].map(String),
     ]);
   }
   const title =
@@ -192,12 +190,16 @@ const sumOf = (counts: Partial<Record<string, number>>): number =>
   Object.values(counts).reduce<number>((sum, count) => sum + (count ?? 0), 0);
 
 /** What stages did, without what they did not. */
-const DONE = STAGE_COUNTS.filter(([, { before }]) => before === undefined);
+const DONE = SIMULATED_COUNTS.filter(([, { before }]) => before === undefined);
+const doneOf = (path: PathCounts): number[] => [
+  ...DONE.map(([key]) => sumOf(path[key])),
+  ...SIMULATED_TOTALS.map(([key]) => path[key]),
+];
 
 function hasFaults(path: PathCounts): boolean {
-  const { faults: failed, continuations, cuts, timeouts } = path;
-  const done = DONE.reduce((sum, [key]) => sum + sumOf(path[key]), 0);
-  return Object.keys(failed).length + done + continuations + cuts + timeouts > 0;
+  const { faults: failed, cuts, timeouts } = path;
+  const done = doneOf(path).reduce((sum, count) => sum + count, 0);
+  return Object.keys(failed).length + done + cuts + timeouts > 0;
 }
 
 /** How sure each place in the order is. */

@@ -88,7 +88,6 @@ export type EndogenousInput =
   | RequestRetried
   | RequestMoved
   | StageInput
-  | RequestContinued
   | RequestReleased
   | RequestFinished
   | AnswerKnown
@@ -116,13 +115,12 @@ export type EndogenousInput =
 export type AskingInput = RequestArrived | RequestReleased | RequestAgain;
 
 /** Those about a request that was let in before, so that it waits for nothing. */
-export type RequestAgain = RequestRetried | RequestContinued | StageAsking;
+export type RequestAgain = RequestRetried | StageAsking;
 
 const ASKING: ReadonlySet<Input["kind"]> = new Set<AskingInput["kind"]>([
   "request-arrived",
   "request-released",
   "request-retried",
-  "request-continued",
   ...STAGE_ASKING,
 ]);
 
@@ -168,23 +166,6 @@ export interface RequestMoved {
   readonly at: Micros;
   readonly requestId: string;
   readonly endpoint: EndpointId;
-}
-
-/**
- * An answer broke off of which the client has a part: the charge is released, and another endpoint is asked for, to go on
- * behind the tokens that the client has. Those count as prompt there.
- */
-export interface RequestContinued {
-  readonly kind: "request-continued";
-  readonly at: Micros;
-  readonly requestId: string;
-  readonly fault: Fault;
-  /** Output tokens of all endpoints so far behind which it goes on; 0 where it begins anew. */
-  readonly outputTokens: number;
-  /** As of RequestFinished, of these tokens; absent where they are not known or fill no block. */
-  readonly answerHashes?: Int32Array;
-  /** It goes on behind the answer's text, since nobody knows its tokens; how many there are is an estimate then. */
-  readonly byText?: true;
 }
 
 /** A request that waits is decided on again: its turn has come, or its time is over. */

@@ -26,14 +26,16 @@ export function look(path: RequestPath, found: FoundAttempt, limits: WaitLimits)
   const begun = state.kind === "passing";
   const resuming = state.kind === "resuming";
   const goesOn = begun || resuming;
-  const times = goesOn ? (stages.find((stage) => stage.times !== undefined)?.times ?? 0) : path.attempts;
+  const onward = goesOn ? stages.find((stage) => stage.times !== undefined) : undefined;
+  const times = goesOn ? (onward?.times ?? 0) : path.attempts;
+  const timesMax = goesOn ? (onward?.timesMax ?? Infinity) : undefined;
   const isBound = stages.some(({ binds }) => binds === true);
   const hasSecond = stages.some(({ standsBy }) => standsBy === true);
   const movedTimes = streams && !isBound && !hasSecond ? timesMoved(path, times) : 0;
   const held = state.kind === "holding" && state.carriage !== "stream";
   const isLate = !isBound && stages.some((stage) => at - found.sentAt > (stage.helpsAfter?.(state) ?? Infinity));
   return waitVerdict({ ...found, begun, resuming, held, movedTimes, isLate }, limits, (kind: TakerKind) =>
-    hasSecond ? "free" : host.router.takerOf({ requestId: host.routeId, kind, times, continues: goesOn }),
+    hasSecond ? "free" : host.router.takerOf({ requestId: host.routeId, kind, times, timesMax }),
   );
 }
 

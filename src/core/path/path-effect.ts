@@ -57,8 +57,14 @@ export interface ReportAhead {
   readonly kind: "report-ahead";
 }
 
+/** An answer goes on at another endpoint: the stage that had it so learns that it is sent there. */
+export interface ReportContinued {
+  readonly kind: "report-continued";
+  readonly fault: Fault;
+}
+
 export interface FaultReport {
-  readonly kind: "report-retried" | "report-continued" | "report-cut";
+  readonly kind: "report-retried" | "report-cut";
   readonly fault: Fault;
 }
 
@@ -106,4 +112,4 @@ export interface ReportIllegal {
 export type ClientEffect = PlainClientEffect | Finish | ReportIllegal;
 
 /** What a transition has done; carried out in order. Effects that ask stand last, and an event answers them. */
-export type PathEffect = AttemptEffect | AskRetry | AskResume | ReportAhead | ClientEffect;
+export type PathEffect = AttemptEffect | AskRetry | AskResume | ReportAhead | ReportContinued | ClientEffect;

@@ -1,8 +1,9 @@
 import { assert } from "../base/assert.ts";
 import type { Decision, Placed, Routed } from "../input/decision.ts";
 import type { Fault } from "../endpoint/fault.ts";
-import type { AskingInput, Input, RequestAgain, RequestContinued } from "../input/input.ts";
+import type { AskingInput, Input, RequestAgain } from "../input/input.ts";
 import type { Micros } from "../base/units.ts";
+import type { StageAsking } from "../request/stage-inputs.ts";
 import { RETRIES, type RetryDenial, type RetryPolicy } from "./retry-policy.ts";
 import type { StageDesk, StageKind, StageSettings } from "./stage-kind.ts";
 import { type Taker, type TakerKind, takerOf } from "./wait-verdict.ts";
@@ -18,11 +19,6 @@ export type NextPlace =
   | { readonly kind: "retry"; readonly decision: Routed }
   | { readonly kind: "give-up"; readonly why: GiveUpReason };
 
-/** An answer that broke: what the router gets to know of it, and how often it went on elsewhere before. */
-export interface BrokenAnswer extends Omit<RequestContinued, "kind" | "at"> {
-  readonly continuations: number;
-}
-
 /** An attempt that may have to go elsewhere. */
 export interface LeavingAttempt {
   readonly requestId: string;
@@ -30,7 +26,8 @@ export interface LeavingAttempt {
   readonly kind: TakerKind;
   /** Attempts so far; where an answer goes on that broke, the times that it did. */
   readonly times: number;
-  readonly continues: boolean;
+  /** And how often it may; undefined of attempts before the client has a byte. */
+  readonly timesMax: number | undefined;
 }
 
 /** Is notified of a request's decisions and of how its attempts ended. */
@@ -93,14 +90,12 @@ export class PathRouter {
   }
 
   /**
-   * An answer broke of which its client has a part, and whose tokens are known: it may go on at another endpoint. Where it
-   * does not, the router knows nothing of the break yet.
+   * An answer broke of which its client has a part, and a stage has `input` go on elsewhere with it. Where it does not, the
+   * router knows nothing of the break yet.
    */
-  afterBreak({ continuations, ...broken }: BrokenAnswer): NextPlace {
-    this.#options.watch?.attemptFailed(broken.requestId, broken.fault);
-    const why = this.#retries.continuationDenial(broken.fault, continuations);
-    if (why !== undefined) return { kind: "give-up", why };
-    return this.#elsewhere({ kind: "request-continued", at: this.#options.now(), ...broken });
+  afterBreak(input: StageAsking, fault: Fault, denied: RetryDenial | undefined): NextPlace {
+    this.#options.watch?.attemptFailed(input.requestId, fault);
+    return denied === undefined ? this.#elsewhere(input) : { kind: "give-up", why: denied };
   }
 
   #elsewhere(input: RequestAgain): NextPlace {
@@ -127,9 +122,8 @@ export class PathRouter {
   }
 
   /** Whether somebody else could serve an attempt, and the budget lets it go there. Spends nothing. */
-  takerOf({ requestId, kind, times, continues }: LeavingAttempt): Taker {
-    const denied = continues ? this.#retries.continuationDenial("hung", times) : this.#retries.denial("hung", times);
-    return takerOf(denied, () => this.#options.hasTaker(requestId, kind));
+  takerOf({ requestId, kind, times, timesMax }: LeavingAttempt): Taker {
+    return takerOf(this.#retries.denial("hung", times, timesMax), () => this.#options.hasTaker(requestId, kind));
   }
 
   /** A routed request was sent: it earns its part of a retry, and of what stages spend. */
@@ -137,8 +131,13 @@ export class PathRouter {
     for (const desk of this.#desks.values()) desk.sent?.();
   }
 
-  /** A continuation made a token: it costs nothing. */
-  continued(): void {
+  /** Why nothing goes elsewhere after so many times out of so many, or undefined where it may. Spends nothing. */
+  denial(fault: Fault, times: number, timesMax: number): RetryDenial | undefined {
+    return this.#retries.denial(fault, times, timesMax);
+  }
+
+  /** What went on elsewhere made a token: it costs nothing. */
+  refund(): void {
     this.#retries.refund();
   }
 

@@ -1,7 +1,7 @@
 import type { Routed } from "../input/decision.ts";
 import type { Fault } from "../endpoint/fault.ts";
 import { firstStop } from "../stage-choice.ts";
-import type { AskResume, AskRetry, PathEffect, ReportAhead } from "./path-effect.ts";
+import type { AskResume, AskRetry, PathEffect, ReportAhead, ReportContinued } from "./path-effect.ts";
 import { DEFECT, type PathEvent, REROUTED, REROUTED_AHEAD, ROUTED, ROUTED_AHEAD } from "./path-event.ts";
 import type { PathRouter } from "./path-router.ts";
 import { type PathState, READING } from "./path-state.ts";
@@ -26,7 +26,7 @@ export interface PathHost {
 }
 
 /** What a host carries out; the others are the path's own. */
-export type PerformedEffect = Exclude<PathEffect, AskRetry | AskResume | ReportAhead>;
+export type PerformedEffect = Exclude<PathEffect, AskRetry | AskResume | ReportAhead | ReportContinued>;
 
 /** The life of one request: holds its state, puts it through its transitions, and asks what is decided on its way. */
 export class RequestPath {
@@ -90,6 +90,9 @@ export class RequestPath {
         return this.#askResume(effect.fault);
       case "report-ahead":
         for (const stage of host.stages) stage.aheadDone?.();
+        return undefined;
+      case "report-continued":
+        for (const stage of host.stages) stage.wentOn?.(effect.fault);
         return undefined;
       case "report-first-token":
         for (const stage of host.stages) stage.firstToken?.();

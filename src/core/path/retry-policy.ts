@@ -1,7 +1,7 @@
 import type { Fault } from "../endpoint/fault.ts";
 import type { StageDesk, StageKind, StageSettings } from "./stage-kind.ts";
 
-const USUAL = { attemptsMax: 3, continuationsMax: 8, retryRatio: 0.2, retryBurst: 1_000 };
+const USUAL = { attemptsMax: 3, retryRatio: 0.2, retryBurst: 1_000 };
 
 /** Retries, which every request has: the first of the catalogue. */
 export const RETRIES = {
@@ -13,13 +13,6 @@ export const RETRIES = {
       max: 16,
       usual: USUAL.attemptsMax,
       meaning: "Endpoints that one request may be sent to.",
-    },
-    continuationsMax: {
-      kind: "count",
-      min: 0,
-      max: 64,
-      usual: USUAL.continuationsMax,
-      meaning: "How often one stream may continue at another endpoint after its own broke; 0 cuts it.",
     },
     retryRatio: {
       kind: "share",
@@ -42,14 +35,13 @@ export const RETRIES = {
 
 interface RetryOptions {
   readonly attemptsMax: number;
-  readonly continuationsMax: number;
   readonly retryRatio: number;
   /** Saved up at most, and there at the start. */
   readonly retryBurst: number;
 }
 
 /** As they are set, and as usual where they are not. */
-export function retryOptions(settings: StageSettings): RetryOptions {
+function retryOptions(settings: StageSettings): RetryOptions {
   return { ...USUAL, ...settings };
 }
 
@@ -81,19 +73,9 @@ export class RetryPolicy implements StageDesk {
   }
 
   /** Why a request is not tried again after so many attempts, or undefined when it may be. Spends nothing. */
-  denial(fault: Fault, attempts: number): RetryDenial | undefined {
+  denial(fault: Fault, attempts: number, attemptsMax = this.#options.attemptsMax): RetryDenial | undefined {
     if (fault === "timeout") return "time";
-    if (attempts >= this.#options.attemptsMax) return "attempts";
-    return this.#saved < 1 ? "budget" : undefined;
-  }
-
-  /**
-   * Why an answer that the client has a part of does not go on elsewhere, having gone on so many times before, or
-   * undefined when it may. It is paid for as a retry is, and gets that back with its first token.
-   */
-  continuationDenial(fault: Fault, continuations: number): RetryDenial | undefined {
-    if (fault === "timeout") return "time";
-    if (continuations >= this.#options.continuationsMax) return "attempts";
+    if (attempts >= attemptsMax) return "attempts";
     return this.#saved < 1 ? "budget" : undefined;
   }
 
@@ -103,8 +85,8 @@ export class RetryPolicy implements StageDesk {
   }
 
   /**
-   * A continuation made a token: it multiplied no overload, and a fleet that loses engines one by one may go on with
-   * it.
+   * An answer that went on elsewhere made a token: it multiplied no overload, and a fleet that loses engines one by one
+   * may go on so.
    */
   refund(): void {
     this.#saved = Math.min(this.#options.retryBurst, this.#saved + 1);

@@ -6,6 +6,8 @@ export interface StageSetting {
   /** Undefined where it is not set unless somebody sets it. */
   readonly usual: number | undefined;
   readonly meaning: string;
+  /** A simulation has no such thing. */
+  readonly isOfGateway?: true;
   /** The flag by which `simulate` and `what-if` set it; none where there is no such flag. */
   readonly flag?: StageFlag;
 }
@@ -18,15 +20,18 @@ export interface StageFlag {
   readonly asks?: readonly [before: string, after: string];
 }
 
-/** What a stage counts, by a label: a metric of the gateway, and a part of a simulation's path counts. */
+/** What a stage counts: a metric of the gateway, and a part of a simulation's path counts where it has a row there. */
 export interface StageCount {
-  readonly label: string;
+  /** Of its values; a count without is one number. */
+  readonly label?: string;
   /** The metric's name behind `gnomon_`. */
   readonly metric: string;
   readonly meaning: string;
   /** The row of a simulation's table that has it, and what stands before the labels' values there. */
-  readonly row: string;
+  readonly row?: string;
   readonly before?: string;
+  /** A simulation has its sum alone, which stands among the faults: what stands behind it there. */
+  readonly total?: string;
 }
 
 export type StageSettings = Readonly<Record<string, number | undefined>>;

@@ -17,11 +17,15 @@ export interface PathStage {
   readonly standsBy?: boolean;
   /** Times that the request went on elsewhere behind what its client has. */
   readonly times?: number;
+  /** And how often it may. */
+  readonly timesMax?: number;
   /** Of the attempt under way; undefined where it is that of all attempts. */
   readonly failureOf?: FailureOf | undefined;
   /** How long after an attempt was sent something is done about a first token that is late; `late` does it. */
   helpsAfter?(state: PathState): Micros;
   late?(): void;
+  /** An answer goes on elsewhere that broke by such a fault, as a stage had it. */
+  wentOn?(fault: Fault): void;
   /**
    * The attempt failed before its client had a byte: what comes of it; undefined of a stage to which that is nothing, and
    * policy and router are asked where it is to none.

@@ -1,6 +1,6 @@
 import type { Fault } from "../endpoint/fault.ts";
 import type { Outcome } from "../endpoint/outcome.ts";
-import type { AskResume, AskRetry, ErrorEffect, FaultReport, PathEffect } from "./path-effect.ts";
+import type { AskResume, AskRetry, ErrorEffect, FaultReport, PathEffect, ReportContinued } from "./path-effect.ts";
 import type {
   AnswerBegan,
   AnswerEnded,
@@ -63,10 +63,8 @@ const REPORT_CLIENT_LEFT = plain("report-client-left");
 const FORGET = plain("forget");
 const REPORT_TIMEOUT = plain("report-timeout");
 
-const faulty = (kind: (ErrorEffect | FaultReport | AskRetry | AskResume)["kind"], fault: Fault): PathEffect => ({
-  kind,
-  fault,
-});
+type Faulty = ErrorEffect | FaultReport | AskRetry | AskResume | ReportContinued;
+const faulty = (kind: Faulty["kind"], fault: Fault): PathEffect => ({ kind, fault });
 const outcomeOf = (fault: Fault): Outcome => (fault === "timeout" ? "timeout" : "failed");
 
 const NOTHING: readonly PathEffect[] = [];

@@ -1,11 +1,11 @@
 import type { Decision, Routed } from "../input/decision.ts";
 import type { BreakerChange } from "../endpoint/breaker.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
-import { continuedRequest } from "../input/continued-request.ts";
+import { behindAnswer } from "../request/behind-answer.ts";
 import type { PrefillFinished } from "../request/prefill-input.ts";
-import type { AskedAnew, StandbyWinner } from "../request/stage-step.ts";
+import type { AskedAnew, StandbyWinner, WentOn } from "../request/stage-step.ts";
 import { isStageInput, type StageInput, stepOf } from "../request/stage-inputs.ts";
-import type { AnswerKnown, Input, RequestContinued, RequestFinished, RequestMoved } from "../input/input.ts";
+import type { AnswerKnown, Input, RequestFinished, RequestMoved } from "../input/input.ts";
 import { notedToPeers } from "../request/noted.ts";
 import { type BlockChain, continued, EMPTY_CHAIN } from "../prompt/block-chain.ts";
 import { RecentRequests, RequestTable } from "../base/request-table.ts";
@@ -69,8 +69,7 @@ export class OwnNews {
     } else if (kind === "request-retried" || kind === "request-released") {
       const sent = this.#requests.get(input.requestId);
       if (sent !== undefined && decision?.kind === "routed") this.#charge(input.at, sent, decision);
-    } else if (kind === "request-continued") this.#continued(input, decision);
-    else if (kind === "prefill-failed" || kind === "transfer-failed") this.#stageFailed(input.requestId);
+    } else if (kind === "prefill-failed" || kind === "transfer-failed") this.#stageFailed(input.requestId);
     else if (kind === "prefill-finished") this.#prefilled(input);
     else if (kind === "request-moved") this.#moved(input);
     else if (kind === "first-token" || kind === "progress" || kind === "attempt-failed") this.#went(input);
@@ -92,15 +91,6 @@ export class OwnNews {
     return sent;
   }
 
-  #continued(input: RequestContinued, decision: Decision | undefined): void {
-    const sent = this.#requests.get(input.requestId);
-    if (sent === undefined) return;
-    this.#failed(sent);
-    sent.continuedTokens = input.outputTokens;
-    if (decision?.kind !== "routed") return;
-    this.#charge(input.at, sent, decision, continuedRequest(sent.request, input));
-  }
-
   #ofStage(input: StageInput, decision: Decision | undefined): void {
     const { at, requestId } = input;
     const sent = this.#requests.get(requestId);
@@ -108,6 +98,7 @@ export class OwnNews {
     const step = stepOf(input);
     if (step.kind === "settled") this.#settled(sent, step.winner);
     else if (step.kind === "asked-anew") this.#anew(at, sent, step, decision);
+    else if (step.kind === "went-on") this.#wentOn(at, sent, step, decision);
     else if (step.kind === "stood-by" && decision?.kind === "routed") sent.standby = decision;
   }
 
@@ -116,6 +107,12 @@ export class OwnNews {
     const sent = { ...before, request, continuedTokens: 0 };
     this.#requests.set(before.request.id, sent);
     if (decision?.kind === "routed") this.#charge(at, sent, decision);
+  }
+
+  #wentOn(at: Micros, sent: Sent, step: WentOn, decision: Decision | undefined): void {
+    this.#failed(sent);
+    sent.continuedTokens = step.outputTokens;
+    if (decision?.kind === "routed") this.#charge(at, sent, decision, behindAnswer(sent.request, step));
   }
 
   #moved({ at, requestId, endpoint }: RequestMoved): void {

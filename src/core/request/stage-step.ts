@@ -5,7 +5,7 @@ import type { RouteRequest } from "./request.ts";
 export type StandbyWinner = "first" | "second";
 
 /** What an input of a stage means for where its request is, for whoever follows requests and knows no stage. */
-export type StageStep = StoodBy | Settled | AskedAnew | Unmoved;
+export type StageStep = StoodBy | Settled | AskedAnew | WentOn | Unmoved;
 
 /** The endpoint of its decision has the request too, while nothing of an answer came. */
 export interface StoodBy {
@@ -27,6 +27,16 @@ export interface AskedAnew {
   readonly tokens: number;
   /** Why nobody can simulate such a request. */
   readonly leftOut: string;
+}
+
+/** Its answer broke behind a part that its client has, and the endpoint of its decision goes on behind that. */
+export interface WentOn {
+  readonly kind: "went-on";
+  /** What the endpoint failed by that had it. */
+  readonly fault: Fault;
+  /** Output tokens before, which are prompt there, and the blocks that they fill behind the prompt's, where known. */
+  readonly outputTokens: number;
+  readonly answerHashes: Int32Array | undefined;
 }
 
 export interface Unmoved {

@@ -21,14 +21,6 @@ export interface GatewayCounters extends StageCounts {
   readonly moved: Record<string, number>;
   /** Answers that broke after the client got bytes, and did not go on. */
   cuts: number;
-  /** Streams that went on at another endpoint, once for each time, by the fault. */
-  readonly continuations: Record<string, number>;
-  /** Those of them that went on behind their text, by fault. */
-  readonly continuationsByText: Record<string, number>;
-  /** Streams that broke and did not go on, by reason. */
-  readonly continuationsDenied: Record<string, number>;
-  /** Tokens that went into continuations as prompt, of the prompts and of the answers so far. */
-  continuationTokens: number;
   /** Blocks that waited for an endpoint which never fetched them: freed, and left to their engine's timeout. */
   transfersReleased: number;
   transfersStranded: number;
@@ -97,10 +89,6 @@ export function newCounters(): GatewayCounters {
     moved: {},
     ...newStageCounts(),
     cuts: 0,
-    continuations: {},
-    continuationsByText: {},
-    continuationsDenied: {},
-    continuationTokens: 0,
     transfersReleased: 0,
     transfersStranded: 0,
     clientAborts: 0,

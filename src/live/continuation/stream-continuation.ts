@@ -63,6 +63,10 @@ class StreamHost {
     return this.exchange.routeId;
   }
 
+  wentOn(fault: Fault): void {
+    countUp(this.exchange.shared.counters.continuations, fault);
+  }
+
   denied(why: GiveUpReason): void {
     this.count(why);
   }

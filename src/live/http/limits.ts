@@ -35,10 +35,6 @@ export interface GatewayLimits extends JsonLimits, StageLimits {
   readonly clientConnectionsMax: number;
   /** Sockets to one endpoint, which is also the most requests that it is given at once. */
   readonly upstreamConnectionsMax: number;
-  /** Tokens kept of one stream, prompt and answer together; one that is longer is cut where it breaks. */
-  readonly continuationTokensKept: number;
-  /** Bytes that the tokens kept of all streams may take; a stream for which there is no room is cut where it breaks. */
-  readonly continuationBytesKept: number;
   /**
    * What the beginnings of chats may take, so that of a conversation that goes on only the new messages are read; 0 for
    * none.
@@ -133,8 +129,6 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   pipelinedRequestsMax: 16,
   clientConnectionsMax: 32_768,
   upstreamConnectionsMax: 4_096,
-  continuationTokensKept: 32_768,
-  continuationBytesKept: 256 * MIB,
   knownBodyBytesKept: 64 * MIB,
   ...STAGE_LIMITS,
   connectMillisMax: 5_000,

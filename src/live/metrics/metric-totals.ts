@@ -10,7 +10,6 @@ const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[]
   ["retriesDenied", "retries_denied_total", "Retries denied because the budget was spent."],
   ["reconnects", "reconnects_total", "Requests sent again because a kept-alive connection had closed."],
   ["cuts", "cut_answers_total", "Answers that broke after the client had received bytes, and were not continued."],
-  ["continuationTokens", "continuation_tokens_total", "Tokens sent as prompts to endpoints that continued a stream."],
   [
     "transfersReleased",
     "transfers_released_total",
@@ -46,6 +45,9 @@ const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[]
   ["pickerMoved", "picker_moved_total", "Requests that a proxy sent to another endpoint than the chosen one."],
   ["pickerRepeated", "picker_repeated_total", "Request bodies that a proxy sent again after their last piece."],
   ["internalErrors", "internal_errors_total", "Defects caught at the edge of a request."],
+  ...STAGE_COUNTS.flatMap(([key, { label, metric, meaning }]) =>
+    label === undefined ? [[key as Total, metric, meaning] as const] : [],
+  ),
 ];
 
 /** Counters with a label, which is the key of their record. */
@@ -70,16 +72,10 @@ const BY_LABEL: readonly (readonly [counter: Labelled, label: string, name: stri
     "Requests whose body came too slowly: below the least rate (slow), or until its room was needed (gave-way).",
   ],
   ["deadlines", "state", "deadlines_passed_total", "Requests whose client's deadline passed."],
-  ["continuations", "fault", "streams_continued_total", "Streams continued at another endpoint, by fault."],
-  [
-    "continuationsByText",
-    "fault",
-    "streams_continued_by_text_total",
-    "Streams continued at another endpoint from their text, because the engine sends no token ids; the result may not be exact; by fault.",
-  ],
-  ["continuationsDenied", "reason", "streams_not_continued_total", "Streams cut instead of continued, by reason."],
   ["moved", "from", "requests_moved_total", "Requests moved to another endpoint before their first byte, by reason."],
-  ...STAGE_COUNTS.map(([key, { label, metric, meaning }]) => [key, label, metric, meaning] as const),
+  ...STAGE_COUNTS.flatMap(([key, { label, metric, meaning }]) =>
+    label === undefined ? [] : [[key as Labelled, label, metric, meaning] as const],
+  ),
   [
     "responsesFollowed",
     "place",

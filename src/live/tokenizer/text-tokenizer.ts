@@ -314,7 +314,7 @@ function parts(content: unknown): readonly unknown[] {
   return content === undefined || content === null ? [] : [content];
 }
 
-/** An end instead of a length in front, so that a text and its continuation begin alike. */
+/** An end instead of a length in front, so that a text and a longer one that begins with it begin alike. */
 function terminated(piece: string): string {
   return `${piece.replaceAll("\0", "\0a")}\0b`;
 }

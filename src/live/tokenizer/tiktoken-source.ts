@@ -54,7 +54,7 @@ export class TiktokenSource implements WordSource {
   }
 }
 
-/** Where a text is cut depends on what is before only, so a text and its continuation are cut alike. */
+/** Where a text is cut depends on what is before only, so a text and a longer one that begins with it are cut alike. */
 function chunksOf(text: string): string[] {
   const chunks: string[] = [];
   let from = 0;

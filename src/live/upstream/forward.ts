@@ -134,7 +134,6 @@ export class Forward implements AttemptListener {
         break;
       case "report-timeout":
       case "report-retried":
-      case "report-continued":
       case "report-given-up":
       case "report-cut":
         reportAttempt(this.#exchange, this, effect);
@@ -365,9 +364,6 @@ function reportAttempt({ shared, deadlineAt, status }: ForwardedRequest, forward
     case "report-given-up":
       if (effect.why === "budget") counters.retriesDenied++;
       observe.fault?.(givenUpEvent(forward, effect.fault, effect.why, status));
-      break;
-    case "report-continued":
-      countUp(counters.continuations, effect.fault);
       break;
     case "report-cut":
       counters.cuts++;

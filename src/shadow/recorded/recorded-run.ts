@@ -139,7 +139,6 @@ export class RunBook {
         this.#arrived(input, endpoint ?? "");
         break;
       case "request-retried":
-      case "request-continued":
       case "request-moved":
         this.#sentAgain(input, (input.kind === "request-moved" ? input.endpoint : endpoint) ?? "", 1);
         break;
@@ -201,7 +200,8 @@ export class RunBook {
   #ofStage(input: StageInput, endpoint: string | undefined): void {
     const { requestId } = input;
     const step = stepOf(input);
-    if (step.kind !== "asked-anew") followStandby(this.#open.get(requestId), step, input.at, endpoint);
+    if (step.kind === "went-on") this.#sentAgain(input, endpoint ?? "", 1);
+    else if (step.kind !== "asked-anew") followStandby(this.#open.get(requestId), step, input.at, endpoint);
     else if (endpoint !== undefined && this.#open.delete(requestId)) this.#anew.set(requestId, step.leftOut);
   }
 

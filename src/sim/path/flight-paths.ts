@@ -15,7 +15,6 @@ import {
 } from "#core/path/path-event.ts";
 import { PathRouter } from "#core/path/path-router.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
-import { retryOptions } from "#core/path/retry-policy.ts";
 import type { PerformedEffect } from "#core/path/request-path.ts";
 import { STAGES } from "#core/stages.ts";
 import type { Micros } from "#core/base/units.ts";
@@ -23,9 +22,8 @@ import type { EngineFleet } from "../fleet/engine-fleet.ts";
 import type { Ending, Outcomes } from "../result/outcomes.ts";
 import { newPathCounts, type PathCounts } from "../result/path-counts.ts";
 import type { RouterGroup } from "../routers/router-group.ts";
-import { FlightContinuation } from "./flight-continuation.ts";
 import type { Flight } from "./flight.ts";
-import type { AheadOfFlights } from "./stage-performer.ts";
+import type { AheadOfFlights, OnwardPerformer } from "./stage-performer.ts";
 
 /** The simulation as requests on their way see it. */
 export interface FlightHost {
@@ -54,12 +52,11 @@ const TURNED_DOWN: AnswerEnded = { kind: "answer-ended", outcome: "refused", pro
 export class FlightPaths {
   readonly counts: PathCounts = newPathCounts();
   readonly router: PathRouter;
-  /** Answers that break may go on. */
-  readonly #continues: boolean;
+  /** Where answers that break may go on. */
+  readonly #onward: ReturnType<OnwardPerformer>;
   readonly #host: FlightHost;
 
-  constructor(rules: PathRules, host: FlightHost) {
-    this.#continues = retryOptions(rules.settings).continuationsMax > 0;
+  constructor(rules: PathRules, onward: OnwardPerformer, host: FlightHost) {
     this.#host = host;
     this.router = new PathRouter({
       stages: STAGES,
@@ -68,6 +65,7 @@ export class FlightPaths {
       accept: (input) => (isAsking(input) ? host.decide(input as RequestAgain) : host.accept(input)),
       hasTaker: (requestId, kind) => host.router.hasTaker(host.clock, requestId, kind),
     });
+    this.#onward = onward(this);
   }
 
   routed(flight: Flight, decision: Routed): void {
@@ -127,9 +125,9 @@ export class FlightPaths {
     if (standby !== undefined) return standby.failed(fault);
     if (path.state.kind !== "passing") return path.dispatch(attemptFailed(fault));
     const continues = this.continues(flight);
-    if (continues && flight.continuation === undefined) {
-      flight.continuation = new FlightContinuation(flight, this);
-      flight.hasStage(flight.continuation.stage);
+    if (continues && flight.onward === undefined) {
+      flight.onward = this.#onward!(flight, this);
+      flight.hasStage(flight.onward);
     }
     path.dispatch({ kind: "upstream-broke", fault, continues });
   }
@@ -137,7 +135,7 @@ export class FlightPaths {
   /** One answer that streams, as every simulated one does, could go on behind its tokens. */
   continues({ tokensOfAll, source, route }: Flight): boolean {
     const lacksSome = tokensOfAll < source.outputTokens;
-    return this.#continues && route.sequences === 1 && lacksSome;
+    return this.#onward !== undefined && route.sequences === 1 && lacksSome;
   }
 
   perform(flight: Flight, effect: PerformedEffect): PathEvent | undefined {
@@ -158,9 +156,6 @@ export class FlightPaths {
         break;
       case "report-retried":
         counts.retries++;
-        break;
-      case "report-continued":
-        counts.continuations++;
         break;
       case "report-given-up":
         if (effect.why === "budget") counts.retriesDenied++;

@@ -10,7 +10,6 @@ import type { Trouble } from "#core/path/wait-verdict.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { BlockFetch } from "#engine/block-fetch.ts";
 import type { EngineRequest } from "#engine/request.ts";
-import type { FlightContinuation } from "./flight-continuation.ts";
 import type { FlightPaths } from "./flight-paths.ts";
 import type { SecondOf, Standby } from "./stage-performer.ts";
 import type { PrefillLeg } from "./prefill-leg.ts";
@@ -58,7 +57,7 @@ export class Flight implements EngineRequest, PathHost {
   tokensAtEnd: number | undefined = undefined;
   /** Tokens of the answer that engines before made, and how often it went on elsewhere. */
   continuedTokens = 0;
-  continuation: FlightContinuation | undefined = undefined;
+  onward: (PathStage & { readonly times: number }) | undefined = undefined;
   /** Its place among those in flight. */
   slot = 0;
   /** Of the attempt under way: when it was sent, since when nothing came, its endpoint's trouble, tokens that came. */
@@ -159,7 +158,7 @@ export class Flight implements EngineRequest, PathHost {
 
   /** Times that the answer went on elsewhere. */
   get timesElsewhere(): number {
-    return this.continuation?.stage.times ?? 0;
+    return this.onward?.times ?? 0;
   }
 
   /** Output tokens that the client has, as far as is known. */

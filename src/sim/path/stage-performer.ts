@@ -2,6 +2,7 @@ import type { Fault } from "#core/endpoint/fault.ts";
 import type { Routed } from "#core/input/decision.ts";
 import type { PathRouter } from "#core/path/path-router.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
+import type { PathStage } from "#core/path/stage.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { Hold } from "#engine/block-fetch.ts";
 import type { FinishReason } from "#engine/request.ts";
@@ -45,6 +46,11 @@ export interface StageHost {
   /** Those in flight are looked at now and then, second ones among them. */
   readonly desk: { arrived(flight: Flight): void; departed(flight: Flight): void } | undefined;
 }
+
+/** Makes the stage of an answer that breaks and may go on elsewhere; undefined where the rules have none go on. */
+export type OnwardPerformer = (
+  paths: FlightPaths,
+) => ((flight: Flight, paths: FlightPaths) => PathStage & { readonly times: number }) | undefined;
 
 /** What performs a stage in a simulation, of each flight that may fail, from its arrival on. */
 export interface StagePerformer {

@@ -1,12 +1,12 @@
 import type { Fault } from "#core/endpoint/fault.ts";
-import { newStageCounts, type StageCounts } from "#core/stages.ts";
+import { newSimulatedCounts, type SimulatedCounts } from "#core/stages.ts";
 import type { TroubleKind } from "#core/path/wait-verdict.ts";
 
 /** Troubles of an engine itself; nobody drains one by hand in a simulation. */
 export type EngineTrouble = Exclude<TroubleKind, "evicted">;
 
 /** What became of attempts, counted as the gateway's metrics count it. */
-export interface PathCounts extends StageCounts {
+export interface PathCounts extends SimulatedCounts {
   /** Attempts that failed before the client had a byte, by fault. */
   readonly faults: Partial<Record<Fault, number>>;
   retries: number;
@@ -14,8 +14,6 @@ export interface PathCounts extends StageCounts {
   retriesDenied: number;
   /** Requests without a byte that left an endpoint, by what it was; late: a busy one, for one that was idle. */
   readonly moved: Record<EngineTrouble | "late", number>;
-  /** Times that an answer went on elsewhere after it broke. */
-  continuations: number;
   /** Answers that broke after the client had part of them, and did not go on. */
   cuts: number;
   /** Requests whose limit ran out. */
@@ -29,8 +27,7 @@ export function newPathCounts(): PathCounts {
     retries: 0,
     retriesDenied: 0,
     moved: { lost: 0, hung: 0, asleep: 0, draining: 0, late: 0 },
-    ...newStageCounts(),
-    continuations: 0,
+    ...newSimulatedCounts(),
     cuts: 0,
     timeouts: 0,
   };

@@ -145,13 +145,6 @@ const tables: TablesByKind<WithoutTime<Input>, "kind"> = {
   "request-released": record({ requestId }),
   "request-retried": record({ requestId }),
   "request-moved": record({ requestId, endpoint: text }),
-  "request-continued": record<Body<"request-continued">>({
-    requestId,
-    fault,
-    outputTokens,
-    answerHashes,
-    byText: flag,
-  }),
   ...stageInputs(request),
   "attempt-failed": record({ requestId, fault }),
   "prefill-finished": record({ requestId, cachedTokens: maybe(integer(0)) }),

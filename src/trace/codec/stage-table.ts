@@ -1,10 +1,12 @@
 import { FAULTS } from "#core/endpoint/fault.ts";
 import { type CascadeInput, KEPT_REASONS } from "#core/request/cascade-input.ts";
+import type { RequestContinued } from "#core/request/continued-input.ts";
 import type { HedgeInput, HedgeSettled } from "#core/request/hedge-input.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import type { StageInput } from "#core/request/stage-inputs.ts";
 import type { StandbyWinner } from "#core/request/stage-step.ts";
-import { type FieldType, integer, number, oneOf, optional, text } from "./field-type.ts";
+import { hashes } from "./chain-table.ts";
+import { as, type FieldType, flag, integer, number, oneOf, optional, text } from "./field-type.ts";
 import { record, type TablesByKind } from "./record-type.ts";
 
 type Body<I> = I extends unknown ? Omit<I, "at"> : never;
@@ -28,8 +30,19 @@ const cascade = (request: FieldType<RouteRequest>): Tables<CascadeInput> => ({
   "answer-judged": record({ ...judged, kept: oneOf(KEPT_REASONS) }),
 });
 
+const continuation: Tables<RequestContinued> = {
+  "request-continued": record<Omit<RequestContinued, "kind" | "at">>({
+    requestId,
+    fault: oneOf(FAULTS),
+    outputTokens: integer(0),
+    answerHashes: optional(as("answerLanes", hashes)),
+    byText: flag,
+  }),
+};
+
 /** Inputs of stages. */
 export const stageInputs = (request: FieldType<RouteRequest>): Tables<StageInput> => ({
   ...hedging,
   ...cascade(request),
+  ...continuation,
 });

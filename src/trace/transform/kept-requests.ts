@@ -45,7 +45,6 @@ export class KeptRequests {
       case "transfer-failed":
       case "request-retried":
       case "request-moved":
-      case "request-continued":
       case "request-released":
         return this.#inFlight.has(input.requestId);
       case "request-finished":

@@ -51,7 +51,7 @@ export async function* recordedTraffic(items: AsyncIterable<TraceItem>, left: Ta
 
 /** Requests wait here, in order of arrival, until it is known how they ended. */
 /** Inputs after which a request may be at another endpoint. */
-const SENT_AGAIN: ReadonlySet<Input["kind"]> = new Set(["request-retried", "request-continued", "request-released"]);
+const SENT_AGAIN: ReadonlySet<Input["kind"]> = new Set(["request-retried", "request-released"]);
 
 class ArrivalLine {
   readonly #left: Tally;
@@ -181,10 +181,11 @@ class ArrivalLine {
   }
 }
 
-/** A second endpoint has it too, or it is known which of both answers, or another answer is asked for. */
+/** A second endpoint has it too, or it is known which of both answers; another one goes on, or makes another answer. */
 function takeStep(open: Open, step: StageStep, endpoint: string): void {
   if (step.kind === "stood-by") open.standby = endpoint;
   else if (step.kind === "settled" && step.winner === "second") open.endpoint = open.standby ?? open.endpoint;
+  else if (step.kind === "went-on" && endpoint !== "") open.endpoint = endpoint;
   else if (step.kind === "asked-anew" && endpoint !== "") Object.assign(open, { route: step.request, endpoint });
 }
 

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Decision } from "#core/input/decision.ts";
+import { CONTINUATION, Continuation } from "#core/path/continuation/continuation.ts";
+import { REROUTED } from "#core/path/path-event.ts";
 import { HEDGING } from "#core/path/hedging/hedging-kind.ts";
 import { RETRIES } from "#core/path/retry-policy.ts";
 import { PathRouter } from "#core/path/path-router.ts";
@@ -19,7 +21,7 @@ const rejected = { kind: "rejected", ...COMMON, reason: "no-endpoint" } as unkno
 function asked(decision: unknown, { burst = 1, taker = true } = {}) {
   const kinds: string[] = [];
   const router = new PathRouter({
-    stages: [RETRIES, HEDGING],
+    stages: [RETRIES, HEDGING, CONTINUATION],
     settings: {
       attemptsMax: 3,
       continuationsMax: 2,
@@ -62,20 +64,29 @@ test("time, attempts and a fleet without a taker end it, and cost nothing", () =
   assert.deepEqual(router.afterFault("r", "connect", 3), { kind: "give-up", why: "attempts" });
   assert.deepEqual(router.afterFault("r", "connect", 2), { kind: "give-up", why: "no-endpoint" });
   assert.deepEqual(kinds, ["attempt-failed", "attempt-failed", "attempt-failed", "request-retried"]);
-  const leaving = { requestId: "r", kind: "any", times: 1, continues: false } as const;
+  const leaving = { requestId: "r", kind: "any", times: 1, timesMax: undefined } as const;
   assert.equal(router.takerOf(leaving), "free", "nothing was spent");
 });
 
 test("an answer that broke goes on where policy and router have a place, and the router learns of it only then", () => {
-  const broken = { requestId: "r", fault: "cut", outputTokens: 5, continuations: 0 } as const;
-  const { router, kinds } = asked(routed);
-  assert.deepEqual(router.afterBreak({ ...broken, continuations: 2 }), { kind: "give-up", why: "attempts" });
+  const { router, kinds } = asked(routed, { burst: 2 });
+  const going = (times: number): Continuation => {
+    const broken = (): { readonly outputTokens: number } => ({ outputTokens: 5 });
+    const quiet = { goOn: () => REROUTED, wentOn: () => {}, denied: () => {} };
+    const stage = new Continuation({ router, routeId: "r", broken, ...quiet });
+    stage.times = times;
+    return stage;
+  };
+  assert.deepEqual(going(2).goesOn("cut"), { kind: "denied", why: "attempts" });
   assert.deepEqual(kinds, []);
-  assert.deepEqual(router.afterBreak(broken), { kind: "retry", decision: routed });
-  assert.deepEqual(router.afterBreak(broken), { kind: "give-up", why: "budget" });
-  router.continued();
-  assert.deepEqual(router.afterBreak(broken), { kind: "retry", decision: routed });
-  assert.deepEqual(kinds, ["request-continued", "request-continued"]);
+  router.deskOf(CONTINUATION).change({ continuationsMax: 3 });
+  const first = going(2);
+  assert.equal(first.goesOn("cut"), REROUTED);
+  assert.equal(going(0).goesOn("cut"), REROUTED);
+  assert.deepEqual(going(0).goesOn("cut"), { kind: "denied", why: "budget" });
+  first.firstToken();
+  assert.equal(going(0).goesOn("cut"), REROUTED);
+  assert.deepEqual(kinds, ["request-continued", "request-continued", "request-continued"]);
 });
 
 test("a second endpoint is asked for within its budget, and where somebody could take the request", () => {

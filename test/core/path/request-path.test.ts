@@ -50,6 +50,7 @@ class Recorded implements PathHost {
   readonly stages: readonly PathStage[] = [
     {
       aheadDone: () => void this.log.push({ kind: "report-ahead" }),
+      wentOn: (fault) => void this.log.push({ kind: "report-continued", fault }),
       // One attempt in seven is taken over by another endpoint that has the request already; of one in eleven that is decided later.
       takesOver: () => {
         const draw = this.#draws[this.#drawn++ % this.#draws.length]!;

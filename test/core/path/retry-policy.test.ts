@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { RetryPolicy } from "#core/path/retry-policy.ts";
 
 test("retries are denied by time, by attempts and by budget, and asking spends nothing", () => {
-  const policy = new RetryPolicy({ attemptsMax: 3, continuationsMax: 2, retryRatio: 0.5, retryBurst: 2 });
+  const policy = new RetryPolicy({ attemptsMax: 3, retryRatio: 0.5, retryBurst: 2 });
   for (let i = 0; i < 9; i++) assert.equal(policy.denial("connect", 1), undefined);
   assert.equal(policy.denial("timeout", 1), "time");
   assert.equal(policy.denial("connect", 3), "attempts");
@@ -21,7 +21,7 @@ test("retries are denied by time, by attempts and by budget, and asking spends n
 });
 
 test("another budget gives nothing that was not saved up, and takes what has no room in it", () => {
-  const options = { attemptsMax: 3, continuationsMax: 2, retryRatio: 0, retryBurst: 3 };
+  const options = { attemptsMax: 3, retryRatio: 0, retryBurst: 3 };
   const policy = new RetryPolicy(options);
   for (let i = 0; i < 3; i++) policy.spend();
   policy.change({ ...options, retryBurst: 10 });
@@ -34,15 +34,15 @@ test("another budget gives nothing that was not saved up, and takes what has no 
 });
 
 test("an answer goes on within its own number of times and the budget of retries, which its first token gives back", () => {
-  const policy = new RetryPolicy({ attemptsMax: 1, continuationsMax: 2, retryRatio: 0, retryBurst: 1 });
-  assert.equal(policy.continuationDenial("cut", 1), undefined);
-  assert.equal(policy.continuationDenial("cut", 2), "attempts");
-  assert.equal(policy.continuationDenial("timeout", 0), "time");
+  const policy = new RetryPolicy({ attemptsMax: 1, retryRatio: 0, retryBurst: 1 });
+  assert.equal(policy.denial("cut", 1, 2), undefined);
+  assert.equal(policy.denial("cut", 2, 2), "attempts");
+  assert.equal(policy.denial("timeout", 0, 2), "time");
   policy.spend();
-  assert.equal(policy.continuationDenial("cut", 0), "budget");
+  assert.equal(policy.denial("cut", 0, 2), "budget");
   policy.refund();
   policy.refund();
-  assert.equal(policy.continuationDenial("cut", 0), undefined);
+  assert.equal(policy.denial("cut", 0, 2), undefined);
   policy.spend();
-  assert.equal(policy.continuationDenial("cut", 0), "budget", "no more is given back than can be saved up");
+  assert.equal(policy.denial("cut", 0, 2), "budget", "no more is given back than can be saved up");
 });

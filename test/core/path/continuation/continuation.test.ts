@@ -5,8 +5,9 @@ import fc from "fast-check";
 
 import type { Routed } from "#core/input/decision.ts";
 import { type BrokenPart, Continuation } from "#core/path/continuation/continuation.ts";
+import type { RequestContinued } from "#core/request/continued-input.ts";
 import { REROUTED } from "#core/path/path-event.ts";
-import type { BrokenAnswer, NextPlace, PathRouter } from "#core/path/path-router.ts";
+import type { NextPlace, PathRouter } from "#core/path/path-router.ts";
 
 test("an answer goes on as often as the router lets it, and only such times count and are paid back", () => {
   const BREAKS = fc.array(
@@ -21,20 +22,25 @@ test("an answer goes on as often as the router lets it, and only such times coun
         0,
         0,
       ];
-      const asked: BrokenAnswer[] = [];
+      const asked: RequestContinued[] = [];
+      const [timesAsked, went]: [number[], string[]] = [[], []];
       const decision = { kind: "routed", endpoint: "b" } as Routed;
       const router = {
-        afterBreak: (answer: BrokenAnswer): NextPlace => {
+        now: () => 7,
+        deskOf: () => ({ timesMax: 99 }),
+        denial: (_fault: string, times: number) => void timesAsked.push(times),
+        afterBreak: (answer: RequestContinued): NextPlace => {
           asked.push(answer);
           return granted ? { kind: "retry", decision } : { kind: "give-up", why: "budget" };
         },
-        continued: () => refunds++,
+        refund: () => refunds++,
       } as unknown as PathRouter;
       const stage = new Continuation({
         router,
         routeId: "r",
         broken: () => broken,
         goOn: () => REROUTED,
+        wentOn: (fault) => went.push(fault),
         denied: () => denials++,
       });
       let [times, tokens] = [0, 0];
@@ -44,7 +50,7 @@ test("an answer goes on as often as the router lets it, and only such times coun
         const before = asked.length;
         const event = stage.goesOn("cut");
         assert.equal(asked.length - before, Number(one.fits), "the router is asked about what can go on, once");
-        if (one.fits) assert.deepEqual([asked.at(-1)!.continuations, asked.at(-1)!.requestId], [times, "r"]);
+        if (one.fits) assert.deepEqual([timesAsked.at(-1), asked.at(-1)!.requestId], [times, "r"]);
         const goesOn = one.fits && one.granted;
         assert.equal(event === REROUTED, goesOn);
         if (!goesOn) assert.deepEqual(event, { kind: "denied", why: one.fits ? "budget" : "no-endpoint" });

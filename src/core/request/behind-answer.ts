@@ -1,12 +1,9 @@
-import type { RequestContinued } from "./input.ts";
 import { continued } from "../prompt/block-chain.ts";
-import type { RouteRequest } from "../request/request.ts";
+import type { RouteRequest } from "./request.ts";
+import type { WentOn } from "./stage-step.ts";
 
 /** A request as the endpoint sees it that goes on behind a part of the answer: that part is prompt there. */
-export function continuedRequest(
-  asked: RouteRequest,
-  { outputTokens, answerHashes }: Pick<RequestContinued, "outputTokens" | "answerHashes">,
-): RouteRequest {
+export function behindAnswer(asked: RouteRequest, { outputTokens, answerHashes }: WentOn): RouteRequest {
   const { promptTokens, outputTokensMax, blocks } = asked;
   return {
     ...asked,

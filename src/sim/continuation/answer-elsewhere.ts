@@ -1,23 +1,29 @@
 import type { Routed } from "#core/input/decision.ts";
-import { type BrokenPart, Continuation, type ContinuationHost } from "#core/path/continuation/continuation.ts";
+import {
+  type BrokenPart,
+  CONTINUATION,
+  Continuation,
+  type ContinuationHost,
+} from "#core/path/continuation/continuation.ts";
 import { type PathEvent, REROUTED } from "#core/path/path-event.ts";
 import type { PathRouter } from "#core/path/path-router.ts";
-import type { Flight } from "./flight.ts";
-import type { FlightPaths } from "./flight-paths.ts";
+import type { Flight } from "../path/flight.ts";
+import type { FlightPaths } from "../path/flight-paths.ts";
+import type { OnwardPerformer } from "../path/stage-performer.ts";
 
 /** A simulated answer that goes on at another engine, whose prompt is all that the client has. */
-export class FlightContinuation implements ContinuationHost {
-  readonly stage = new Continuation(this);
-  readonly router: PathRouter;
+class AnswerElsewhere implements ContinuationHost {
   readonly #flight: Flight;
-  readonly #paths: Pick<FlightPaths, "continues" | "leaves">;
+  readonly #paths: FlightPaths;
 
   constructor(flight: Flight, paths: FlightPaths) {
     this.#flight = flight;
     this.#paths = paths;
-    this.router = paths.router;
   }
 
+  get router(): PathRouter {
+    return this.#paths.router;
+  }
   get routeId(): string {
     return this.#flight.id;
   }
@@ -37,5 +43,14 @@ export class FlightContinuation implements ContinuationHost {
     return REROUTED;
   }
 
+  wentOn(): void {
+    this.#paths.counts.continuations++;
+  }
+
   denied(): void {}
 }
+
+export const ANSWERS_ELSEWHERE: OnwardPerformer = ({ router }) =>
+  router.deskOf(CONTINUATION).timesMax > 0
+    ? (flight, paths) => new Continuation(new AnswerElsewhere(flight, paths))
+    : undefined;
