@@ -1,17 +1,20 @@
 import type { PathRouter } from "#core/path/path-router.ts";
-import { judgeOf } from "./answer/answer-judge.ts";
 import type { StageFamily } from "./base/stage-family.ts";
 import { CASCADE_FAMILIES, type CascadeOptions, type Cascades, createCascades } from "./cascade/cascades.ts";
-import { continuationOf } from "./continuation/stream-continuation.ts";
+import { type ContinuationOptions, keepStream } from "./continuation/stream-continuation.ts";
 import { secondOf } from "./upstream/hedging/second-attempt.ts";
 import type { StagePerformers } from "./upstream/stage-performer.ts";
 
 /** What performs stages here, beside the one that a decision itself names. */
-export const STAGE_PERFORMERS: StagePerformers = { stages: [continuationOf, judgeOf], standbys: [secondOf] };
+export const stagePerformers = ({ clients = {} }: StageSections): StagePerformers => ({
+  keep: (exchange, parsed, prompt) => keepStream(clients, exchange, parsed, prompt),
+  standbys: [secondOf],
+});
 
 /** Sections of the configuration that stages have of their own. */
 export interface StageSections {
   readonly cascade?: CascadeOptions;
+  readonly clients?: ContinuationOptions;
 }
 
 /** What judges answers. */

@@ -123,7 +123,7 @@ export class LiveHost implements HandoffHost {
         progressMillis: 1e9,
         progressTokens: 1e9,
       },
-      continuesStreams: settings["continuationsMax"] !== 0,
+      stages: { clients: { continueStreams: settings["continuationsMax"] !== 0 } },
       observe: { finished: () => {}, retried: () => {}, tokenizerFellBack: () => {} },
     });
   }

@@ -73,6 +73,3 @@ export interface AnswerJudges {
   /** Gives a request its judge; returns the model that it goes to, undefined where `name` is none of these. */
   begin(asking: JudgeAsker, name: string, parsed: ParsedRequest, body: Buffer): string | undefined;
 }
-
-/** The stage of a request whose answers are judged; undefined of others. */
-export const judgeOf = ({ judge }: { readonly judge: AnswerJudge | undefined }): PathStage | undefined => judge?.stage;

@@ -56,7 +56,9 @@ export interface AnswerCounts {
 export type AnswerStage = "held" | "due" | "passing" | "over";
 
 /** Keeps of a stream what it needs to go on elsewhere, and from the client what only that needs. */
-export interface StreamKeeper {
+export interface TokenReader {
+  /** `readTokens` does for an event that has nothing but text and ids. */
+  readonly readsTokens: boolean;
   /** The client has the counts, or is not to have them. */
   counted: boolean;
   /** Reads an event; returns the place of what the client is not to get. */
@@ -91,7 +93,7 @@ export interface Delivery {
   /** Where the tokens of the answer are to be found out. */
   readonly answerReader: AnswerReader | undefined;
   /** What is kept of a stream so that it can go on elsewhere; undefined where nothing is. */
-  readonly kept: StreamKeeper | undefined;
+  readonly kept: TokenReader | undefined;
   /** The same of one that another engine would make again. */
   readonly repeatable: EventReader | undefined;
   /** Judges the answer before its client has it; undefined where nobody does. */

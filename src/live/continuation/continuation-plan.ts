@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { type Fields, isFields, laxBoolean } from "../base/fields.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import type { Dialect } from "../http/route.ts";
@@ -183,7 +184,7 @@ function unfitBy(parsed: ParsedRequest, fields: Fields, greedy: boolean): UnfitR
 const GREEDY_TEMPERATURE = 1e-5;
 
 /** The same prompt has the same answer, but for the engine's own nondeterminism. */
-export function isGreedy({ temperature }: Fields): boolean {
+function isGreedy({ temperature }: Fields): boolean {
   return typeof temperature === "number" && temperature < GREEDY_TEMPERATURE;
 }
 
@@ -198,4 +199,41 @@ function hasMedia(messages: unknown): boolean {
     const content: unknown = isFields(message) ? message["content"] : undefined;
     return Array.isArray(content) && content.some((part) => isFields(part) && part["type"] !== "text");
   });
+}
+
+/** Routes whose streams are read event by event. */
+export type RepeatedDialect = Exclude<Dialect, "other">;
+
+/**
+ * What a request must have beside its own fields so that another engine makes the same answer of it, as far as engines
+ * repeat themselves: nothing where it takes the likeliest token each time, or draws by a seed that the request states; a seed
+ * where it may be given one (`seeds`). Undefined where no field does it. Ids that an answer has beside its text are not held
+ * against what the client has, so such answers are left out.
+ */
+export function fieldsToRepeat(parsed: ParsedRequest, dialect: RepeatedDialect, seeds: boolean): object | undefined {
+  const { fields, stream, sequences } = parsed;
+  if (!stream || fields === undefined || sequences !== 1) return undefined;
+  if (UNREPEATED.some((name) => isStated(fields[name]))) return undefined;
+  const isOpenAi = dialect === "chat" || dialect === "completions";
+  if (!isOpenAi && (isStated(fields["logprobs"]) || isStated(fields["top_logprobs"]))) return undefined;
+  if (dialect === "responses" && !isOneTurn(fields)) return undefined;
+  if (isGreedy(fields)) return {};
+  // Anthropic's messages have no seed, and vLLM passes over one.
+  if (dialect === "messages") return undefined;
+  if (Number.isSafeInteger(fields["seed"])) return {};
+  return seeds && (fields["seed"] ?? null) === null ? { seed: randomInt(SEED_MAX) } : undefined;
+}
+
+/** Engines take any of 63 bits, and JSON has fewer. */
+const SEED_MAX = 2 ** 31;
+
+const UNREPEATED = ["prompt_logprobs", "return_token_ids", "use_beam_search", "best_of", "include", "background"];
+
+function isStated(value: unknown): boolean {
+  return (value ?? null) !== null && laxBoolean(value) !== false && !(Array.isArray(value) && value.length === 0);
+}
+
+/** The engine itself calls other tools, which may answer otherwise. */
+function isOneTurn({ tools }: { readonly tools?: unknown }): boolean {
+  return !Array.isArray(tools) || tools.every((tool) => isFields(tool) && tool["type"] === "function");
 }

@@ -1,17 +1,105 @@
-import type { Answer, AnswerCounts, AnswerHead, Delivery } from "../answer/answer.ts";
-import { isMediaType, headerOf } from "../http/headers.ts";
-import { eventData, SseScanner } from "../answer/sse-scanner.ts";
+import type { Answer, AnswerCounts, Delivery } from "../answer/answer.ts";
 import { findUsage } from "../answer/answer-json.ts";
-import { assert } from "#core/base/assert.ts";
-import type { StreamKeeping } from "./keep-stream.ts";
-import { RepeatedAnswer } from "./repeated-answer.ts";
+import { faultOfEvent } from "../answer/faults.ts";
+import { eventData, SseScanner } from "../answer/sse-scanner.ts";
 import { isFields } from "../base/fields.ts";
-import { ClientEvents, DONE_EVENT } from "./client-event.ts";
+import type { ContinuationPlan } from "./continuation-plan.ts";
 import { eventFacts } from "./event-facts.ts";
-import type { KeptStream } from "./kept-stream.ts";
-import { ResumedAnswer } from "./resumed-answer.ts";
-import { type OwedPiece, OwedText } from "./owed-text.ts";
-import { stopAcross } from "./seam.ts";
+import { type KeptStream, type StreamName, stopAcross } from "./kept-stream.ts";
+
+/**
+ * Carries what another endpoint answers at which a stream goes on: the client has a head, and what goes out is written anew,
+ * as text that gathers until the bytes at hand are read.
+ */
+export abstract class ResumedAnswer implements Answer {
+  readonly carriage = "stream";
+  protected readonly delivery: Delivery;
+  protected readonly scanner: SseScanner;
+  /** For the client. */
+  protected out = "";
+  #began = false;
+  #isProving = false;
+
+  constructor(delivery: Delivery, scanner: SseScanner) {
+    this.delivery = delivery;
+    this.scanner = scanner;
+  }
+
+  data(chunk: Buffer): void {
+    this.scanner.push(chunk);
+    while (!this.#isProving && this.delivery.stage !== "over" && this.scanner.next()) if (!this.event()) return;
+    this.flush();
+  }
+
+  ended(): void {
+    if (!this.#isProving) this.delivery.broke("cut");
+  }
+
+  /** The client has a head. */
+  showHead(): void {}
+
+  writeHeld(): void {
+    const { out } = this;
+    this.out = "";
+    if (out !== "") this.delivery.write(Buffer.from(out));
+  }
+
+  abstract counts(): AnswerCounts;
+
+  /** Reads the event at hand; false where nothing of what follows is wanted. */
+  protected abstract event(): boolean;
+
+  /** The router is notified of the first token once. */
+  protected begin(): void {
+    if (this.#began) return;
+    this.#began = true;
+    this.delivery.firstToken();
+  }
+
+  protected flush(): void {
+    if (this.out === "") return;
+    if (this.delivery.stage === "passing") this.writeHeld();
+    else this.delivery.firstBytes();
+  }
+
+  /** All is there. */
+  protected complete(): false {
+    this.flush();
+    this.delivery.marked("ok");
+    this.delivery.completed("ok", true);
+    return false;
+  }
+
+  /** All is there, unless the engine turns out to be shutting down; `whole` writes what waits for that. */
+  protected proveEnd(whole: () => void): void {
+    this.#isProving = true;
+    this.delivery.proveEnd((isWhole) => {
+      if (!isWhole) return this.delivery.broke("draining");
+      whole();
+      this.complete();
+    });
+  }
+
+  /** What comes is another answer than the one that the client has a part of. */
+  protected diverged(): false {
+    this.flush();
+    this.delivery.diverged();
+    return false;
+  }
+
+  /** The engine failed here too, by the event at hand. */
+  protected broke(): false {
+    const { bytes, start, end, kind } = this.scanner;
+    this.flush();
+    if (kind === "error") {
+      const event = bytes.subarray(start, end);
+      const error = eventData(event)?.["error"];
+      const code = isFields(error) && typeof error["code"] === "number" ? error["code"] : 0;
+      this.delivery.broke(faultOfEvent(code, event), event);
+    } else this.delivery.broke(kind === "garbage" ? "garbage" : "draining");
+    return false;
+  }
+}
 
 /**
  * Carries the rest of a stream that broke: a completion of another endpoint, written as the first endpoint's stream goes
@@ -20,7 +108,7 @@ import { stopAcross } from "./seam.ts";
  * What the client has already of the text is left out, and has to be the same; where it is not, the stream is cut: it can
  * only be made of two different answers.
  */
-class ContinuedAnswer extends ResumedAnswer {
+export class ContinuedAnswer extends ResumedAnswer {
   readonly #kept: KeptStream;
   readonly #dialect: "chat" | "completions";
   readonly #events: ClientEvents;
@@ -141,23 +229,147 @@ class ContinuedAnswer extends ResumedAnswer {
   }
 }
 
-/** Carries what an endpoint answers at which a stream goes on. */
-export function continuedAnswer(
-  { kept, repeatable }: Pick<StreamKeeping, "kept" | "repeatable">,
-  delivery: Delivery,
-): Answer {
-  if (repeatable !== undefined) return new RepeatedAnswer(delivery, repeatable);
-  assert(kept !== undefined, "a stream that goes on was kept");
-  return new ContinuedAnswer(delivery, kept);
-}
-
-/** The head is that of an answer with which a stream can go on. */
-export function isContinuation({ status, headers }: AnswerHead): boolean {
-  return status === 200 && isMediaType(headerOf(headers, "content-type"), "text/event-stream");
-}
-
 function firstChoice(event: Record<string, unknown> | undefined) {
   const choices = event?.["choices"];
   const first: unknown = Array.isArray(choices) ? choices[0] : undefined;
   return isFields(first) ? first : undefined;
+}
+
+/** Tokens as the client is to count them: the prompt of the first endpoint, and the output of all. */
+interface TokenCounts {
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+  /** Of the prompt, at the endpoint that wrote the end; undefined where it does not state them. */
+  readonly cachedTokens?: number | undefined;
+}
+
+/** A piece of output of an endpoint at which a stream went on. */
+interface ContinuedPiece {
+  readonly text: string;
+  readonly ids: readonly number[];
+  /** Null but in the last piece. */
+  readonly finishReason: string | null;
+  readonly stopReason: unknown;
+}
+
+/** Writes the events of a stream that went on as its first endpoint would have written them. */
+class ClientEvents {
+  readonly #plan: ContinuationPlan;
+  readonly #head: string;
+
+  constructor(plan: ContinuationPlan, { id, object, created, model }: StreamName) {
+    this.#plan = plan;
+    this.#head = JSON.stringify({ id, object, created, model }).slice(0, -1);
+  }
+
+  piece({ text, ids, finishReason, stopReason }: ContinuedPiece, counts: TokenCounts): string {
+    const { dialect, showsIds, showsRunningUsage } = this.#plan;
+    const last = finishReason !== null;
+    const token_ids = showsIds ? ids : null;
+    const end = {
+      finish_reason: finishReason,
+      ...((last || dialect === "completions") && { stop_reason: stopReason }),
+    };
+    const choice =
+      dialect === "chat"
+        ? { index: 0, delta: { content: text }, logprobs: null, ...end, token_ids }
+        : { index: 0, text, logprobs: null, ...end, prompt_token_ids: null, token_ids };
+    return this.#event({ choices: [choice], ...(showsRunningUsage && { usage: usageOf(counts) }) });
+  }
+
+  /** The last event with the counts, where the client asked for it; "" where it did not. */
+  usage(counts: TokenCounts, fingerprint: unknown): string {
+    if (!this.#plan.showsUsage) return "";
+    const mark = typeof fingerprint === "string" ? { system_fingerprint: fingerprint } : {};
+    return this.#event({ choices: [], usage: usageOf(counts), ...mark });
+  }
+
+  #event(rest: object): string {
+    return `data: ${this.#head},${JSON.stringify(rest).slice(1)}\n\n`;
+  }
+}
+
+export const DONE_EVENT = "data: [DONE]\n\n";
+
+function usageOf({ promptTokens, outputTokens, cachedTokens }: TokenCounts) {
+  return {
+    prompt_tokens: promptTokens,
+    total_tokens: promptTokens + outputTokens,
+    completion_tokens: outputTokens,
+    ...(cachedTokens !== undefined && {
+      prompt_tokens_details: { cached_tokens: Math.min(cachedTokens, promptTokens) },
+    }),
+  };
+}
+
+/**
+ * What a stream lacks whose model has ended: its counts, as we counted the tokens where the engine's never came, and its
+ * mark of completion.
+ */
+export function closingEvents(kept: KeptStream, ownPromptTokens: number, tokensSeen: number): string {
+  const { name, plan, counted } = kept;
+  if (counted || name === undefined) return DONE_EVENT;
+  const promptTokens = kept.promptTokens || ownPromptTokens;
+  const outputTokens = kept.outputTokens || kept.continuedTokens + tokensSeen;
+  return new ClientEvents(plan, name).usage({ promptTokens, outputTokens }, undefined) + DONE_EVENT;
+}
+
+interface OwedPiece {
+  /** What may go to the client now. */
+  readonly text: string;
+  /** The stop string that ends the answer here; undefined where none does. */
+  readonly stop: string | undefined;
+}
+
+/**
+ * The text of an answer whose first engine broke while it held some back for stop strings, which the client is still to
+ * get. A stop string may begin in that and end in what the next engine makes, which sees only its own; so this one looks,
+ * and holds back as engines do.
+ */
+export class OwedText {
+  readonly #stops: readonly string[];
+  readonly #heldBack: number;
+  #text: string;
+  /** Leading part of the text that the first engine made. */
+  #owed: number;
+
+  /** The next engine sends its text at once, and with the stop string that it meets. */
+  constructor(owed: string, stops: readonly string[]) {
+    this.#text = owed;
+    this.#owed = owed.length;
+    this.#stops = stops;
+    this.#heldBack = Math.max(...stops.map((stop) => stop.length)) - 1;
+  }
+
+  /** More of the text. `ended`: the engine ends the answer with it, by a stop string of its own or without one. */
+  add(text: string, ended: { readonly stop: string | undefined } | undefined): OwedPiece {
+    this.#text += text;
+    const across = this.#across();
+    const stop = across?.stop ?? ended?.stop;
+    if (across !== undefined) this.#text = this.#text.slice(0, across.at);
+    else if (stop !== undefined && this.#text.endsWith(stop)) this.#text = this.#text.slice(0, -stop.length);
+    const isLast = stop !== undefined || ended !== undefined;
+    const end = isLast ? this.#text.length : wholeUpTo(this.#text, Math.max(0, this.#text.length - this.#heldBack));
+    const shown = this.#text.slice(0, end);
+    this.#text = this.#text.slice(end);
+    this.#owed = Math.max(0, this.#owed - end);
+    return { text: shown, stop };
+  }
+
+  /** The stop string that ends first of those that begin in what the first engine made. */
+  #across(): { readonly stop: string; readonly at: number } | undefined {
+    let first: { readonly stop: string; readonly at: number } | undefined;
+    for (const stop of this.#stops) {
+      const at = this.#text.indexOf(stop);
+      if (at < 0 || at >= this.#owed) continue;
+      if (first === undefined || at + stop.length < first.at + first.stop.length) first = { stop, at };
+    }
+    return first;
+  }
+}
+
+/** The same place, or the one before it where it is in the middle of a character. */
+function wholeUpTo(text: string, end: number): number {
+  const isSplit = end > 0 && end < text.length && text.codePointAt(end - 1)! > 0xffff;
+  return isSplit ? end - 1 : end;
 }

@@ -2,8 +2,6 @@ import type { EventTokens } from "../answer/answer.ts";
 import type { AnswerReport } from "../answer/answer-reader.ts";
 import type { ContinuationPlan, UnfitRequest } from "./continuation-plan.ts";
 import { type EventFacts, eventFacts, BEFORE_IDS, blankIds, hideIds, idsAtEnd, idsOf, readIds } from "./event-facts.ts";
-import { KeptText } from "./kept-text.ts";
-import { type Seam, SeamFinder, beginningOfStop, heldBackOf } from "./seam.ts";
 import type { ChainEnd } from "../tokenizer/text/chain-state.ts";
 
 /**
@@ -364,4 +362,178 @@ export interface StreamName {
   readonly object: unknown;
   readonly created: unknown;
   readonly model: unknown;
+}
+
+/** A place between two tokens of an answer, at which another engine can go on. */
+export interface Seam {
+  /** Output tokens before it. */
+  readonly tokens: number;
+  /** Text that the client has behind it: the continuation generates it again, and it is left out there. */
+  readonly behind: string;
+}
+
+interface Boundary {
+  readonly tokens: number;
+  /** Code points before it, from the seam that is known so far. */
+  readonly at: number;
+}
+
+/**
+ * Finds the last place in an answer where all text of the tokens before it has reached the client.
+ *
+ * A token is not always text at once. An engine holds a token back that ends inside a character, and with stop strings
+ * the last characters that may begin one. To go on behind a token that was held back would lose its text; worse, an
+ * engine whose prompt ends inside a character sends the whole prompt as text once the character is complete (as
+ * Hugging Face's DecodeStream does). Hence a place counts only behind an event of a single token with which the text grew:
+ * of several tokens in one event, the last may be held back.
+ */
+class SeamFinder {
+  /** Code points that the engine holds back of all text, for stop strings. */
+  readonly #heldBack: number;
+  #tokens = 0;
+  /** Code points that the client has, and that the engine at hand has made, from the seam on. */
+  #shown = 0;
+  #made = 0;
+  #behind = "";
+  #boundaries: Boundary[] = [];
+
+  constructor(heldBack: number) {
+    this.#heldBack = heldBack;
+  }
+
+  get seam(): Seam {
+    return { tokens: this.#tokens, behind: this.#behind };
+  }
+
+  /** All text of so many tokens has reached the client. */
+  whole(tokens: number): void {
+    this.#tokens = tokens;
+    this.#shown = 0;
+    this.#made = 0;
+    this.#behind = "";
+    this.#boundaries.length = 0;
+  }
+
+  /** An event of `tokens` brought them to `count`, with text of the engine's, of which `shown` went to the client. */
+  add(tokens: number, count: number, made: string, shown: string): void {
+    this.#made += codePoints(made);
+    this.#shown += codePoints(shown);
+    this.#behind += shown;
+    if (tokens === 1 && made !== "") this.#boundaries.push({ tokens: count, at: this.#made + this.#heldBack });
+    let passed = -1;
+    while (passed + 1 < this.#boundaries.length && this.#boundaries[passed + 1]!.at <= this.#shown) passed++;
+    if (passed >= 0) this.#advance(this.#boundaries.splice(0, passed + 1)[passed]!);
+  }
+
+  /** Another engine goes on at the seam. */
+  resume(): void {
+    this.#made = 0;
+    this.#boundaries.length = 0;
+  }
+
+  #advance({ tokens, at }: Boundary): void {
+    this.#tokens = tokens;
+    this.#shown -= at;
+    this.#made -= at;
+    this.#behind = Array.from(this.#behind).slice(at).join("");
+    this.#boundaries = this.#boundaries.map((one) => ({ tokens: one.tokens, at: one.at - at }));
+  }
+}
+
+/** As engines count text. */
+function codePoints(text: string): number {
+  let count = text.length;
+  for (let i = 0; i < text.length; i++) if (isHigh(text.charCodeAt(i)) && isLow(text.charCodeAt(i + 1))) count--;
+  return count;
+}
+
+const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
+const isLow = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000;
+
+interface StopAcross {
+  readonly stop: string;
+  /** Length of what of the new text belongs to the answer. */
+  readonly length: number;
+}
+
+/** Code points that an engine holds back of all text, since a stop string may begin in them. */
+function heldBackOf({ stops, includesStop }: Pick<ContinuationPlan, "stops" | "includesStop">): number {
+  return includesStop || stops.length === 0 ? 0 : Math.max(...stops.map(codePoints)) - 1;
+}
+
+/** The last characters of a text in which a stop string may have begun; "" where none is looked for. */
+function beginningOfStop(
+  { stops, includesStop }: Pick<ContinuationPlan, "stops" | "includesStop">,
+  text: string,
+): string {
+  if (!includesStop || stops.length === 0) return "";
+  const longest = Math.max(...stops.map((one) => one.length));
+  return longest < 2 ? "" : text.slice(1 - longest);
+}
+
+/**
+ * A stop string that begins in what the client has and ends in `text`, where an answer ends with its stop string: the
+ * endpoint that goes on sees only what it generates itself. Where answers end before theirs, no part of one was shown.
+ */
+export function stopAcross(
+  { plan, lastText }: Pick<KeptStream, "plan" | "lastText">,
+  text: string,
+): StopAcross | undefined {
+  if (lastText === "" || text === "") return undefined;
+  const joined = lastText + text;
+  let first: StopAcross | undefined;
+  for (const stop of plan.stops) {
+    const at = joined.indexOf(stop);
+    if (at < 0 || at >= lastText.length) continue;
+    const length = at + stop.length - lastText.length;
+    if (length > 0 && (first === undefined || length < first.length)) first = { stop, length };
+  }
+  return first;
+}
+
+/** Bytes of a code unit, and how many of them are asked for at once. */
+const UNIT_BYTES = 2;
+const UNITS_AT_ONCE = 1_024;
+
+/**
+ * The text of an answer whose engine sends no token ids. Another engine can go on behind it as text, which it cuts into
+ * tokens itself: where it cuts otherwise than the first engine made them, what follows may be another text than that one's.
+ */
+class KeptText {
+  readonly #hold: (bytes: number) => boolean;
+  #text = "";
+  #heldUnits = 0;
+  /** Events with text: an engine that makes several tokens in one step has more tokens than that. */
+  tokens = 0;
+
+  /** `hold` is asked before so many bytes more are kept, or fewer where negative; false where there is no room. */
+  constructor(hold: (bytes: number) => boolean) {
+    this.#hold = hold;
+  }
+
+  get text(): string {
+    return this.#text;
+  }
+
+  /** All text that there is has reached the client. */
+  get seam(): Seam {
+    return { tokens: this.tokens, behind: "" };
+  }
+
+  /** More of the text, as the client has it. False where there is no room to keep it. */
+  add(text: string): boolean {
+    this.#text += text;
+    if (text !== "") this.tokens++;
+    if (this.#text.length <= this.#heldUnits) return true;
+    const more = Math.max(UNITS_AT_ONCE, this.#text.length - this.#heldUnits);
+    if (!this.#hold(UNIT_BYTES * more)) return false;
+    this.#heldUnits += more;
+    return true;
+  }
+
+  close(): void {
+    this.#hold(-UNIT_BYTES * this.#heldUnits);
+    this.#heldUnits = 0;
+    this.#text = "";
+  }
 }

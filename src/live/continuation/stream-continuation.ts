@@ -1,60 +1,141 @@
 import type { Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
-import { type BrokenPart, Continuation, type ContinuationHost } from "#core/path/continuation/continuation.ts";
+import {
+  type BrokenPart,
+  CONTINUATION,
+  Continuation,
+  type ContinuationHost,
+} from "#core/path/continuation/continuation.ts";
 import { type PathEvent, REROUTED } from "#core/path/path-event.ts";
 import type { GiveUpReason, PathRouter } from "#core/path/path-router.ts";
 import type { PathStage } from "#core/path/stage.ts";
-import { type AttemptSubject, continuedEvent } from "../log/attempt-events.ts";
-import { countUp, type GatewayCounters } from "../base/gateway-counters.ts";
-import type { EndpointDirectory, EndpointEntry } from "../endpoints/endpoint-directory.ts";
-import type { RequestObserver } from "../log/request-observer.ts";
-import type { ClientRequest, RequestLife } from "../request/client-request.ts";
-import type { SentContent } from "../request/engine-body.ts";
-import type { StreamKeeping } from "./keep-stream.ts";
-import { continuedBody, continuedText } from "./continued-body.ts";
-import { withFields } from "../http/request-body.ts";
-import type { KeptStream } from "./kept-stream.ts";
-import type { RepeatableStream } from "./repeatable-stream.ts";
+import type { Answer, AnswerHead, Delivery } from "../answer/answer.ts";
+import type { Usage } from "../answer/answer-json.ts";
+import type { AnswerReport } from "../answer/answer-reader.ts";
+import type { KeepableRequest, KeptAttempts, StreamKeeper } from "../answer/stream-keeper.ts";
+import { continuedEvent } from "../log/attempt-events.ts";
 import { isFields } from "../base/fields.ts";
+import { countUp } from "../base/gateway-counters.ts";
+import type { EndpointEntry } from "../endpoints/endpoint-directory.ts";
+import { headerOf, isMediaType } from "../http/headers.ts";
+import { withFields } from "../http/request-body.ts";
+import type { ParsedRequest } from "../request/parse-request.ts";
+import type { TokenizedPrompt } from "../tokenizer/text/tokenizer.ts";
+import { continuationPlan, fieldsToRepeat } from "./continuation-plan.ts";
+import { closingEvents, ContinuedAnswer } from "./continued-answer.ts";
+import { KeptStream, type Seam, type UnfitStream } from "./kept-stream.ts";
+import { RepeatableStream, RepeatedAnswer } from "./repeated-stream.ts";
 
-/** A request as the continuation of its stream needs it. */
-export interface ContinuedRequest extends ClientRequest, RequestLife {
-  readonly router: PathRouter;
-  readonly shared: {
-    readonly counters: GatewayCounters;
-    readonly observe: RequestObserver;
-    readonly directory: Pick<EndpointDirectory, "get">;
-  };
+/** How streams are kept, by the configuration's keys of clients. */
+export interface ContinuationOptions {
+  /** Keeps the tokens of streams, so that one that breaks can go on at another endpoint. */
+  readonly continueStreams?: boolean;
+  /** Where an engine sends no ids of them, one goes on behind its text. */
+  readonly continueByText?: boolean;
+  /** Gives a seed to streams that could go on no other way. */
+  readonly seedStreams?: boolean;
 }
 
-/** Its attempts, of which the next one gets another content. */
-interface ContinuedAttempts extends AttemptSubject {
-  /** As the first endpoint got it. */
-  readonly firstBody: Buffer;
-  /** What is sent next. */
-  content: SentContent;
-  continueAt(routed: Routed): void;
-}
-
-/** The stage of a request whose stream can go on elsewhere; undefined of others. */
-export function continuationOf(
-  exchange: ContinuedRequest & Pick<StreamKeeping, "kept" | "repeatable">,
-  forward: ContinuedAttempts,
-): PathStage | undefined {
-  const { kept, repeatable } = exchange;
-  if (repeatable !== undefined) return new Continuation(new RepeatedStream(exchange, repeatable, forward));
-  return kept && new Continuation(new ContinuedStream(exchange, kept, forward));
-}
-
-/** What both ways have of their request. */
-class StreamHost {
-  protected readonly exchange: ContinuedRequest;
-  protected readonly forward: ContinuedAttempts;
-
-  constructor(exchange: ContinuedRequest, forward: ContinuedAttempts) {
-    this.exchange = exchange;
-    this.forward = forward;
+/**
+ * Begins to keep the stream that a request asks for, where it can go on elsewhere should it break; or notes why it cannot.
+ * Returns what the engine has to get beside the client's fields: that it sends token ids, or a seed.
+ */
+export function keepStream(
+  { continueStreams: keeps = false, continueByText: byText = false, seedStreams: seeds = false }: ContinuationOptions,
+  exchange: KeepableRequest,
+  parsed: ParsedRequest,
+  prompt: TokenizedPrompt,
+): object | undefined {
+  const { limits, route, router } = exchange;
+  if (!keeps || limits.continuationsMax === 0) return undefined;
+  const { dialect } = route;
+  const desk = router.deskOf(CONTINUATION);
+  const hold = (bytes: number): boolean => desk.hold(bytes, limits.continuationBytesKept);
+  const plan = continuationPlan(parsed, dialect, () => modelTokensMax(exchange));
+  if (plan === undefined || typeof plan === "string") {
+    const fields = dialect === "other" ? undefined : fieldsToRepeat(parsed, dialect, seeds);
+    if (fields !== undefined && dialect !== "other") {
+      const textMax = limits.continuationTokensKept * UNITS_PER_TOKEN;
+      exchange.keeper = new RepeatedStream(exchange, new RepeatableStream({ dialect, textMax, hold }));
+    } else if (parsed.stream)
+      exchange.keeper = new UnfitToKeep(exchange, plan ?? (dialect === "other" ? "route" : "sampled"));
+    return fields !== undefined && Object.keys(fields).length > 0 ? fields : undefined;
   }
+  if (prompt.promptTokens > limits.continuationTokensKept) {
+    exchange.keeper = new UnfitToKeep(exchange, "long");
+    return undefined;
+  }
+  const kept = new KeptStream({
+    plan,
+    byText: byText && plan.fitsText ? { promptTokens: prompt.exact ? prompt.promptTokens : 0 } : undefined,
+    end: prompt.end,
+    tokensMax: limits.continuationTokensKept,
+    hold,
+  });
+  exchange.keeper = new ContinuedStream(exchange, kept);
+  return plan.showsIds ? undefined : RETURN_IDS;
+}
+
+const RETURN_IDS = { return_token_ids: true };
+
+/** Of text that is kept of an answer, for each token that may be. */
+const UNITS_PER_TOKEN = 6;
+
+/** The model's length as some endpoint that serves it states it. */
+function modelTokensMax({ shared, model }: KeepableRequest): number | undefined {
+  for (const { models } of shared.directory.all()) {
+    const stated = models.find(({ id }) => id === model)?.["max_model_len"];
+    if (typeof stated === "number" && Number.isSafeInteger(stated)) return stated;
+  }
+  return undefined;
+}
+
+/** A stream that cannot go on; what all ways have of their request. */
+class UnfitToKeep implements StreamKeeper {
+  protected readonly exchange: KeepableRequest;
+  readonly #why: UnfitStream | undefined;
+  readonly tokens: KeptStream | undefined = undefined;
+  readonly events: RepeatableStream | undefined = undefined;
+
+  constructor(exchange: KeepableRequest, why?: UnfitStream) {
+    this.exchange = exchange;
+    this.#why = why;
+  }
+
+  get unfit(): UnfitStream | undefined {
+    return this.#why;
+  }
+  get continuedTokens(): number {
+    return 0;
+  }
+
+  stage(_attempts: KeptAttempts): PathStage | undefined {
+    return undefined;
+  }
+
+  goesOn(_delivery: Delivery, _head: AnswerHead): Answer | undefined {
+    return undefined;
+  }
+
+  missing(_tokensSeen: number): string | undefined {
+    return undefined;
+  }
+
+  report(_usage: Usage | undefined): AnswerReport | undefined {
+    return undefined;
+  }
+
+  cut(why: string | undefined = this.unfit): void {
+    if (why !== undefined) countUp(this.exchange.shared.counters.continuationsDenied, why);
+  }
+
+  reset(): void {}
+  close(): void {}
+}
+
+/** What both ways have of a stream that can go on. */
+abstract class StreamHost extends UnfitToKeep {
+  #attempts: KeptAttempts | undefined;
 
   get router(): PathRouter {
     return this.exchange.router;
@@ -62,33 +143,79 @@ class StreamHost {
   get routeId(): string {
     return this.exchange.routeId;
   }
+  protected get attempts(): KeptAttempts {
+    return this.#attempts!;
+  }
+
+  protected host(attempts: KeptAttempts, host: ContinuationHost): PathStage {
+    this.#attempts = attempts;
+    return new Continuation(host);
+  }
 
   wentOn(fault: Fault): void {
     countUp(this.exchange.shared.counters.continuations, fault);
   }
 
   denied(why: GiveUpReason): void {
-    this.count(why);
-  }
-
-  protected count(why: string): void {
-    countUp(this.exchange.shared.counters.continuationsDenied, why);
+    this.cut(why);
   }
 }
 
 /** A stream whose tokens or text are kept: another endpoint makes what is missing. */
 class ContinuedStream extends StreamHost implements ContinuationHost {
-  readonly #kept: KeptStream;
+  override readonly tokens: KeptStream;
 
-  constructor(exchange: ContinuedRequest, kept: KeptStream, forward: ContinuedAttempts) {
-    super(exchange, forward);
-    this.#kept = kept;
+  constructor(exchange: KeepableRequest, kept: KeptStream) {
+    super(exchange);
+    this.tokens = kept;
+  }
+
+  override get unfit(): UnfitStream | undefined {
+    return this.tokens.unfit;
+  }
+  override get continuedTokens(): number {
+    return this.tokens.continuedTokens;
+  }
+
+  override stage(attempts: KeptAttempts): PathStage {
+    return this.host(attempts, this);
+  }
+
+  override goesOn(delivery: Delivery, head: AnswerHead): Answer | undefined {
+    return isStream(head) ? new ContinuedAnswer(delivery, this.tokens) : undefined;
+  }
+
+  override missing(tokensSeen: number): string | undefined {
+    return this.tokens.ended ? closingEvents(this.tokens, this.exchange.prompt.promptTokens, tokensSeen) : undefined;
+  }
+
+  /**
+   * Undefined where whoever reads the answer for the prefix index finds its blocks out, or its tokens are not the engine's
+   * own.
+   */
+  override report(usage: Usage | undefined): AnswerReport | undefined {
+    const kept = this.tokens;
+    const { shared, prompt, answerReader } = this.exchange;
+    if (kept.text !== undefined || kept.promptTokens !== prompt.promptTokens) return undefined;
+    const isKnown = kept.continuations > 0 || (shared.answersIndexed !== "off" && answerReader === undefined);
+    if (!isKnown || usage?.outputTokens !== kept.outputTokens) return undefined;
+    const report = kept.answer();
+    if (report.answerHashes !== undefined) countUp(shared.counters.answersKnown, "ids");
+    return report;
+  }
+
+  override reset(): void {
+    this.tokens.reset();
+  }
+
+  override close(): void {
+    this.tokens.close();
   }
 
   broken(): BrokenPart | undefined {
-    const kept = this.#kept;
+    const kept = this.tokens;
     if (kept.unfit !== undefined) {
-      this.count(kept.unfit);
+      this.cut(kept.unfit);
       return undefined;
     }
     const outputTokens = this.#outputTokens;
@@ -97,26 +224,26 @@ class ContinuedStream extends StreamHost implements ContinuationHost {
   }
 
   get #outputTokens(): number {
-    const { seam, unsettled } = this.#kept;
+    const { seam, unsettled } = this.tokens;
     return seam.tokens + (unsettled?.length ?? 0);
   }
 
   /** "later" where that endpoint is asked first at which token it goes on. */
   goOn(decision: Routed, fault: Fault): PathEvent | "later" {
-    const { exchange, forward } = this;
+    const { exchange, attempts } = this;
     const { shared, model } = exchange;
-    const kept = this.#kept;
+    const kept = this.tokens;
     const byText = kept.text !== undefined;
-    shared.observe.fault?.(continuedEvent(forward, fault, decision.endpoint, this.#outputTokens, byText));
+    shared.observe.fault?.(continuedEvent(attempts, fault, decision.endpoint, this.#outputTokens, byText));
     if (byText) countUp(shared.counters.continuationsByText, fault);
-    forward.continueAt(decision);
+    attempts.continueAt(decision);
     const entry = kept.unsettled && shared.directory.get(decision.endpoint);
     if (entry === undefined) return this.#resumed();
     settleSeam(entry, model, kept)
       .then((isSettled) => {
         // The client may have left.
         if (exchange.state.kind !== "severed") return;
-        if (!isSettled) this.count("seam");
+        if (!isSettled) this.cut("seam");
         exchange.dispatch(isSettled ? this.#resumed() : { kind: "denied", why: "no-endpoint" });
       })
       .catch((error: unknown) => exchange.bug(error));
@@ -125,42 +252,62 @@ class ContinuedStream extends StreamHost implements ContinuationHost {
 
   #resumed(): PathEvent {
     const { shared, path, prompt } = this.exchange;
-    const kept = this.#kept;
+    const kept = this.tokens;
     const { seam } = kept;
     const sent =
       kept.text === undefined
         ? { path: COMPLETIONS, body: continuedBody(kept, seam) }
-        : { path, body: continuedText(kept, kept.text, this.forward.firstBody) };
+        : { path, body: continuedText(kept, kept.text, this.attempts.firstBody) };
     kept.resume();
     shared.counters.continuationTokens += (kept.promptTokens || prompt.promptTokens) + seam.tokens;
-    this.forward.content = sent;
+    this.attempts.content = sent;
     return REROUTED;
   }
 }
 
 /** Another endpoint makes the answer from its beginning: for the router it has the request as it came. */
 class RepeatedStream extends StreamHost implements ContinuationHost {
-  readonly #stream: RepeatableStream;
+  override readonly events: RepeatableStream;
 
-  constructor(exchange: ContinuedRequest, stream: RepeatableStream, forward: ContinuedAttempts) {
-    super(exchange, forward);
-    this.#stream = stream;
+  constructor(exchange: KeepableRequest, stream: RepeatableStream) {
+    super(exchange);
+    this.events = stream;
+  }
+
+  override get unfit(): UnfitStream | undefined {
+    return this.events.unfit;
+  }
+
+  override stage(attempts: KeptAttempts): PathStage {
+    return this.host(attempts, this);
+  }
+
+  override goesOn(delivery: Delivery, head: AnswerHead): Answer | undefined {
+    return isStream(head) ? new RepeatedAnswer(delivery, this.events) : undefined;
+  }
+
+  override reset(): void {
+    this.events.reset();
+  }
+
+  override close(): void {
+    this.events.close();
   }
 
   broken(): BrokenPart | undefined {
-    const { unfit } = this.#stream;
+    const { unfit } = this.events;
     if (unfit === undefined) return { outputTokens: 0 };
-    this.count(unfit);
+    this.cut(unfit);
     return undefined;
   }
 
   goOn(decision: Routed, fault: Fault): PathEvent {
     const { shared, path, prompt } = this.exchange;
-    const { forward } = this;
-    shared.observe.fault?.(continuedEvent(forward, fault, decision.endpoint, 0, false));
-    forward.continueAt(decision);
+    const { attempts } = this;
+    shared.observe.fault?.(continuedEvent(attempts, fault, decision.endpoint, 0, false));
+    attempts.continueAt(decision);
     shared.counters.continuationTokens += prompt.promptTokens;
-    forward.content = { path, body: repeatedBody(this.#stream, forward.firstBody) };
+    attempts.content = { path, body: repeatedBody(this.events, attempts.firstBody) };
     return REROUTED;
   }
 }
@@ -213,4 +360,61 @@ async function textOf({ url, apiKey }: EndpointEntry, model: string, tokens: Int
   } catch {
     return undefined;
   }
+}
+
+/** The head is that of an answer with which a stream can go on. */
+function isStream({ status, headers }: AnswerHead): boolean {
+  return status === 200 && isMediaType(headerOf(headers, "content-type"), "text/event-stream");
+}
+
+/**
+ * The completion that goes on behind a seam: prompt and answer so far as token ids, whatever route the stream came by, so
+ * that no chat template and no tokenizer stands between.
+ */
+function continuedBody(kept: KeptStream, seam: Seam): Buffer {
+  const { plan, prompt } = kept;
+  const { carried, outputTokensMax, outputTokensMin, modelTokensMax } = plan;
+  const whole = outputTokensMax ?? modelTokensMax - prompt.length;
+  const body = {
+    ...carried,
+    prompt: [...prompt, ...kept.tokensBefore(seam)],
+    max_tokens: Math.max(1, whole - seam.tokens),
+    ...(outputTokensMin > seam.tokens && { min_tokens: outputTokensMin - seam.tokens }),
+    // What was held back may begin a stop string, so the rest is needed at once, and as it is.
+    ...(kept.owed !== undefined && { include_stop_str_in_output: true }),
+    stream: true,
+    stream_options: { include_usage: true },
+    return_token_ids: true,
+  };
+  return Buffer.from(JSON.stringify(body));
+}
+
+/**
+ * The request that goes on behind an answer's text: what was asked first, with the answer so far behind its prompt, or as
+ * the last message of its chat, which the engine is to continue (`continue_final_message`, as Hugging Face's chat templates
+ * have it). Its length is bounded by the events that had text, as nobody has counted the tokens.
+ */
+function continuedText({ plan, seam }: KeptStream, text: string, firstBody: Buffer): Buffer {
+  const parsed: unknown = JSON.parse(firstBody.toString());
+  const first = isFields(parsed) ? parsed : {};
+  const { outputTokensMax, outputTokensMin, dialect } = plan;
+  const { return_token_ids: _ids, min_tokens: _min, max_tokens: _max, max_completion_tokens: _most, ...asked } = first;
+  const { messages, prompt } = first;
+  const behind =
+    dialect === "chat"
+      ? {
+          messages: [...(Array.isArray(messages) ? (messages as unknown[]) : []), { role: "assistant", content: text }],
+          continue_final_message: true,
+          add_generation_prompt: false,
+        }
+      : { prompt: `${typeof prompt === "string" ? prompt : ""}${text}` };
+  const body = {
+    ...asked,
+    ...behind,
+    ...(outputTokensMax !== undefined && { max_tokens: Math.max(1, outputTokensMax - seam.tokens) }),
+    ...(outputTokensMin > seam.tokens && { min_tokens: outputTokensMin - seam.tokens }),
+    stream: true,
+    stream_options: { include_usage: true },
+  };
+  return Buffer.from(JSON.stringify(body));
 }

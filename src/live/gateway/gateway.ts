@@ -26,7 +26,7 @@ import { KnownBodies } from "../request/known-bodies.ts";
 import { type DoorParts, InferenceDoor, trustedProxies } from "../inference/inference-door.ts";
 import type { RouterTap } from "../base/router-tap.ts";
 import { RequestRouter } from "../routing/request-router.ts";
-import { openJudges, STAGE_PERFORMERS, type StageJudges, type StageSections } from "../stage-performers.ts";
+import { openJudges, type StageJudges, stagePerformers, type StageSections } from "../stage-performers.ts";
 import { BodyRoom } from "../http/body-room.ts";
 import { bodyRules, DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "../http/limits.ts";
 import { type AdministrationOptions, addRoutes, type RouteParts } from "./gateway-routes.ts";
@@ -89,11 +89,6 @@ export interface GatewayOptions extends Pick<OpenFilesOptions, "filesMax"> {
   readonly requestUsage?: boolean;
   /** Which answers go into the prefix index; "ids" when left out. */
   readonly answersIndexed?: AnswersIndexed;
-  /** Asks engines for the token ids of streams, so that one that breaks can go on elsewhere; false when left out. */
-  readonly continuesStreams?: boolean;
-  /** Has streams whose engine sends no token ids go on behind their text; false when left out. */
-  readonly continuesByText?: boolean;
-  readonly seedsStreams?: boolean;
   /** Models in place of those that requests name; none when left out. */
   readonly rewrites?: () => ModelRewrites;
   /** What stages are set by beside limits; nothing when left out. */
@@ -252,17 +247,13 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     identifier: new Identifier(options.identity),
     slo: new SloRules(options.slo),
     judges: openJudges(options.stages ?? {}, own.router),
-    performers: STAGE_PERFORMERS,
+    performers: stagePerformers(options.stages ?? {}),
     waits: waitLimits(limits),
     answersIndexed: options.answersIndexed ?? "ids",
     profileOf: options.profileOf ?? ((_model, asked) => asked),
     rewrites: options.rewrites ?? (() => ModelRewrites.none),
     requestUsage: options.requestUsage ?? false,
-    continuesStreams: options.continuesStreams ?? false,
-    continuesByText: options.continuesByText ?? false,
-    seedsStreams: options.seedsStreams ?? false,
     knownBodies: new KnownBodies(own.counters.knownBodies),
-    continuationBytes: 0,
     releasesUnderWay: 0,
     timeoutHeaders: options.timeoutHeaders ?? [],
     engineFields: new EngineFields(options.engineFields),

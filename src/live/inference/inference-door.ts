@@ -6,7 +6,6 @@ import { InferenceExchange, type ExchangeParts } from "./inference-exchange.ts";
 import { hostOf, type RequestTarget, RequestTargets } from "../request/request-target.ts";
 import type { Routes } from "../http/route.ts";
 import { readBody } from "../http/request-body.ts";
-import { keepStream } from "../continuation/keep-stream.ts";
 import { type OnRouted, askBody } from "../routing/ask.ts";
 import { Forward } from "../upstream/forward.ts";
 import { BODY_READ } from "#core/path/path-event.ts";
@@ -126,7 +125,7 @@ function serveInference(exchange: InferenceExchange): void {
         shared.router.sent();
         exchange.forward(new Forward(exchange, sent, decision, hidesUsage));
       };
-      askBody(exchange, body, routed, (parsed, prompt) => keepStream(exchange, parsed, prompt));
+      askBody(exchange, body, routed, (parsed, prompt) => shared.performers.keep(exchange, parsed, prompt));
     },
   });
 }

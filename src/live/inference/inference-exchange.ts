@@ -19,7 +19,6 @@ import { countUp } from "../base/gateway-counters.ts";
 import type { RequestRouter } from "../routing/request-router.ts";
 import type { AskingParts, AskingRequest } from "../routing/ask.ts";
 import type { ForwardedRequest, ForwardParts } from "../upstream/forwarded-request.ts";
-import { type KeepingParts, keptAnswer } from "../continuation/keep-stream.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
 import { profileText, type CountedPrompt } from "../base/decisive.ts";
 import { givenRequestId } from "../http/identity.ts";
@@ -30,8 +29,7 @@ import type { InFlight, Swept } from "../http/in-flight.ts";
 import type { GatewayLimits } from "../http/limits.ts";
 import type { RequestSummary } from "../log/request-summary.ts";
 import { stalledEvent } from "../log/stalled-event.ts";
-import type { RepeatableStream } from "../continuation/repeatable-stream.ts";
-import type { KeptStream, UnfitStream } from "../continuation/kept-stream.ts";
+import type { StreamKeeper } from "../answer/stream-keeper.ts";
 import type { RequestTarget } from "../request/request-target.ts";
 import type { Finish } from "#core/path/path-effect.ts";
 import { ARRIVED, CLIENT_LEFT, CLIENT_STALLED, DEFECT, type PathEvent } from "#core/path/path-event.ts";
@@ -42,8 +40,7 @@ import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts"
 
 /** What all exchanges share. */
 export type ExchangeParts = AskingParts &
-  ForwardParts &
-  KeepingParts & {
+  ForwardParts & {
     readonly directory: EndpointDirectory;
     /** The same of the limits in force. */
     readonly waits: WaitLimits;
@@ -92,10 +89,7 @@ export class InferenceExchange implements Swept, PathHost, AskingRequest, Forwar
   judge: AnswerJudge | undefined;
   nameSwap: NameSwap | undefined;
   /** What is kept of a stream so that it can go on elsewhere, or why nothing is. */
-  kept: KeptStream | undefined;
-  /** The same of one that another engine would make again. */
-  repeatable: RepeatableStream | undefined;
-  unfit: UnfitStream | undefined;
+  keeper: StreamKeeper | undefined;
   /** As the router knows its length. */
   prompt: CountedPrompt = { promptTokens: 0, exact: true };
   rejected: Rejected | undefined;
@@ -303,8 +297,7 @@ export class InferenceExchange implements Swept, PathHost, AskingRequest, Forwar
       });
     }
     if (result.responseId !== undefined) shared.responses.made(result.responseId, this.#forward?.endpoint ?? "");
-    this.kept?.close();
-    this.repeatable?.close();
+    this.keeper?.close();
     this.judge?.close();
     this.bodyCame();
     shared.bodies.give(this.#bodyBytes);
@@ -316,7 +309,7 @@ export class InferenceExchange implements Swept, PathHost, AskingRequest, Forwar
   /** What an engine computed before its client left stays in its cache; one that broke may have lost it. */
   #answer({ outcome, usage }: ForwardResult): AnswerReport | undefined {
     if (outcome !== "ok" && outcome !== "aborted") return undefined;
-    return keptAnswer(this, usage) ?? this.answerReader?.ended(this.routeId, usage);
+    return this.keeper?.report(usage) ?? this.answerReader?.ended(this.routeId, usage);
   }
 
   answersOn(socket: Duplex): boolean {

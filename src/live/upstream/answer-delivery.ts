@@ -1,11 +1,9 @@
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { AnswerHead, AnswerStage, Delivery, KeptAnswer } from "../answer/answer.ts";
+import type { AnswerHead, AnswerStage, Delivery, EventReader, KeptAnswer, TokenReader } from "../answer/answer.ts";
 import { PassAnswer } from "../answer/pass-answer.ts";
 import { nowMicros } from "../base/clock.ts";
-import { ClientEvents, DONE_EVENT } from "../continuation/client-event.ts";
-import type { RepeatableStream } from "../continuation/repeatable-stream.ts";
-import type { KeptStream } from "../continuation/kept-stream.ts";
-import type { ForwardedRequest } from "./forwarded-request.ts";
+import type { Dialect } from "../http/route.ts";
+import type { ForwardedRequest, ForwardParts } from "./forwarded-request.ts";
 import { clientHeaders } from "../http/headers.ts";
 import {
   ENGINE_ERROR,
@@ -15,7 +13,6 @@ import {
   LET_THROUGH,
   type WholeOutcome,
 } from "#core/path/path-event.ts";
-import { countUp } from "../base/gateway-counters.ts";
 import { decisiveText } from "../base/decisive.ts";
 import type { Forward, EngineErrors } from "./forward.ts";
 
@@ -24,6 +21,12 @@ export class AnswerDelivery implements Delivery {
   readonly #exchange: ForwardedRequest;
   readonly #forward: Forward;
   readonly hidesUsage: boolean;
+  readonly writer: ForwardedRequest["writer"];
+  readonly limits: ForwardedRequest["limits"];
+  readonly counters: ForwardParts["counters"];
+  readonly dialect: Dialect;
+  readonly kept: TokenReader | undefined;
+  readonly repeatable: EventReader | undefined;
   /** Of the endpoint at hand. */
   #tokensSeen = 0;
   /** The error event by which an engine ended a stream that could go on elsewhere. */
@@ -33,20 +36,14 @@ export class AnswerDelivery implements Delivery {
     this.#exchange = exchange;
     this.#forward = forward;
     this.hidesUsage = hidesUsage;
+    this.writer = exchange.writer;
+    this.limits = exchange.limits;
+    this.counters = exchange.shared.counters;
+    this.dialect = exchange.route.dialect;
+    this.kept = exchange.keeper?.tokens;
+    this.repeatable = exchange.keeper?.events;
   }
 
-  get writer() {
-    return this.#exchange.writer;
-  }
-  get limits() {
-    return this.#exchange.limits;
-  }
-  get counters() {
-    return this.#exchange.shared.counters;
-  }
-  get dialect() {
-    return this.#exchange.route.dialect;
-  }
   get cachedTokens(): number | undefined {
     return this.#forward.cachedTokens;
   }
@@ -54,16 +51,10 @@ export class AnswerDelivery implements Delivery {
     return this.#exchange.answerReader;
   }
 
-  get kept(): KeptStream | undefined {
-    return this.#exchange.kept;
-  }
-  get repeatable(): RepeatableStream | undefined {
-    return this.#exchange.repeatable;
-  }
   get continues(): boolean {
-    const { state, kept, repeatable = kept } = this.#exchange;
+    const { state, keeper } = this.#exchange;
     if (state.kind !== "passing" || state.carriage !== "stream") return false;
-    return repeatable !== undefined && repeatable.unfit === undefined;
+    return keeper !== undefined && keeper.unfit === undefined;
   }
 
   get judge() {
@@ -98,9 +89,10 @@ export class AnswerDelivery implements Delivery {
   }
 
   get takesChunks(): boolean {
-    const { state, kept, nameSwap, judge, answerReader, repeatable, writer } = this.#exchange;
+    const { kept, writer } = this;
+    const { state, nameSwap, judge, answerReader } = this.#exchange;
     if (state.kind !== "passing" || nameSwap !== undefined || judge !== undefined) return false;
-    if (repeatable !== undefined) return false;
+    if (this.repeatable !== undefined) return false;
     return answerReader === undefined && (kept === undefined || kept.readsTokens) && writer.takesChunks;
   }
 
@@ -159,11 +151,12 @@ export class AnswerDelivery implements Delivery {
   /** A stream of which nothing is missing but its counts and its mark of completion gets them here. */
   broke(fault: Fault, event?: Buffer): void {
     this.#engineError = event && { fault, event: Buffer.from(event) };
-    const { kept } = this.#exchange;
-    if (this.continues && kept?.ended === true && !this.#isMarked) {
-      this.write(Buffer.from(closing(kept, this.#exchange.prompt.promptTokens, this.#tokensSeen)));
+    const { keeper, state } = this.#exchange;
+    const missing = this.continues && !this.#isMarked ? keeper?.missing(this.#tokensSeen) : undefined;
+    if (missing !== undefined) {
+      this.write(Buffer.from(missing));
       this.marked("ok");
-    } else if (this.#exchange.state.kind === "passing" && !this.continues) this.#countDenied();
+    } else if (state.kind === "passing" && !this.continues && !this.#isMarked) keeper?.cut();
     this.#exchange.dispatch({ kind: "upstream-broke", fault, continues: this.continues });
   }
 
@@ -173,8 +166,7 @@ export class AnswerDelivery implements Delivery {
   }
 
   diverged(): void {
-    const { counters } = this.#exchange.shared;
-    countUp(counters.continuationsDenied, "diverged");
+    this.#exchange.keeper?.cut("diverged");
     this.#exchange.dispatch({ kind: "upstream-broke", fault: "garbage", continues: false });
   }
 
@@ -194,24 +186,8 @@ export class AnswerDelivery implements Delivery {
     return state.kind === "passing" && (state.content === "complete" || state.content === "turned-down");
   }
 
-  /** A stream is cut that was to be kept, or could not be. */
-  #countDenied(): void {
-    const { kept, repeatable = kept, unfit, shared } = this.#exchange;
-    const why = unfit ?? repeatable?.unfit;
-    if (why !== undefined && !this.#isMarked) countUp(shared.counters.continuationsDenied, why);
-  }
-
   attemptFailed(fault: Fault, kept?: KeptAnswer): void {
     this.#forward.keep(fault, kept);
     this.#exchange.dispatch({ kind: "attempt-failed", fault, kept: kept !== undefined });
   }
-}
-
-/** What a stream lacks whose model has ended; its tokens are as we counted them where the engine's count never came. */
-function closing(kept: KeptStream, ownPromptTokens: number, tokensSeen: number): string {
-  const { name, plan, counted } = kept;
-  if (counted || name === undefined) return DONE_EVENT;
-  const promptTokens = kept.promptTokens || ownPromptTokens;
-  const outputTokens = kept.outputTokens || kept.continuedTokens + tokensSeen;
-  return new ClientEvents(plan, name).usage({ promptTokens, outputTokens }, undefined) + DONE_EVENT;
 }

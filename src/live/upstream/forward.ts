@@ -11,7 +11,6 @@ import { AttemptSigns } from "./connection/attempt-signs.ts";
 import { isUnderWay } from "#core/path/path-state.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { nowMicros } from "../base/clock.ts";
-import { continuedAnswer, isContinuation } from "../continuation/continued-answer.ts";
 import { refusal } from "../http/errors.ts";
 import { RemotePrefill } from "../disaggregation/remote-prefill.ts";
 import type { ForwardedRequest } from "./forwarded-request.ts";
@@ -67,10 +66,9 @@ export class Forward implements AttemptListener {
     this.#tokens = progressOf(this.#exchange);
     this.#delivery = new AnswerDelivery(exchange, this, hidesUsage);
     this.decidedAt = routed.at;
-    for (const stageOf of exchange.shared.performers.stages) {
-      const stage = stageOf(exchange, this);
-      if (stage !== undefined) this.stages.push(stage);
-    }
+    const goesOn = exchange.keeper?.stage(this);
+    if (goesOn !== undefined) this.stages.push(goesOn);
+    if (exchange.judge !== undefined) this.stages.push(exchange.judge.stage);
     this.#signs = new AttemptSigns(exchange.shared, this.endpoint, routed.at, exchange.stream, this.#promptTokens);
   }
 
@@ -98,12 +96,12 @@ export class Forward implements AttemptListener {
   }
   /** Tokens that the endpoint has to compute before it answers, where it is believed to hold the others. */
   get #promptTokens(): number {
-    const { prompt, kept } = this.#exchange;
+    const { prompt, keeper } = this.#exchange;
     const { hitTokens, heldTokens = hitTokens } = this.#routed;
-    return prompt.promptTokens + (kept?.continuedTokens ?? 0) - heldTokens;
+    return prompt.promptTokens + (keeper?.continuedTokens ?? 0) - heldTokens;
   }
   get #tokensOfAll(): number {
-    return this.#tokens.seen + (this.#exchange.kept?.continuedTokens ?? 0);
+    return this.#tokens.seen + (this.#exchange.keeper?.continuedTokens ?? 0);
   }
 
   /** Carries out an effect; returns the event that answers one that asks. */
@@ -142,7 +140,7 @@ export class Forward implements AttemptListener {
   }
 
   #send(): PathEvent | undefined {
-    const { shared, answerReader, judge, kept, repeatable, state } = this.#exchange;
+    const { shared, answerReader, judge, keeper, state } = this.#exchange;
     const { content } = this;
     this.#answer = undefined;
     const sent = this.#prefill?.next(content.path, content.body, (fault) => this.#besideFailed(fault));
@@ -153,7 +151,7 @@ export class Forward implements AttemptListener {
     }
     answerReader?.reset();
     judge?.reset();
-    if (state.kind !== "resuming") (repeatable ?? kept)?.reset();
+    if (state.kind !== "resuming") keeper?.reset();
     const taken = this.#standby?.taken();
     if (taken !== undefined) {
       [this.#attempt, this.#signs] = [taken.attempt, taken.signs];
@@ -205,8 +203,8 @@ export class Forward implements AttemptListener {
     const { state } = this.#exchange;
     try {
       if (state.kind === "resuming") {
-        if (!isContinuation(head)) return this.#delivery.attemptFailed(status === 503 ? "saturated" : "status");
-        this.#answer = continuedAnswer(this.#exchange, this.#delivery);
+        this.#answer = this.#exchange.keeper?.goesOn(this.#delivery, head);
+        if (this.#answer === undefined) this.#delivery.attemptFailed(status === 503 ? "saturated" : "status");
         return;
       }
       this.#answer = this.#prefill?.answerOf(this.#delivery, head);

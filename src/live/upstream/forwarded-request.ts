@@ -1,18 +1,16 @@
 import type { RequestPath } from "#core/path/request-path.ts";
 import type { WaitLimits } from "#core/path/wait-verdict.ts";
 import type { AnswerJudge, JudgedRequest } from "../answer/answer-judge.ts";
-import type { AnswerReader } from "../answer/answer-reader.ts";
 import type { ClientSide } from "../answer/client-side.ts";
 import type { UnreadAnswers } from "../answer/unread-answers.ts";
 import type { ServingChecks } from "../beside/serving-checks.ts";
-import type { StreamKeeping } from "../continuation/keep-stream.ts";
-import type { ContinuedRequest } from "../continuation/stream-continuation.ts";
+import type { KeepableRequest } from "../answer/stream-keeper.ts";
 import type { PrefilledRequest } from "../disaggregation/remote-prefill.ts";
 import type { StagePerformers } from "./stage-performer.ts";
 
 /** What forwarded requests share. */
 export type ForwardParts = JudgedRequest["shared"] &
-  ContinuedRequest["shared"] &
+  KeepableRequest["shared"] &
   PrefilledRequest["shared"] & {
     /** What clients have yet to read. */
     readonly unread: UnreadAnswers;
@@ -23,12 +21,10 @@ export type ForwardParts = JudgedRequest["shared"] &
   };
 
 /** A request whose endpoint is decided, as its attempts and their answers need it. */
-export interface ForwardedRequest extends ClientSide, StreamKeeping, JudgedRequest, ContinuedRequest, PrefilledRequest {
+export interface ForwardedRequest extends ClientSide, JudgedRequest, KeepableRequest, PrefilledRequest {
   readonly shared: ForwardParts;
   readonly life: RequestPath;
   readonly waits: WaitLimits;
-  /** Where the answer's tokens can be found out and continue the prompt's blocks. */
-  readonly answerReader: AnswerReader | undefined;
   readonly judge: AnswerJudge | undefined;
   model: string;
   prompt: JudgedRequest["prompt"];

@@ -1,6 +1,7 @@
 import type { Routed } from "#core/input/decision.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { PathStage } from "#core/path/stage.ts";
+import type { KeepStream } from "../answer/stream-keeper.ts";
 import type { AttemptSubject } from "../log/attempt-events.ts";
 import type { ForwardedRequest } from "./forwarded-request.ts";
 import type { Attempt, AttemptListener } from "./connection/attempt.ts";
@@ -35,14 +36,12 @@ export interface StandbyAttempts {
   sweep(at: Micros): void;
 }
 
-/** Performs a stage of a request from its first attempt on; undefined of those that do not have it. */
-export type StageOf = (exchange: ForwardedRequest, attempts: ForwardedAttempts) => PathStage | undefined;
-/** The same where that is attempts that stand by, from the first look at it on. */
+/** Performs a stage of a request from the first look at it on; undefined of those that do not have it. */
 export type StandbyOf = (exchange: ForwardedRequest, attempts: ForwardedAttempts) => StandbyAttempts | undefined;
 
-/** What performs the stages of requests, in the order in which a path asks them. */
+/** What performs the stages of requests, beside what judges their answers and the one that a decision itself names. */
 export interface StagePerformers {
-  readonly stages: readonly StageOf[];
+  readonly keep: KeepStream;
   /** A request has one of them at most. */
   readonly standbys: readonly StandbyOf[];
 }

@@ -8,7 +8,7 @@ import type { RouterTap } from "../base/router-tap.ts";
 import type { Tokenizer } from "../tokenizer/text/tokenizer.ts";
 import { joinMadeUp, MADE_UP_MODEL as MODEL } from "./made-up-endpoint.ts";
 
-type Shared = "identity" | "tokenizer" | "limits" | "requestUsage" | "continuesStreams";
+type Shared = "identity" | "tokenizer" | "limits" | "requestUsage" | "stages";
 
 export interface PathWarmUpOptions extends Pick<GatewayOptions, Shared> {
   /** Around a router of its own without endpoints, thrown away afterwards. */

@@ -36,8 +36,8 @@ async function warmUpAll(
     return decisions;
   }
   const tap = new RouterTap(newRouter(settings));
-  const { continueStreams: continuesStreams } = config.clients;
-  const options = { ...path, continuesStreams, tap, budgetMillis, whileUnderWay: settle };
+  const { clients } = config;
+  const options = { ...path, stages: { clients }, tap, budgetMillis, whileUnderWay: settle };
   return { ...decisions, requests: await warmUpPath(options) };
 }
 

@@ -110,7 +110,7 @@ describe("a stream whose engine breaks", () => {
     const limits = { attemptsMax: 8, continuationsMax: 8, retryBurst: 1e6 };
     rig = await startRig([reply, reply, reply, reply, reply], {
       breaker: NEVER_OPEN,
-      continuesStreams: true,
+      stages: { clients: { continueStreams: true } },
       requestUsage: true,
       limits,
     });
@@ -177,8 +177,7 @@ describe("a stream whose engine sends no token ids, and breaks", () => {
     const limits = { attemptsMax: 8, continuationsMax: 8, retryBurst: 1e6 };
     rig = await startRig([withoutIds, withoutIds, withoutIds, withoutIds], {
       breaker: NEVER_OPEN,
-      continuesStreams: true,
-      continuesByText: true,
+      stages: { clients: { continueStreams: true, continueByText: true } },
       requestUsage: true,
       limits,
     });
@@ -244,9 +243,8 @@ describe("a stream that breaks once its model has ended, and could not go on", (
   for (const { why, engine, tokens, output, limits } of cases) {
     test(`is whole where ${why}`, async (context) => {
       const rig = await startRig([engine], {
-        continuesStreams: true,
+        stages: { clients: { continueStreams: true, continueByText: true } },
         requestUsage: true,
-        continuesByText: true,
         limits,
       });
       context.after(() => rig.close());

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { Delivery } from "#live/answer/answer.ts";
-import { continuedAnswer } from "#live/continuation/continued-answer.ts";
+import { ContinuedAnswer } from "#live/continuation/continued-answer.ts";
 import type { KeptStream } from "#live/continuation/kept-stream.ts";
 import { DEFAULT_LIMITS } from "#live/http/limits.ts";
 
@@ -40,10 +40,7 @@ function carried(had: string, again: readonly string[]): Carried {
     },
     broke: () => {},
   };
-  const answer = continuedAnswer(
-    { kept: kept as unknown as KeptStream, repeatable: undefined },
-    delivery as unknown as Delivery,
-  );
+  const answer = new ContinuedAnswer(delivery as unknown as Delivery, kept as unknown as KeptStream);
   for (const [i, text] of again.entries()) {
     const choice = { index: 0, text, token_ids: [10 + i], finish_reason: null };
     answer.data(Buffer.from(`data: ${JSON.stringify({ id: "d", choices: [choice] })}\n\n`));

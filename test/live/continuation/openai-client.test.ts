@@ -18,7 +18,12 @@ describe("the openai client, where the engine of its stream breaks", () => {
     // The first one alone has the faults that a header asks for.
     emulators = [await startAs("18101", { faults: true }), await startAs("18101", { faults: false })];
     const urls = emulators.map(({ url }) => url);
-    rig = await startRig([], { urls, breaker: NEVER_OPEN, continuesStreams: true, requestUsage: true });
+    rig = await startRig([], {
+      urls,
+      breaker: NEVER_OPEN,
+      stages: { clients: { continueStreams: true } },
+      requestUsage: true,
+    });
     client = new OpenAI({ baseURL: `${rig.url}/v1`, apiKey: "sk-test", maxRetries: 0 });
   });
   after(async () => {

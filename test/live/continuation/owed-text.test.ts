@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { OwedText } from "#live/continuation/owed-text.ts";
+import { OwedText } from "#live/continuation/continued-answer.ts";
 
 test("a stop string that begins in one engine's text and ends in the next one's ends the answer before it", () => {
   const owed = new OwedText("abcE", ["END", "#"]);

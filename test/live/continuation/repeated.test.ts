@@ -45,7 +45,13 @@ const FAULTS = ["cut=1", "cut=4", "cut=9", "truncate=12", "error=5", "abort=7"];
 
 function options(emulators: readonly Emulator[]): RigOptions {
   const urls = emulators.map(({ url }) => url);
-  return { urls, breaker: NEVER_OPEN, continuesStreams: true, requestUsage: true, limits: UNBOUNDED };
+  return {
+    urls,
+    breaker: NEVER_OPEN,
+    stages: { clients: { continueStreams: true } },
+    requestUsage: true,
+    limits: UNBOUNDED,
+  };
 }
 
 /** The events of a stream, with what each engine makes up in place of ids and times called by the order in which it came. */
@@ -75,7 +81,7 @@ describe("a stream without ids to go on behind, where its engine breaks", () => 
     rig = await startRig([], {
       urls,
       breaker: NEVER_OPEN,
-      continuesStreams: true,
+      stages: { clients: { continueStreams: true } },
       requestUsage: true,
       limits: UNBOUNDED,
     });
@@ -107,7 +113,10 @@ describe("a stream without ids to go on behind, where its engine breaks", () => 
     const cut = await ask(rig.url, body, { headers });
     assert.match(cut.body, /incomplete/);
     assert.equal(counters.continuationsDenied["tools"], 1);
-    const seeded = await startRig([], { ...options(emulators), seedsStreams: true });
+    const seeded = await startRig([], {
+      ...options(emulators),
+      stages: { clients: { continueStreams: true, seedStreams: true } },
+    });
     try {
       const got = await ask(seeded.url, body, { headers });
       assert.match(got.body, /"finish_reason":"(?:length|tool_calls|stop)"[^]*\[DONE\]\n\n$/);
@@ -143,7 +152,7 @@ describe("a stream without ids to go on behind, where its engine breaks", () => 
               (_r, socket) => void socket.end(stream(first, late)),
               (_r, socket) => void socket.write(stream(second, 0) + end + STREAM_END),
             ],
-            { continuesStreams: true, breaker: NEVER_OPEN },
+            { stages: { clients: { continueStreams: true } }, breaker: NEVER_OPEN },
           );
           const { body } = await ask(two.url, { ...CHAT, logprobs: true });
           await two.close();
@@ -175,7 +184,7 @@ describe("a stream without ids to go on behind, where its engine breaks", () => 
           (_r, socket) => void socket.end(stream("one thousand", "")),
           (_r, socket) => void socket.write(stream(again, other + whole)),
         ],
-        { continuesStreams: true, breaker: NEVER_OPEN },
+        { stages: { clients: { continueStreams: true } }, breaker: NEVER_OPEN },
       );
       const { body } = await ask(two.url, { ...CHAT, tools: [TOOL] });
       await two.close();

@@ -245,7 +245,12 @@ describe("conversations with emulated engines that have the model's tokenizer", 
   test("so is every turn that streams, by the ids that are kept so that it could go on elsewhere", async () => {
     const wide = await createTokenizer({ ...FILES, blockTokens: 16, blockHash: "blake3", secret: "s" });
     const urls = engines.map(({ url }) => url);
-    const rig = await startRig([], { tokenizer: () => wide, urls, requestUsage: true, continuesStreams: true });
+    const rig = await startRig([], {
+      tokenizer: () => wide,
+      urls,
+      requestUsage: true,
+      stages: { clients: { continueStreams: true } },
+    });
     await Promise.all([3, 4, 5].map((which) => converse(rig, which, () => true)));
     const followUps = rig.summaries.filter(({ cachedTokens = 0 }) => cachedTokens > 0);
     assert.ok(followUps.length >= 6, `${followUps.length} turns at the endpoint of one before`);

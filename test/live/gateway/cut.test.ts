@@ -234,7 +234,7 @@ describe("a stream that is cut never looks complete", () => {
       [(_r, s) => void s.end(STREAM_HEAD + role + token), /connection to the engine broke/],
     ];
     for (const [reply, last] of ends) {
-      const rig = await startRig([reply], { continuesStreams: true });
+      const rig = await startRig([reply], { stages: { clients: { continueStreams: true } } });
       const body = { ...BODIES["/v1/chat/completions"], temperature: 0, max_tokens: 9 };
       const { body: got } = await ask(rig.url, body);
       await rig.close();

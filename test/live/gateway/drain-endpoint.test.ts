@@ -53,7 +53,7 @@ test("a stream whose tokens are kept goes on elsewhere, whole; one that cannot e
     if (request.path === "/detokenize") return void s.write(jsonReply(200, detokenized(answer, request)));
     s.write(STREAM_HEAD + eventsOf(answer, request, [1]).map(chunk).join("") + STREAM_END);
   };
-  const rig = await startRig([half, whole], { continuesStreams: true });
+  const rig = await startRig([half, whole], { stages: { clients: { continueStreams: true } } });
   const asked = ask(rig.url, { ...CHAT, stream: true, max_tokens: 40 });
   while (!rig.kinds().includes("first-token")) await new Promise((resolve) => setTimeout(resolve, 1));
   evict(rig, "a");

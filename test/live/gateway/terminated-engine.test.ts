@@ -46,7 +46,7 @@ async function startFleet(): Promise<Fleet> {
     startEmulator({ ...options, engine: SLOW }),
     startEmulator({ ...options, engine: FAST }),
   ]);
-  const rig = await startRig([], { urls: [first.url, second.url], continuesStreams: true });
+  const rig = await startRig([], { urls: [first.url, second.url], stages: { clients: { continueStreams: true } } });
   const close = async (): Promise<void> => {
     await rig.close();
     await Promise.all([first.close(), second.close()]);

@@ -87,7 +87,7 @@ test("some of its chats are read behind messages that are known, as long ones of
 
 test("what requests share, and endpoints, have one shape in each gateway, so that optimized code serves the next one", async () => {
   const rigs: Rig[] = [];
-  for (const options of [{}, { timeoutHeaders: ["x-timeout"], continuesStreams: true }]) {
+  for (const options of [{}, { timeoutHeaders: ["x-timeout"], stages: { clients: { continueStreams: true } } }]) {
     rigs.push(await startRig([], options));
   }
   const [one, other] = rigs.map(({ gateway }) => gateway.parts);
