@@ -66,13 +66,16 @@ export function isAhead({ prefill }: Pending): boolean {
   return prefill?.handoff === "prefill-first";
 }
 
+/** Nobody pushes to it: the first endpoint makes an array of its own. */
+const NONE_TRIED: EndpointId[] = [];
+
 /** One that arrives, before its first decision. */
 export function newPending(request: RouteRequest, membership: RolloutMembership | undefined, at: Micros): Pending {
   return {
     request,
     asked: request,
     membership,
-    tried: [],
+    tried: NONE_TRIED,
     attempts: 0,
     continuedTokens: 0,
     state: undefined,

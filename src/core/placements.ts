@@ -131,7 +131,9 @@ export class Placements {
     pending.insertion = blocks.length > 0 ? this.#index.insert(state.slot, blocks, promptTokensExact) : undefined;
     pending.state = state;
     pending.sentAt = at;
-    pending.tried.push(state.id);
+    // An array that is pushed to has room for 16 more.
+    if (pending.tried.length === 0) pending.tried = [state.id];
+    else pending.tried.push(state.id);
     pending.attempts++;
     if (!isAhead(pending)) state.breaker.sent(at);
   }
@@ -292,12 +294,11 @@ export class Placements {
 
   #finished(input: RequestFinished): void {
     const { at, requestId, outcome, outputTokens } = input;
-    const pending = this.pending.get(requestId);
+    const pending = this.pending.take(requestId);
     if (pending === undefined) {
       this.strayInputs++;
       return;
     }
-    this.pending.delete(requestId);
     this.#admission.ended(pending, input);
     const { state, sentAt, firstTokenAt } = pending;
     if (state === undefined) return;

@@ -15,12 +15,12 @@ import { newPending, type Pending } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import { Placements } from "./placements.ts";
 import { FIRST_POLICY_VERSION, type PolicySpec } from "./plugin/spec.ts";
-import { filteredReason } from "./profile/profile.ts";
+import { filteredReason, type Profile } from "./profile/profile.ts";
 import { ProfileSet } from "./profile/profile-set.ts";
 import { type Random, randomFor } from "./base/random.ts";
 import { applyRolloutInput } from "./rollout-input.ts";
 import { decisionRollout, leavesPool, mayAnswer, profileNameOf } from "./rollout-decision.ts";
-import { Rollouts } from "./rollouts.ts";
+import { type RolloutMembership, Rollouts } from "./rollouts.ts";
 import type { RouteRequest } from "./request/request.ts";
 import type { TakerKind } from "./path/wait-verdict.ts";
 import type { Times } from "./rollout/judge/outcome.ts";
@@ -253,50 +253,45 @@ export class Router {
     const profile = this.#profiles.choose(profileNameOf(request, membership?.assignment.profile));
     const sequence = this.#sequence++;
     const refusal = fleet.markIneligible(at, request, pending.tried, mayAnswer(profile));
-    const head = {
-      at,
-      sequence,
-      requestId: request.id,
-      attempt: pending.attempts + 1,
-      profile: profile.name,
-      policyVersion: this.#profiles.version,
-    };
     // What admission holds back is not scored.
     const held = this.admission.hold(at, pending, refusal);
-    if (held !== undefined) return { ...held, ...head, breakdown: EMPTY_BREAKDOWN };
+    if (held !== undefined)
+      return { ...held, ...this.#head(at, sequence, pending, profile.name), breakdown: EMPTY_BREAKDOWN };
     const usedLedger = fleet.refresh(at, request);
     const outsidePool = leavesPool(fleet, membership);
-    const stream = (): Random => this.#streamOf(sequence);
-    const random = stream();
+    const random = this.#streamOf(sequence);
     const chosen = profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random);
     const choice = forcedChoice(chosen, fleet, forced);
     const { breakdown, reason } = choice;
     const noted = choice.index < 0 ? undefined : profile.noted(fleet.states[choice.index]!);
-    const rollout =
-      membership && decisionRollout(at, pending, membership, outsidePool, profile, fleet, this.#profiles, stream);
+    const rollout = membership && this.#rollout(at, sequence, pending, membership, outsidePool, profile);
     // A second endpoint outside of the first one's pool would take the request out of its arm.
     const state = outsidePool && pending.state !== undefined ? undefined : fleet.states[choice.index];
     if (state === undefined) {
       const why = refusal ?? filteredReason(choice);
       const unplaced = this.admission.unplaced(at, pending, why);
+      const head = this.#head(at, sequence, pending, profile.name);
       return { kind: "rejected", reason: why, ...unplaced, ...head, breakdown, ...(rollout && { rollout }) };
     }
     const refused = this.admission.place(at, pending, state);
-    if (refused !== undefined) return { ...refused, ...head, breakdown, ...(rollout && { rollout }) };
+    if (refused !== undefined) {
+      const head = this.#head(at, sequence, pending, profile.name);
+      return { ...refused, ...head, breakdown, ...(rollout && { rollout }) };
+    }
+    const attempt = pending.attempts + 1;
     const prefill = choosePrefill(at, profile, fleet, pending, state, random);
     const forecast = profile.forecast(request, state);
     this.#placements.place(at, pending, state, prefill);
     const { id: endpoint, hitTokens, heldTokens, prefixSource } = state;
     const priority = this.admission.priorityOf(request);
-    const { requestId, attempt, policyVersion } = head;
     const routed: Routed = {
       kind: "routed",
       at,
       sequence,
-      requestId,
+      requestId: request.id,
       attempt,
       profile: profile.name,
-      policyVersion,
+      policyVersion: this.#profiles.version,
       endpoint,
       reason,
       hitTokens,
@@ -304,6 +299,26 @@ export class Router {
       usedLedger,
       breakdown,
     };
+    const isPlain = rollout === undefined && prefill === undefined && forecast === undefined && priority === undefined;
+    if (isPlain && noted === undefined && heldTokens === hitTokens) return routed;
     return routedDecision(routed, { rollout, heldTokens, prefill, forecast, noted, priority });
+  }
+
+  /** Of a decision that sends the request nowhere. */
+  #head(at: Micros, sequence: number, { request, attempts }: Pending, profile: string) {
+    const { version: policyVersion } = this.#profiles;
+    return { at, sequence, requestId: request.id, attempt: attempts + 1, profile, policyVersion };
+  }
+
+  #rollout(
+    at: Micros,
+    sequence: number,
+    pending: Pending,
+    membership: RolloutMembership,
+    outsidePool: boolean,
+    profile: Profile,
+  ) {
+    const stream = (): Random => this.#streamOf(sequence);
+    return decisionRollout(at, pending, membership, outsidePool, profile, this.#fleet, this.#profiles, stream);
   }
 }

@@ -99,14 +99,9 @@ interface RoutedParts {
   readonly priority: number | undefined;
 }
 
-/**
- * A decision with those parts that it has. Most have none, and are `routed` itself: an object that is put together of
- * others takes 0.5 KB more of the heap.
- */
+/** A decision with those parts that it has. Most have none: an object that is put together of others takes 0.5 KB more. */
 export function routedDecision(routed: Routed, parts: RoutedParts): Routed {
   const { rollout, heldTokens, prefill, forecast, noted, priority } = parts;
-  const isPlain = rollout === undefined && prefill === undefined && forecast === undefined && priority === undefined;
-  if (isPlain && noted === undefined && heldTokens === routed.hitTokens) return routed;
   return {
     ...routed,
     ...(rollout !== undefined && { rollout }),

@@ -29,7 +29,7 @@ export class StandbyCharges {
     this.#ledger.charge(id, state, { sequences, promptTokens, newTokens });
     const insertion = blocks.length > 0 ? this.#index.insert(state.slot, blocks, promptTokensExact) : undefined;
     pending.standby = { state, insertion, sentAt: at, newTokens };
-    pending.tried.push(state.id);
+    pending.tried = [...pending.tried, state.id];
     state.breaker.sent(at);
   }
 

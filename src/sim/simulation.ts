@@ -59,6 +59,10 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
   /** Of all requests, brought by whoever asks. */
   readonly stages: readonly SimulatedStage[];
   #past = false;
+  /** Time of the next arrival; NaN where something ended since it was asked for, and it is asked for again. */
+  #arrivalAt: Micros = NaN;
+  /** What is next in a request's life comes at once where it takes no time: nothing can come between. */
+  readonly #atOnce: { readonly admission: boolean; readonly routing: boolean; readonly request: boolean };
   clock: Micros = 0;
   /** Requests that have arrived and not ended. */
   open = 0;
@@ -68,6 +72,14 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
 
   constructor(options: StagedOptions) {
     this.#options = options;
+    const { admissionMicros, routingMicros, requestMicros } = options.latency;
+    // Admission may look at more than one arrival.
+    const alone = options.admission === undefined;
+    this.#atOnce = {
+      admission: alone && admissionMicros === 0,
+      routing: alone && routingMicros === 0,
+      request: alone && requestMicros === 0,
+    };
     this.#agenda = new Agenda(options.fleetEvents ?? []);
     this.gate = new AdmissionGate(options, this.outcomes);
     this.routing = new RequestDispatcher(this, options);
@@ -101,7 +113,8 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
   run(): void {
     const { arrivals, horizonMicros, progress } = this.#options;
     for (;;) {
-      const arrivalAt = arrivals.nextAt();
+      if (Number.isNaN(this.#arrivalAt)) this.#arrivalAt = arrivals.nextAt();
+      const arrivalAt = this.#arrivalAt;
       if (this.open === 0 && arrivalAt === Infinity) break;
       const at = Math.min(arrivalAt, this.#agenda.nextAt);
       const engineAt = this.fleet.nextAt;
@@ -110,8 +123,10 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
       assert(next >= this.clock, "the clock never runs backwards");
       this.clock = next;
       if (at > engineAt) this.fleet.advanceFirst();
-      else if (arrivalAt === at) this.#arrived(arrivals.take());
-      else this.#take(this.#agenda.pop());
+      else if (arrivalAt === at) {
+        this.#arrivalAt = NaN;
+        this.#arrived(arrivals.take());
+      } else this.#take(this.#agenda.pop());
       if (++this.events % PROGRESS_EVENTS === 0)
         progress?.(next, this.outcomes.length, this.outcomes.length - this.open);
     }
@@ -126,13 +141,8 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
     this.open++;
     this.desk?.arrived(flight);
     for (const stage of this.stages) stage.arrived(flight);
-    this.#soon(this.#options.latency.admissionMicros, { kind: "admit", flight });
-  }
-
-  /** Without a delay, straight away: nothing else can come between, unless admission looks at more than one arrival. */
-  #soon(delay: Micros, event: SimulationEvent): void {
-    if (delay === 0 && this.#options.admission === undefined) this.#take(event);
-    else this.#agenda.push(this.clock + delay, event);
+    if (this.#atOnce.admission) this.#admit(flight);
+    else this.#agenda.push(this.clock + this.#options.latency.admissionMicros, { kind: "admit", flight });
   }
 
   readonly later = (at: Micros, event: SimulationEvent): void => this.#agenda.push(at, event);
@@ -165,17 +175,13 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
       case "ahead":
         return event.take(this.clock);
       case "first-token":
-        if (event.flight.closed || event.flight.engine !== event.engine) return;
-        this.paths.firstToken(event.flight);
-        return progressLater(this, options.progressMicros, event.flight);
+        return this.#firstTokenHere(event.flight, event.engine);
       case "progress":
         return event.flight.engine === event.engine ? progress(this, options.progressMicros, event.flight) : undefined;
       case "over":
         return event.flight.engine === event.engine ? this.close(event.flight, event.outcome) : undefined;
       case "ended":
-        if (event.flight.engine !== event.engine) return;
-        if (event.outcome === "ok") this.desk?.completed(event.flight, options.latency.answerMicros);
-        return this.paths.ended(event.flight, event.outcome, event.status);
+        return this.#endHere(event.flight, event.engine, event.outcome, event.status);
       case "look":
         return this.#looks.take(this.clock);
       case "broke":
@@ -186,11 +192,26 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
     }
   }
 
+  #firstTokenHere(flight: Flight, engine: number): void {
+    if (flight.closed || flight.engine !== engine) return;
+    this.paths.firstToken(flight);
+    progressLater(this, this.#options.progressMicros, flight);
+  }
+
+  #endHere(flight: Flight, engine: number, outcome: Outcome, status: Ending | undefined): void {
+    if (flight.engine !== engine) return;
+    if (outcome === "ok") this.desk?.completed(flight, this.#options.latency.answerMicros);
+    this.paths.ended(flight, outcome, status);
+  }
+
   #admit(flight: Flight): void {
     this.signals.beforeDecision(this.clock);
     this.#copies?.advance(this.clock);
     const verdict = this.gate.admits(flight, this.clock);
-    if (verdict === "admitted") return this.#soon(this.#options.latency.routingMicros, { kind: "route", flight });
+    if (verdict === "admitted") {
+      if (this.#atOnce.routing) return this.routing.route(flight);
+      return this.#agenda.push(this.clock + this.#options.latency.routingMicros, { kind: "route", flight });
+    }
     if (verdict === "refused") return this.ended(flight, "rejected", false);
     this.#agenda.push(this.clock + verdict, { kind: "admit", flight });
   }
@@ -212,7 +233,9 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
 
   carry(flight: Flight): void {
     flight.sent(this.clock);
-    this.#soon(this.#options.latency.requestMicros, { kind: "deliver", flight, engine: flight.engine });
+    if (this.#atOnce.request) return this.deliver(flight);
+    const { engine } = flight;
+    this.#agenda.push(this.clock + this.#options.latency.requestMicros, { kind: "deliver", flight, engine });
   }
 
   deliver(flight: Flight): void {
@@ -233,7 +256,8 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
 
   /** An engine made a request's first token. */
   firstToken(at: Micros, flight: Flight): void {
-    this.answer(at, { kind: "first-token", flight, engine: flight.engine });
+    if (this.#isHere(at)) this.#firstTokenHere(flight, flight.engine);
+    else this.answer(at, { kind: "first-token", flight, engine: flight.engine });
   }
 
   /** An engine gave a request's place back, at the latest when its answer is complete. */
@@ -248,14 +272,19 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
     for (const stage of this.stages) if (stage.holds(at, flight, reason)) return;
     const answered = reason !== "deadline";
     this.observer.ended(flight, reason, this.#options.latency);
-    this.answer(at, { kind: "ended", flight, engine: flight.engine, outcome: answered ? "ok" : "aborted" });
+    const outcome = answered ? "ok" : "aborted";
+    if (this.#isHere(at)) this.#endHere(flight, flight.engine, outcome, undefined);
+    else this.answer(at, { kind: "ended", flight, engine: flight.engine, outcome });
+  }
+
+  answer(at: Micros, event: SimulationEvent): void {
+    if (this.#isHere(at)) this.#take(event);
+    else this.#agenda.push(at + this.#options.latency.answerMicros, event);
   }
 
   /** Without a delay, straight away: whatever else is due at that time was before what engines do then. */
-  answer(at: Micros, event: SimulationEvent): void {
-    const { answerMicros } = this.#options.latency;
-    if ((answerMicros === 0 && at === this.clock) || this.#past) this.#take(event);
-    else this.#agenda.push(at + answerMicros, event);
+  #isHere(at: Micros): boolean {
+    return (this.#options.latency.answerMicros === 0 && at === this.clock) || this.#past;
   }
 
   close(flight: Flight, outcome: Outcome, outputTokens?: number): void {
@@ -282,6 +311,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
     this.desk?.departed(flight);
     if (admitted) this.#options.admission?.ended(flight.route, this.clock, flight);
     this.#options.arrivals.ended(flight.source, this.clock);
+    this.#arrivalAt = NaN;
   }
 
   accept(input: Input): Decision | undefined {

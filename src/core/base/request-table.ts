@@ -15,6 +15,8 @@ export class RequestTable<V> {
   #hashes: Int32Array = new Int32Array(SLOTS_MIN);
   #mask = SLOTS_MIN - 1;
   #size = 0;
+  /** Where the last search ended: an input is about one request. */
+  #last = 0;
 
   get size(): number {
     return this.#size;
@@ -31,7 +33,26 @@ export class RequestTable<V> {
   set(id: string, value: V): void {
     const slot = this.#find(id);
     this.#values[slot] = value;
-    if (this.#keys[slot] !== undefined) return;
+    if (this.#keys[slot] === undefined) this.#enter(slot, id);
+  }
+
+  /** False, and nothing, where there is one already. */
+  add(id: string, value: V): boolean {
+    const slot = this.#find(id);
+    if (this.#keys[slot] !== undefined) return false;
+    this.#values[slot] = value;
+    this.#enter(slot, id);
+    return true;
+  }
+
+  /** What is deleted; undefined when there was none. */
+  take(id: string): V | undefined {
+    const value = this.#values[this.#find(id)];
+    if (value !== undefined) this.delete(id);
+    return value;
+  }
+
+  #enter(slot: number, id: string): void {
     this.#keys[slot] = id;
     this.#hashes[slot] = hash(id);
     this.#size++;
@@ -66,8 +87,10 @@ export class RequestTable<V> {
 
   /** The slot of the id, or the free one where it would go. */
   #find(id: string): number {
+    if (this.#keys[this.#last] === id) return this.#last;
     let slot = hash(id) & this.#mask;
     while (this.#keys[slot] !== undefined && this.#keys[slot] !== id) slot = (slot + 1) & this.#mask;
+    this.#last = slot;
     return slot;
   }
 
@@ -162,9 +185,8 @@ export class RecentRequests<V> {
 
   /** Nothing where there is none. */
   delete(id: string): void {
-    const entry = this.#entries.get(id);
+    const entry = this.#entries.take(id);
     if (entry === undefined) return;
-    this.#entries.delete(id);
     const { older, newer } = entry;
     if (older === undefined) this.#oldest = newer;
     else older.newer = newer;

@@ -45,11 +45,10 @@ export class Ledger {
   }
 
   charge(requestId: string, account: Account, amounts: ChargeAmounts): void {
-    assert(!this.#charges.has(requestId), "a request is charged once");
+    assert(this.#charges.add(requestId, new Charge(account, amounts)), "a request is charged once");
     account.requestsInFlight += amounts.sequences;
     account.prefillTokensQueued += amounts.newTokens;
     account.promptTokensInFlight += amounts.promptTokens;
-    this.#charges.set(requestId, new Charge(account, amounts));
   }
 
   firstToken(requestId: string): void {
@@ -71,9 +70,8 @@ export class Ledger {
 
   /** Returns false when nothing was charged, as for a request that was refused. */
   release(requestId: string): boolean {
-    const charge = this.#charges.get(requestId);
+    const charge = this.#charges.take(requestId);
     if (charge === undefined) return false;
-    this.#charges.delete(requestId);
     const { account, amounts } = charge;
     account.requestsInFlight -= amounts.sequences;
     account.promptTokensInFlight -= amounts.promptTokens;

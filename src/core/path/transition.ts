@@ -80,9 +80,30 @@ function illegal(state: PathState, event: PathEvent): PathStep {
   return { state, effects: [{ kind: "report-illegal", state: state.kind, event: event.kind }] };
 }
 
+/**
+ * What most requests go through, made once: a first attempt whose answer streams and is whole. Each step's state is known
+ * by its identity in the next.
+ */
+const FIRST_SENT: PathStep = { state: { kind: "waiting", attempts: 1, shown: false }, effects: [SEND] };
+const FIRST_BEGUN: PathStep = {
+  state: { kind: "holding", attempts: 1, shown: false, carriage: "stream", content: "silent" },
+  effects: NOTHING,
+};
+const FIRST_TOKEN_HELD: PathStep = {
+  state: { kind: "holding", attempts: 1, shown: false, carriage: "stream", content: "token" },
+  effects: [REPORT_FIRST_TOKEN],
+};
+const FIRST_PASSING: PathStep = {
+  state: { kind: "passing", attempts: 1, carriage: "stream", content: "token" },
+  effects: [WRITE_HELD],
+};
+const FIRST_SERVED: PathStep = {
+  state: { kind: "ended", attempts: 1, outcome: "ok" },
+  effects: [END_CLIENT, RELEASE, { kind: "finish", outcome: "ok", known: true, counts: "answer" }],
+};
+
 const sentTo = (ahead: boolean): "ahead" | "waiting" => (ahead ? "ahead" : "waiting");
 
-const SENT: readonly PathEffect[] = [SEND];
 const FIRST_TOKEN: readonly PathEffect[] = [REPORT_FIRST_TOKEN];
 const HELD: readonly PathEffect[] = [WRITE_HELD];
 const HEAD_SHOWN: readonly PathEffect[] = [plain("show-head")];
@@ -128,6 +149,7 @@ function gaveUp(state: Failed, why: Extract<PathEvent, { kind: "denied" }>["why"
 
 /** The answer is whole. */
 function complete(state: Holding | Passing, outcome: WholeOutcome): PathStep {
+  if (state === FIRST_PASSING.state && outcome === "ok") return FIRST_SERVED;
   const finish: PathEffect = { kind: "finish", outcome, known: true, counts: "answer" };
   if (state.kind === "passing") return ended(state, outcome, [END_CLIENT, RELEASE, finish]);
   if (state.carriage === "whole") return ended(state, outcome, [plain("write-whole"), RELEASE, finish]);
@@ -174,6 +196,7 @@ function marked(state: Holding | Passing, { outcome }: Marked): PathStep {
 }
 
 function firstToken(state: Holding | Passing | Resuming): PathStep {
+  if (state === FIRST_BEGUN.state) return FIRST_TOKEN_HELD;
   if (state.content !== "silent" && state.content !== "due") return late(state);
   return { state: { ...state, content: "token" }, effects: FIRST_TOKEN };
 }
@@ -243,10 +266,11 @@ const BEFORE = {
 
 /** The request is with an endpoint, of which nothing came. */
 const SENT_OUT = {
-  "answer-began": ({ attempts, shown }: Ahead | Waiting, { carriage }: AnswerBegan): PathStep => ({
-    state: { kind: "holding", attempts, shown, carriage, content: "silent" },
-    effects: NOTHING,
-  }),
+  "answer-began": (state: Ahead | Waiting, { carriage }: AnswerBegan): PathStep => {
+    if (state === FIRST_SENT.state && carriage === "stream") return FIRST_BEGUN;
+    const { attempts, shown } = state;
+    return { state: { kind: "holding", attempts, shown, carriage, content: "silent" }, effects: NOTHING };
+  },
   "attempt-failed": attemptFailed,
   "upstream-broke": (state: Ahead | Waiting, { fault }: UpstreamBroke) => failed(state, fault, false),
   "timed-out": (state: Ahead | Waiting) => failed(state, "timeout", false),
@@ -267,7 +291,8 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
   },
   deciding: {
     ...BEFORE,
-    routed: (_state, { ahead }) => ({ state: { kind: sentTo(ahead), attempts: 1, shown: false }, effects: SENT }),
+    routed: (_state, { ahead }) =>
+      ahead ? { state: { kind: "ahead", attempts: 1, shown: false }, effects: FIRST_SENT.effects } : FIRST_SENT,
   },
   ahead: {
     ...SENT_OUT,
@@ -283,6 +308,7 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
       state.content === "silent" ? { state: { ...state, content: "due" }, effects: NOTHING } : late(state),
     marked,
     "first-bytes": (state, event) => {
+      if (state === FIRST_TOKEN_HELD.state) return FIRST_PASSING;
       const { attempts, carriage, content } = state;
       if (carriage === "whole" || (carriage === "stream" && content === "silent")) return illegal(state, event);
       return { state: { kind: "passing", attempts, carriage, content }, effects: HELD };

@@ -9,7 +9,8 @@ import { type Scorer, scorerPlugin } from "./scorer.ts";
 /** One number of an endpoint, at least 0: less is better. */
 interface Gauge {
   readonly reads: readonly Signal[];
-  of(candidate: Snapshot, request: RouteRequest): number;
+  /** A loop each: one that calls what is different each time makes an object of each number. */
+  readonly read: (candidates: readonly Snapshot[], request: RouteRequest, into: Float64Array) => void;
 }
 
 /** Writes scores over gauges, in place. */
@@ -18,19 +19,53 @@ type Scale = (values: Float64Array, count: number) => void;
 /** What an endpoint can be measured by. */
 export const GAUGES = {
   /** Requests there, each once: our own in flight, and those of others as scraped. */
-  requests: { reads: ["ledger", "scrape:load"], of: ({ effectiveLoad }) => effectiveLoad },
+  requests: {
+    reads: ["ledger", "scrape:load"],
+    read: (candidates, _request, into) => {
+      for (let i = 0; i < candidates.length; i++) into[i] = candidates[i]!.effectiveLoad;
+    },
+  },
   /** BLIS counts a request of our own twice once it shows in a scrape. */
-  "scraped-and-own": { reads: ["ledger", "scrape:load"], of: scrapedAndOwnRequests },
-  "own-requests": { reads: ["ledger"], of: ({ requestsInFlight }) => requestsInFlight },
-  waiting: { reads: ["scrape:load", "ledger"], of: waitingRequests },
-  running: { reads: ["scrape:load", "ledger"], of: runningRequests },
+  "scraped-and-own": {
+    reads: ["ledger", "scrape:load"],
+    read: (candidates, _request, into) => {
+      for (let i = 0; i < candidates.length; i++) into[i] = scrapedAndOwnRequests(candidates[i]!);
+    },
+  },
+  "own-requests": {
+    reads: ["ledger"],
+    read: (candidates, _request, into) => {
+      for (let i = 0; i < candidates.length; i++) into[i] = candidates[i]!.requestsInFlight;
+    },
+  },
+  waiting: {
+    reads: ["scrape:load", "ledger"],
+    read: (candidates, _request, into) => {
+      for (let i = 0; i < candidates.length; i++) into[i] = waitingRequests(candidates[i]!);
+    },
+  },
+  running: {
+    reads: ["scrape:load", "ledger"],
+    read: (candidates, _request, into) => {
+      for (let i = 0; i < candidates.length; i++) into[i] = runningRequests(candidates[i]!);
+    },
+  },
   /** Share of its KV blocks, in [0, 1]. */
-  "kv-used": { reads: ["scrape:kv", "ledger"], of: ({ kvUtilization }) => kvUtilization },
+  "kv-used": {
+    reads: ["scrape:kv", "ledger"],
+    read: (candidates, _request, into) => {
+      for (let i = 0; i < candidates.length; i++) into[i] = candidates[i]!.kvUtilization;
+    },
+  },
   /** Prompt tokens that it has yet to compute, those of this request that it does not hold included. */
   "prompt-tokens": {
     reads: ["ledger", "prefix-index"],
-    of: ({ prefillTokensQueued, hitTokens }, { promptTokens }) =>
-      prefillTokensQueued + Math.max(0, promptTokens - hitTokens),
+    read: (candidates, { promptTokens }, into) => {
+      for (let i = 0; i < candidates.length; i++) {
+        const { prefillTokensQueued, hitTokens } = candidates[i]!;
+        into[i] = prefillTokensQueued + Math.max(0, promptTokens - hitTokens);
+      }
+    },
   },
 } as const satisfies Readonly<Record<string, Gauge>>;
 
@@ -55,7 +90,7 @@ export const highest: Scale = (values, count) => {
 };
 
 interface GaugeDefinition<P extends ParameterTable> extends Omit<Definition<Scorer, P>, "create"> {
-  value(parameters: ParameterValues<P>): Gauge["of"];
+  value(parameters: ParameterValues<P>): Gauge["read"];
   scale(parameters: ParameterValues<P>): Scale;
 }
 
@@ -64,12 +99,12 @@ export function gaugeScorer<const P extends ParameterTable>(definition: GaugeDef
   return scorerPlugin({
     ...definition,
     create: (name, parameters) => {
-      const value = definition.value(parameters);
+      const read = definition.value(parameters);
       const scale = definition.scale(parameters);
       return {
         name,
         score(request, candidates, scores) {
-          for (let i = 0; i < candidates.length; i++) scores[i] = value(candidates[i]!, request);
+          read(candidates, request, scores);
           scale(scores, candidates.length);
         },
       };
@@ -96,6 +131,6 @@ export const gauge = gaugeScorer({
     },
     full: { type: "number", default: 64, min: 1e-6, meaning: "value that scores 0 on the scale free" },
   },
-  value: ({ gauge: name }) => GAUGES[name].of,
+  value: ({ gauge: name }) => GAUGES[name].read,
   scale: ({ scale, full }) => (scale === "between" ? lowerIsBetter : scale === "inverse" ? inverse : free(full)),
 });

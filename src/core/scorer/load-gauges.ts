@@ -1,3 +1,4 @@
+import { runningRequests, waitingRequests } from "../endpoint/gauge.ts";
 import type { ParameterDescription } from "../plugin/parameter.ts";
 import { free, GAUGES, gaugeScorer, highest, inverse } from "./gauge.ts";
 import { lowerIsBetter } from "./min-max.ts";
@@ -22,7 +23,7 @@ export const queueDepth = gaugeScorer({
   reads: GAUGES.requests.reads,
   source: "BLIS, Composable Scorer Framework",
   parameters: {},
-  value: () => GAUGES.requests.of,
+  value: () => GAUGES.requests.read,
   scale: () => lowerIsBetter,
 });
 
@@ -32,7 +33,7 @@ export const loadBalance = gaugeScorer({
   reads: GAUGES.requests.reads,
   source: "BLIS, Composable Scorer Framework",
   parameters: { measure: MEASURE },
-  value: ({ measure }) => GAUGES[measure].of,
+  value: ({ measure }) => GAUGES[measure].read,
   scale: () => inverse,
 });
 
@@ -42,7 +43,7 @@ export const kvUtilization = gaugeScorer({
   reads: GAUGES["kv-used"].reads,
   source: "BLIS, Composable Scorer Framework; llm-d kv-cache-utilization-scorer",
   parameters: {},
-  value: () => GAUGES["kv-used"].of,
+  value: () => GAUGES["kv-used"].read,
   scale: () => free(1),
 });
 
@@ -52,7 +53,7 @@ export const mostLoaded = gaugeScorer({
   reads: GAUGES.requests.reads,
   source: "BLIS always-busiest",
   parameters: { measure: MEASURE },
-  value: ({ measure }) => GAUGES[measure].of,
+  value: ({ measure }) => GAUGES[measure].read,
   scale: () => highest,
 });
 
@@ -62,7 +63,7 @@ export const leastKvCache = gaugeScorer({
   reads: GAUGES["kv-used"].reads,
   source: "AIBrix least-kv-cache, without the CPU cache metric that vLLM no longer has",
   parameters: {},
-  value: () => GAUGES["kv-used"].of,
+  value: () => GAUGES["kv-used"].read,
   scale: () => lowerIsBetter,
 });
 
@@ -72,7 +73,7 @@ export const leastRequest = gaugeScorer({
   reads: GAUGES["own-requests"].reads,
   source: "AIBrix least-request; B3 load_only",
   parameters: {},
-  value: () => GAUGES["own-requests"].of,
+  value: () => GAUGES["own-requests"].read,
   scale: () => lowerIsBetter,
 });
 
@@ -82,7 +83,7 @@ export const queue = gaugeScorer({
   reads: GAUGES.waiting.reads,
   source: "llm-d queue-scorer",
   parameters: {},
-  value: () => GAUGES.waiting.of,
+  value: () => GAUGES.waiting.read,
   scale: () => lowerIsBetter,
 });
 
@@ -92,7 +93,7 @@ export const runningRequestsScorer = gaugeScorer({
   reads: GAUGES.running.reads,
   source: "llm-d running-requests-size-scorer",
   parameters: {},
-  value: () => GAUGES.running.of,
+  value: () => GAUGES.running.read,
   scale: () => lowerIsBetter,
 });
 
@@ -102,7 +103,7 @@ export const queueHeadroom = gaugeScorer({
   reads: GAUGES.waiting.reads,
   source: "Cognitora's code (QUEUE_FULL)",
   parameters: { full: full(64, "waiting requests that count as full") },
-  value: () => GAUGES.waiting.of,
+  value: () => GAUGES.waiting.read,
   scale: ({ full }) => free(full),
 });
 
@@ -112,7 +113,7 @@ export const loadAware = gaugeScorer({
   reads: GAUGES.waiting.reads,
   source: "llm-d load-aware-scorer",
   parameters: { threshold: full(128, "waiting requests that count as full") },
-  value: () => GAUGES.waiting.of,
+  value: () => GAUGES.waiting.read,
   scale: ({ threshold }) => free(threshold, 0.5),
 });
 
@@ -122,7 +123,7 @@ export const tokenLoad = gaugeScorer({
   reads: GAUGES["prompt-tokens"].reads,
   source: "llm-d token-load-scorer with its inflight-load-producer",
   parameters: { queueThresholdTokens: full(4_194_304, "tokens that count as full") },
-  value: () => GAUGES["prompt-tokens"].of,
+  value: () => GAUGES["prompt-tokens"].read,
   scale: ({ queueThresholdTokens }) => free(queueThresholdTokens),
 });
 
@@ -136,7 +137,9 @@ export const vllmLoad = gaugeScorer({
   },
   value:
     ({ waitingWeight }) =>
-    (candidate) =>
-      waitingWeight * GAUGES.waiting.of(candidate) + GAUGES.running.of(candidate),
+    (candidates, _request, into) => {
+      for (let i = 0; i < candidates.length; i++)
+        into[i] = waitingWeight * waitingRequests(candidates[i]!) + runningRequests(candidates[i]!);
+    },
   scale: () => lowerIsBetter,
 });

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { RequestTable } from "#core/base/request-table.ts";
 
 const operations = fc.array(
-  fc.record({ kind: fc.constantFrom("set", "delete", "get"), key: fc.nat(120), value: fc.nat() }),
+  fc.record({ kind: fc.constantFrom("set", "add", "delete", "take", "get"), key: fc.nat(120), value: fc.nat() }),
   { maxLength: 600 },
 );
 
@@ -20,6 +20,12 @@ test("a table of requests answers as a Map does, whatever comes and goes", () =>
         if (kind === "set") {
           table.set(id, value);
           model.set(id, value);
+        } else if (kind === "add") {
+          assert.equal(table.add(id, value), !model.has(id));
+          if (!model.has(id)) model.set(id, value);
+        } else if (kind === "take") {
+          assert.equal(table.take(id), model.get(id));
+          model.delete(id);
         } else if (kind === "delete") assert.equal(table.delete(id), model.delete(id));
         assert.equal(table.get(id), model.get(id));
         assert.equal(table.has(id), model.has(id));
