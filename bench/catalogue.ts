@@ -17,6 +17,11 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     page: "gateway-cost",
     short: ["--rounds", "3", "--millis", "700"],
   },
+  young: {
+    about: "CPU per request and event and p99 of a gateway since its start, beside a bare proxy and other routers",
+    page: "gateway-cost",
+    short: ["--rounds", "1", "--seconds", "10", "--only", "2 KB"],
+  },
   decision: { about: "time of one decision, by endpoints and prompt length", page: "gateway-cost" },
   start: {
     about: "time, CPU and memory of a start, with estimated and with exact tokens",

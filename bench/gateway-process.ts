@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { kept } from "./children.ts";
@@ -8,6 +8,7 @@ export interface GatewayProcess {
   /** Of status pages; that of an older commit, which has one port for all, is the same. */
   readonly adminPort: number;
   readonly pid: number;
+  readonly process: ChildProcess;
 }
 
 /**
@@ -37,7 +38,7 @@ export async function startGateway(
     gateway.stdout.resume();
     const found = Number(port[1] ?? port[2]);
     const adminPort = Number(/"adminUrl":"http:\/\/[^:"]+:(\d+)/.exec(output)?.[1] ?? found);
-    return { port: found, adminPort, pid: gateway.pid! };
+    return { port: found, adminPort, pid: gateway.pid!, process: gateway };
   }
   throw new Error(`the gateway ended before it was ready: ${output}`);
 }

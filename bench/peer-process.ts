@@ -12,6 +12,8 @@ export interface PeerProcess {
   readonly pids: readonly number[];
   readonly startMillis: number;
   readonly residentMegabytes: number;
+  /** The first of them. */
+  readonly process: ChildProcess;
 }
 
 interface Peer {
@@ -38,9 +40,13 @@ const PEERS: readonly Peer[] = [
  * Starts the routers that a Python virtual environment has (`pip install sglang-router vllm-router smg`, with what they
  * import), each pinned to the first core, one after another; one that does not answer is left out with a line on why.
  */
-export async function startPeers(ports: readonly number[], folder: string): Promise<PeerProcess[]> {
+export async function startPeers(
+  ports: readonly number[],
+  folder: string,
+  names: readonly string[] = PEERS.map(({ name }) => name),
+): Promise<PeerProcess[]> {
   const started: PeerProcess[] = [];
-  for (const peer of PEERS) {
+  for (const peer of PEERS.filter(({ name }) => names.includes(name))) {
     if (!existsSync(join(folder, peer.command))) {
       console.log(`${peer.name}: ${join(folder, peer.command)} is not there: left out`);
       continue;
@@ -75,7 +81,7 @@ async function start(peer: Peer, ports: readonly number[], folder: string): Prom
   }
   const pids = tree(child);
   const residentMegabytes = pids.reduce((sum, pid) => sum + residentOf(pid), 0);
-  return { name: peer.name, port, pids, startMillis: performance.now() - began, residentMegabytes };
+  return { name: peer.name, port, pids, startMillis: performance.now() - began, residentMegabytes, process: child };
 }
 
 async function answers(port: number): Promise<boolean> {
