@@ -125,7 +125,7 @@ async function real(command: string): Promise<void> {
   const asked = questions(Number(values.streams ?? 100), Number(values.streams ?? 100), tokens);
   const base = enginePort();
   const engines = [startReal(command, base), startReal(command, base + 1)];
-  await Promise.all(engines.map(({ port }) => engineReady(port)));
+  await Promise.all(engines.map(({ port, child }) => engineReady(port, child)));
   const { port } = await startGateway(await portsBefore(engines), ["--record", scratch], 0);
   const run = (name: string) => Promise.all(asked.map((one, i) => listen(port, `${name}-${i}`, one)));
   const first = await run("first");
@@ -150,7 +150,7 @@ async function real(command: string): Promise<void> {
       signalGroup(victim.child.pid!, "SIGKILL");
       await sleep(2_000);
       engines[0] = startReal(command, base);
-      await engineReady(engines[0].port);
+      await engineReady(engines[0].port, engines[0].child);
       await sleep(20_000);
     }
   }

@@ -24,9 +24,12 @@ export function signalGroup(group: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Resolves once the engine at this port of loopback reports that it is well. */
-export async function engineReady(port: number): Promise<void> {
-  for (;;) {
+/** A real engine beside others that have work takes minutes. */
+const READY_SECONDS_MAX = 900;
+
+/** Resolves once the engine at this port of loopback reports that it is well; rejects where it ends, or never does. */
+export async function engineReady(port: number, engine: ChildProcess): Promise<void> {
+  for (let tries = 0; tries < 2 * READY_SECONDS_MAX && engine.exitCode === null; tries++) {
     const isWell = await fetch(`http://127.0.0.1:${port}/health`).then(
       ({ ok }) => ok,
       () => false,
@@ -34,6 +37,7 @@ export async function engineReady(port: number): Promise<void> {
     if (isWell) return;
     await sleep(500);
   }
+  throw new Error(`the engine at ${port} ended, or was not ready within ${READY_SECONDS_MAX} s`);
 }
 
 /**

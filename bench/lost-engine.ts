@@ -9,6 +9,7 @@
  * messages in turn, for as many tokens each; the gateway is what `serve` starts, with its defaults. Printed are streams
  * that came whole with all of their tokens, flaws of the others, and the longest silence in a stream.
  */
+import type { ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { endAll } from "./children.ts";
@@ -17,8 +18,8 @@ import { startGateway } from "./gateway-process.ts";
 
 const ENGINES = { only: 1, two: 2, three: 3 } as const;
 const SIGNALS = { stop: "SIGSTOP", term: "SIGTERM", kill: "SIGKILL" } as const;
+const PATHS = ["/v1/chat/completions", "/v1/completions", "/v1/messages"];
 const FAULT_AFTER_MILLIS = 3_000;
-const READY_SECONDS_MAX = 600;
 
 const { values } = parseArgs({
   options: {
@@ -44,12 +45,12 @@ try {
   const cases = values.cases.split(",").map(parseCase);
   const count = Math.max(...cases.map(({ engines }) => engines));
   const started = Array.from({ length: count }, (_, i) => startEngine(command, base + i));
-  await Promise.all(started.map(({ port }) => ready(port)));
+  await Promise.all(started.map(({ port, child }) => engineReady(port, child)));
   for (const [i, one] of cases.entries()) {
     await run(one, started);
     if (i + 1 < cases.length && one.signal !== "SIGSTOP") {
       started[0] = startEngine(command, started[0]!.port);
-      await ready(started[0].port);
+      await engineReady(started[0].port, started[0].child);
     }
   }
 } finally {
@@ -73,17 +74,11 @@ function parseCase(text: string): Case {
 
 interface Engine {
   readonly port: number;
-  readonly group: number;
+  readonly child: ChildProcess;
 }
 
 function startEngine(command: string, port: number): Engine {
-  return { port, group: startGroup(command.replace("PORT", String(port))).pid! };
-}
-
-async function ready(port: number): Promise<void> {
-  const late = sleep(1_000 * READY_SECONDS_MAX, true, { ref: false });
-  if ((await Promise.race([engineReady(port), late])) === true)
-    throw new Error(`the engine at ${port} was not ready within ${READY_SECONDS_MAX} s`);
+  return { port, child: startGroup(command.replace("PORT", String(port))) };
 }
 
 async function run({ name, engines, signal, seconds }: Case, all: readonly Engine[]): Promise<void> {
@@ -95,7 +90,7 @@ async function run({ name, engines, signal, seconds }: Case, all: readonly Engin
   );
   const streams = Array.from({ length: Number(values.streams) }, (_, i) => listen(gateway.port, i));
   await sleep(FAULT_AFTER_MILLIS);
-  const { group } = used[0]!;
+  const group = used[0]!.child.pid!;
   signalGroup(group, signal);
   if (signal === "SIGSTOP") void sleep(1_000 * seconds).then(() => signalGroup(group, "SIGCONT"));
   const received = await Promise.all(streams);
@@ -112,8 +107,6 @@ function flawOf({ outputTokens, end, error }: Received): string {
   if (end !== "length" && end !== "max_tokens") return `ended by ${end ?? "nothing"}`;
   return outputTokens === tokens ? "" : `${outputTokens} tokens`;
 }
-
-const PATHS = ["/v1/chat/completions", "/v1/completions", "/v1/messages"];
 
 async function listen(port: number, number: number): Promise<Received> {
   const path = PATHS[number % PATHS.length]!;

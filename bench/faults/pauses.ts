@@ -151,8 +151,9 @@ const BASE = enginePort();
 
 async function startReal(command: string, number: number): Promise<Engine> {
   const port = BASE + number;
-  const group = startGroup(command.replaceAll("PORT", String(port))).pid!;
-  await engineReady(port);
+  const engine = startGroup(command.replaceAll("PORT", String(port)));
+  await engineReady(port, engine);
+  const group = engine.pid!;
   return {
     port,
     signal: (name) => signalGroup(group, name),
