@@ -2,12 +2,14 @@ import type { PathRouter } from "#core/path/path-router.ts";
 import type { StageFamily } from "./base/stage-family.ts";
 import { CASCADE_FAMILIES, type CascadeOptions, type Cascades, createCascades } from "./cascade/cascades.ts";
 import { type ContinuationOptions, keepStream } from "./continuation/stream-continuation.ts";
+import { remotePrefills } from "./disaggregation/remote-prefill.ts";
 import { secondOf } from "./upstream/hedging/second-attempt.ts";
 import type { StagePerformers } from "./upstream/stage-performer.ts";
 
-/** What performs stages here, beside the one that a decision itself names. */
+/** What performs stages in one gateway, beside what judges answers. */
 export const stagePerformers = ({ clients = {} }: StageSections): StagePerformers => ({
   keep: (exchange, parsed, prompt) => keepStream(clients, exchange, parsed, prompt),
+  aheadOf: remotePrefills(),
   standbys: [secondOf],
 });
 

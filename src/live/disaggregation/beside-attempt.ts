@@ -9,7 +9,7 @@ import type { ClientRequest, RequestLife } from "../request/client-request.ts";
 import { upstreamHeaders } from "../http/headers.ts";
 import { Attempt, type AttemptListener, type AttemptParts } from "../upstream/connection/attempt.ts";
 import { AttemptSigns, type WatchedEndpoints } from "../upstream/connection/attempt-signs.ts";
-import { type Prefilled, readPrefilled } from "./prefill-answer.ts";
+import { type Prefilled, readPrefilled } from "./prefill-messages.ts";
 
 /** The request whose prompt it is. */
 export interface BesideAttemptRequest

@@ -9,30 +9,25 @@ import type { Micros } from "#core/base/units.ts";
 import type { Answer, AnswerHead, Delivery, KeptAnswer } from "../answer/answer.ts";
 import type { Usage } from "../answer/answer-json.ts";
 import { nowMicros } from "../base/clock.ts";
-import type { ClientRequest, RequestLife } from "../request/client-request.ts";
-import { BesideAttempt, type BesideAttemptRequest } from "./beside-attempt.ts";
-import { bootstrapFields, answerBody, prefillBody } from "./stage-body.ts";
-import { PrefillAnswer, type Prefilled } from "./prefill-answer.ts";
-import { releaseTransfer, type ReleaseParts } from "./release-transfer.ts";
+import { BesideAttempt } from "./beside-attempt.ts";
+import { answerBody, bootstrapFields, PrefillAnswer, prefillBody, type Prefilled } from "./prefill-messages.ts";
+import type { AheadOf, AheadPart } from "../upstream/stage-performer.ts";
+import type { ForwardedRequest } from "../upstream/forwarded-request.ts";
 
 /** vLLM's error where the blocks of a request could not be loaded, by its default policy; others of its own it names. */
 const NOT_LOADED = "Internal server error";
 
-/** A request as the computing of its prompt elsewhere needs it. */
-export interface PrefilledRequest extends ClientRequest, RequestLife {
-  readonly router: PathRouter;
-  readonly shared: BesideAttemptRequest["shared"] & ReleaseParts;
-}
-
 /** A prompt that is computed elsewhere, as the gateway has it: what each endpoint is sent, and what the first returned. */
-export class RemotePrefill implements PrefillHost {
+class RemotePrefill implements PrefillHost, AheadPart {
   readonly stage: PrefillElsewhere;
-  readonly #exchange: PrefilledRequest;
+  readonly #exchange: ForwardedRequest;
+  readonly #releases: Releases;
   #prefilled: Prefilled | undefined;
   #beside: BesideAttempt | undefined;
 
-  constructor(exchange: PrefilledRequest, routed: Routed, prefill: PrefillStage) {
+  constructor(exchange: ForwardedRequest, routed: Routed, prefill: PrefillStage, releases: Releases) {
     this.#exchange = exchange;
+    this.#releases = releases;
     this.stage = new PrefillElsewhere(routed, prefill, this);
   }
 
@@ -49,7 +44,6 @@ export class RemotePrefill implements PrefillHost {
     this.#exchange.dispatch(event);
   }
 
-  /** Where the request goes now, and with which body. `failed`: the endpoint beside did, while nothing else came. */
   next(path: string, body: Buffer, failed: (fault: Fault) => void): { endpoint: EndpointId; body: Buffer } {
     const { stage } = this;
     const { endpoint, handoff } = stage.prefill;
@@ -77,7 +71,6 @@ export class RemotePrefill implements PrefillHost {
     return this.#exchange.state.kind === "ahead";
   }
 
-  /** Reads the answer of the first endpoint; undefined where it is the client's: it turns the request down. */
   answerOf(delivery: Delivery, head: AnswerHead): Answer | undefined {
     if (!this.#isFirst || (head.status !== 200 && head.status < 500)) return undefined;
     return new PrefillAnswer(delivery, head, (prefilled) =>
@@ -90,12 +83,10 @@ export class RemotePrefill implements PrefillHost {
     this.stage.prefilled(prefilled.cachedTokens, waits);
   }
 
-  /** The endpoint that answers failed, with an error of its own where it is `kept`. */
   answerFailed(fault: Fault, kept: KeptAnswer | undefined): void {
     if (fault === "status" && kept?.body.includes(NOT_LOADED) === true) this.stage.notFetched();
   }
 
-  /** Whether the endpoint beside the one that answers is to be left. */
   trouble(at: Micros, reads: boolean): Trouble | undefined {
     const trouble = this.#beside?.trouble(at, reads);
     if (trouble !== undefined) this.stage.prefillFailed();
@@ -110,7 +101,6 @@ export class RemotePrefill implements PrefillHost {
     return { ...usage, cachedTokens: this.#prefilled.cachedTokens };
   }
 
-  /** The attempt is over. */
   release(): void {
     this.#beside?.abort();
     this.#beside = undefined;
@@ -120,6 +110,73 @@ export class RemotePrefill implements PrefillHost {
     const { shared, model } = this.#exchange;
     const { prefill, routed } = this.stage;
     const through = by === prefill.endpoint ? routed.endpoint : by;
-    releaseTransfer(shared, { model, transfer: this.#prefilled?.transfer, through: through ?? routed.endpoint });
+    releaseTransfer(shared, this.#releases, {
+      model,
+      transfer: this.#prefilled?.transfer,
+      through: through ?? routed.endpoint,
+    });
   }
+}
+
+/** For one gateway. */
+export function remotePrefills(): AheadOf {
+  const releases: Releases = { underWay: 0 };
+  return (exchange, routed) =>
+    routed.prefill === undefined ? undefined : new RemotePrefill(exchange, routed, routed.prefill, releases);
+}
+
+const MILLIS_MAX = 2_000;
+/** Releases under way at once; beyond them the engines' own timeouts free the blocks. */
+const UNDER_WAY_MAX = 64;
+
+/** Of all requests of a gateway. */
+interface Releases {
+  /** Questions under way that free blocks which nobody fetched. */
+  underWay: number;
+}
+
+interface StrandedTransfer {
+  readonly model: string;
+  /** What the prefill endpoint returned. */
+  readonly transfer: unknown;
+  /** An endpoint that could have fetched the blocks. */
+  readonly through: EndpointId;
+}
+
+/**
+ * Has an engine free the blocks that it keeps for another one which never came for them. vLLM has no call for that: an
+ * engine that turns down a request for them notifies it, and here it is asked for an answer of no tokens, which it turns
+ * down. Best effort: where nobody is left to ask, the engine's own timeout frees them.
+ */
+function releaseTransfer(
+  { directory, counters }: ForwardedRequest["shared"],
+  releases: Releases,
+  { model, transfer, through }: StrandedTransfer,
+): void {
+  const entry = directory.get(through);
+  if (entry?.state !== "ready" || releases.underWay >= UNDER_WAY_MAX) {
+    counters.transfersStranded++;
+    return;
+  }
+  releases.underWay++;
+  const body = JSON.stringify({ model, prompt: [0], max_tokens: 0, kv_transfer_params: transfer });
+  fetch(`${entry.url}/v1/completions`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      ...(entry.apiKey !== undefined && { authorization: `Bearer ${entry.apiKey}` }),
+    },
+    body,
+    signal: AbortSignal.timeout(MILLIS_MAX),
+  })
+    .then(async (answer) => {
+      await answer.body?.cancel();
+      counters.transfersReleased++;
+    })
+    .catch(() => {
+      counters.transfersStranded++;
+    })
+    .finally(() => {
+      releases.underWay--;
+    });
 }

@@ -254,7 +254,6 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     rewrites: options.rewrites ?? (() => ModelRewrites.none),
     requestUsage: options.requestUsage ?? false,
     knownBodies: new KnownBodies(own.counters.knownBodies),
-    releasesUnderWay: 0,
     timeoutHeaders: options.timeoutHeaders ?? [],
     engineFields: new EngineFields(options.engineFields),
     keepsAuthorization: authOf(options) !== undefined,

@@ -10,6 +10,7 @@ import { type CounterLabel, CounterTable, LabelSlots, HistogramTable } from "./l
 import { NO_LABELS, registerFamily } from "./metric-family.ts";
 import { ENDPOINTS_MAX_DEFAULT, registerState, type StateSources } from "./metric-state.ts";
 import { renderPage } from "./render-page.ts";
+import { StageMetrics } from "./stage-metrics.ts";
 import type { RequestSummary } from "../log/request-summary.ts";
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
 import { RecentRequests } from "#core/base/request-table.ts";
@@ -347,109 +348,8 @@ class TenantMetrics {
   }
 }
 
-/** Requests whose stages are remembered; with more at once the oldest are left out of the times. */
-const REQUESTS_MAX = 65_536;
-/** Reasons and faults are closed sets. */
-const LABELS_MAX = 64;
-const STAGES = ["prefill", "handoff"] as const;
-
-/** Where a request is on its two stages. */
-interface Begun {
-  decidedAt: Micros;
-  prefilledAt: Micros | undefined;
-}
-
-/**
- * How requests fare whose prompt one endpoint computes and another one answers: the two parts of their time to first token,
- * and what failed on the way.
- */
-class StageMetrics {
-  readonly #handoffs = new LabelSlots(LABELS_MAX);
-  readonly #reasons = new LabelSlots(LABELS_MAX);
-  readonly #faults = new LabelSlots(LABELS_MAX);
-  readonly #shared: CounterTable;
-  readonly #colocated: CounterTable;
-  readonly #failed: CounterTable;
-  readonly #seconds: HistogramTable;
-  readonly #begun = new RecentRequests<Begun>(REQUESTS_MAX);
-
-  constructor(registry: Registry, bounds: readonly number[]) {
-    const counter = (name: string, help: string, label: string, slots: LabelSlots) =>
-      new CounterTable(registry, `gnomon_${name}`, help, [{ name: label, slots }]);
-    this.#shared = counter(
-      "disaggregated_total",
-      "Decisions in which one endpoint computes the prompt for another.",
-      "handoff",
-      this.#handoffs,
-    );
-    this.#colocated = counter(
-      "colocated_total",
-      "Decisions of such profiles in which one endpoint does both, by reason.",
-      "reason",
-      this.#reasons,
-    );
-    this.#failed = counter(
-      "prefill_faults_total",
-      "Prompts that did not reach the endpoint that answers, because the prefill endpoint failed or the transfer was lost.",
-      "fault",
-      this.#faults,
-    );
-    this.#seconds = new HistogramTable(
-      registry,
-      {
-        name: "gnomon_disaggregation_stage_seconds",
-        help: "Parts of the time to first token: prefill, from the decision until the prompt is computed; handoff, from then until the first token.",
-        bounds,
-      },
-      (slot) => ({ stage: STAGES[slot]! }),
-    );
-  }
-
-  accepted(input: Input, decision: Decision | undefined): void {
-    if (decision?.kind === "routed") this.#decided(decision);
-    switch (input.kind) {
-      case "prefill-finished":
-        this.#prefilled(input);
-        break;
-      case "first-token":
-        this.#answered(input);
-        break;
-      case "prefill-failed":
-        this.#failed.add(1, this.#faults.slot(input.fault));
-        break;
-      case "transfer-failed":
-        this.#failed.add(1, this.#faults.slot("transfer"));
-        break;
-      case "request-finished":
-        this.#begun.delete(input.requestId);
-        break;
-      default:
-    }
-  }
-
-  #decided({ at, requestId, prefill, colocated }: Decision & { readonly kind: "routed" }): void {
-    if (colocated !== undefined) this.#colocated.add(1, this.#reasons.slot(colocated));
-    if (prefill === undefined) return this.#begun.delete(requestId);
-    this.#shared.add(1, this.#handoffs.slot(prefill.handoff));
-    this.#begun.set(requestId, { decidedAt: at, prefilledAt: undefined });
-  }
-
-  #prefilled({ at, requestId }: { readonly at: Micros; readonly requestId: string }): void {
-    const begun = this.#begun.get(requestId);
-    if (begun === undefined || begun.prefilledAt !== undefined) return;
-    begun.prefilledAt = at;
-    this.#seconds.observe(0, (at - begun.decidedAt) / MICROS_PER_SECOND);
-  }
-
-  #answered({ at, requestId }: { readonly at: Micros; readonly requestId: string }): void {
-    const begun = this.#begun.get(requestId);
-    if (begun?.prefilledAt === undefined) return;
-    this.#seconds.observe(1, (at - begun.prefilledAt) / MICROS_PER_SECOND);
-    this.#begun.delete(requestId);
-  }
-}
-
 /** Requests in flight whose targets are remembered; with more at once the oldest count for nothing. */
+const REQUESTS_MAX = 65_536;
 /** Clients name classes; further ones share "other". */
 const CLASSES_MAX = 64;
 /** Arms of all rollouts together, and those without one. */

@@ -135,9 +135,8 @@ export function decisionView({ decision, model, promptTokens, promptTokensExact,
 }
 
 function prefillView(stage: PrefillStage) {
-  const { endpoint, handoff, reason, hitTokens, prefixSource, breakdown } = stage;
-  const { scorers } = breakdown;
-  return { endpoint, handoff, reason, hitTokens, prefixSource, scorers, candidates: candidateViews(stage) };
+  const { breakdown, heldTokens: _held, noted: _noted, ...stated } = stage;
+  return { ...stated, scorers: breakdown.scorers, candidates: candidateViews(stage) };
 }
 
 /** The sentence of the answer's header; for a retry, whose prompt the first decision has, the word alone. */

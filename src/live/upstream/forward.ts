@@ -12,14 +12,13 @@ import { isUnderWay } from "#core/path/path-state.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { nowMicros } from "../base/clock.ts";
 import { refusal } from "../http/errors.ts";
-import { RemotePrefill } from "../disaggregation/remote-prefill.ts";
 import type { ForwardedRequest } from "./forwarded-request.ts";
 import { faultOfError, cutRefusal, errorEvent, giveUpRefusal, reasonOf } from "../answer/faults.ts";
 import { type AnswerHeaders, clientHeaders } from "../http/headers.ts";
 import { retriedEvent, cutEvent, givenUpEvent } from "../log/attempt-events.ts";
 import type { AttemptEffect, Finish, ReportEffect, ErrorEffect } from "#core/path/path-effect.ts";
 import { type PathEvent, attemptFailed, CLIENT_STALLED, HOLD_OVER, TIMED_OUT } from "#core/path/path-event.ts";
-import type { StandbyAttempts } from "./stage-performer.ts";
+import type { AheadPart, StandbyAttempts } from "./stage-performer.ts";
 import { progressOf, type TokenProgress } from "./token-progress.ts";
 import { countUp } from "../base/gateway-counters.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
@@ -41,8 +40,8 @@ export class Forward implements AttemptListener {
   readonly #delivery: AnswerDelivery;
   readonly decidedAt: Micros;
   #routed: Routed;
-  /** Where one endpoint computes the prompt and another one answers. */
-  #prefill: RemotePrefill | undefined;
+  /** What another endpoint than the one that answers does of it. */
+  #ahead: AheadPart | undefined;
   #sends = 0;
   #attempt: Attempt | undefined;
   #answer: Answer | undefined;
@@ -62,7 +61,7 @@ export class Forward implements AttemptListener {
     this.firstBody = body;
     this.content = { path: exchange.path, body };
     this.#routed = routed;
-    this.#prefill = this.#prefillOf(routed);
+    this.#ahead = this.#aheadOf(routed);
     this.#tokens = progressOf(this.#exchange);
     this.#delivery = new AnswerDelivery(exchange, this, hidesUsage);
     this.decidedAt = routed.at;
@@ -79,13 +78,13 @@ export class Forward implements AttemptListener {
     return this.#exchange.state.attempts;
   }
   get endpoint(): string {
-    return this.#prefill?.stage.endpoint ?? this.#routed.endpoint;
+    return this.#ahead?.stage.endpoint ?? this.#routed.endpoint;
   }
   get routed(): Routed {
     return this.#routed;
   }
   get cachedTokens(): number | undefined {
-    return this.#prefill?.stage.cachedTokens;
+    return this.#ahead?.stage.cachedTokens;
   }
   get tokens(): TokenProgress {
     return this.#tokens;
@@ -112,7 +111,7 @@ export class Forward implements AttemptListener {
       case "release-attempt":
         this.#attempt?.abort();
         this.#attempt = undefined;
-        this.#prefill?.release();
+        this.#ahead?.release();
         break;
       case "write-held":
       case "write-whole":
@@ -143,7 +142,7 @@ export class Forward implements AttemptListener {
     const { shared, answerReader, judge, keeper, state } = this.#exchange;
     const { content } = this;
     this.#answer = undefined;
-    const sent = this.#prefill?.next(content.path, content.body, (fault) => this.#besideFailed(fault));
+    const sent = this.#ahead?.next(content.path, content.body, (fault) => this.#besideFailed(fault));
     if (this.#sends++ > 0) this.#tokens = progressOf(this.#exchange);
     if (this.#sends > 1 || sent !== undefined) {
       const stream = this.#exchange.stream && state.kind !== "ahead";
@@ -173,18 +172,18 @@ export class Forward implements AttemptListener {
   }
 
   decided(routed: Routed): void {
-    this.#prefill?.release();
-    this.#prefill?.stage.close(routed.endpoint);
+    this.#ahead?.release();
+    this.#ahead?.stage.close(routed.endpoint);
     this.#routed = routed;
-    this.#prefill = this.#prefillOf(routed);
+    this.#ahead = this.#aheadOf(routed);
   }
 
-  #prefillOf(routed: Routed): RemotePrefill | undefined {
-    const before = this.#prefill === undefined ? -1 : this.stages.indexOf(this.#prefill.stage);
+  #aheadOf(routed: Routed): AheadPart | undefined {
+    const before = this.#ahead === undefined ? -1 : this.stages.indexOf(this.#ahead.stage);
     if (before >= 0) this.stages.splice(before, 1);
-    const prefill = routed.prefill && new RemotePrefill(this.#exchange, routed, routed.prefill);
-    if (prefill !== undefined) this.stages.push(prefill.stage);
-    return prefill;
+    const ahead = this.#exchange.shared.performers.aheadOf(this.#exchange, routed);
+    if (ahead !== undefined) this.stages.push(ahead.stage);
+    return ahead;
   }
 
   #besideFailed(fault: Fault): void {
@@ -207,7 +206,7 @@ export class Forward implements AttemptListener {
         if (this.#answer === undefined) this.#delivery.attemptFailed(status === 503 ? "saturated" : "status");
         return;
       }
-      this.#answer = this.#prefill?.answerOf(this.#delivery, head);
+      this.#answer = this.#ahead?.answerOf(this.#delivery, head);
       if (this.#answer !== undefined) return this.#signs.alive();
       const answer = chooseAnswer(this.#delivery, head);
       this.#answer = answer;
@@ -273,7 +272,7 @@ export class Forward implements AttemptListener {
 
   /** The endpoint's own error, to be passed on if no endpoint does better. */
   keep(fault: Fault, kept: KeptAnswer | undefined): void {
-    this.#prefill?.answerFailed(fault, kept);
+    this.#ahead?.answerFailed(fault, kept);
     this.#kept = kept;
   }
 
@@ -302,14 +301,14 @@ export class Forward implements AttemptListener {
     const { state, writer } = this.#exchange;
     if (!isUnderWay(state)) return;
     this.#tokens.sweep(at);
-    if (this.#standby === undefined && this.#prefill === undefined) {
+    if (this.#standby === undefined && this.#ahead === undefined) {
       this.#standby = this.#standbyOf();
       if (this.#standby !== undefined) this.stages.push(this.#standby.stage);
     }
     this.#standby?.sweep(at);
     const reads = !writer.blocked && !this.#waitsForRoom;
     const quietMicros = this.#signs.sweep(at, reads, this.#tokens.firstAt !== undefined);
-    const trouble = this.#signs.trouble(at) ?? this.#prefill?.trouble(at, reads);
+    const trouble = this.#signs.trouble(at) ?? this.#ahead?.trouble(at, reads);
     const { arrivedAt, deadlineAt, stream: streams } = this.#exchange;
     const asked = { at, arrivedAt, deadlineAt, streams, blocked: writer.blocked };
     const { continues } = this.#delivery;
@@ -338,8 +337,8 @@ export class Forward implements AttemptListener {
     const firstTokenAt = this.#firstTokenAt ?? firstAt;
     if (outcome === "ok") this.#signs.completed(firstAt, nowMicros());
     this.#answer = undefined;
-    this.#prefill?.release();
-    const usage = this.#prefill === undefined ? end?.usage : this.#prefill.usageOf(end?.usage);
+    this.#ahead?.release();
+    const usage = this.#ahead === undefined ? end?.usage : this.#ahead.usageOf(end?.usage);
     return { ...end, outcome, usage, outputTokens: usage?.outputTokens ?? tokensSeen, firstTokenAt };
   }
 }

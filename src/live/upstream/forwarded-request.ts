@@ -1,3 +1,4 @@
+import type { PathRouter } from "#core/path/path-router.ts";
 import type { RequestPath } from "#core/path/request-path.ts";
 import type { WaitLimits } from "#core/path/wait-verdict.ts";
 import type { AnswerJudge, JudgedRequest } from "../answer/answer-judge.ts";
@@ -5,13 +6,18 @@ import type { ClientSide } from "../answer/client-side.ts";
 import type { UnreadAnswers } from "../answer/unread-answers.ts";
 import type { ServingChecks } from "../beside/serving-checks.ts";
 import type { KeepableRequest } from "../answer/stream-keeper.ts";
-import type { PrefilledRequest } from "../disaggregation/remote-prefill.ts";
+import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
+import type { ClientRequest, RequestLife } from "../request/client-request.ts";
+import type { AttemptParts } from "./connection/attempt.ts";
+import type { WatchedEndpoints } from "./connection/attempt-signs.ts";
 import type { StagePerformers } from "./stage-performer.ts";
 
 /** What forwarded requests share. */
 export type ForwardParts = JudgedRequest["shared"] &
   KeepableRequest["shared"] &
-  PrefilledRequest["shared"] & {
+  AttemptParts &
+  WatchedEndpoints & {
+    readonly directory: Pick<EndpointDirectory, "get">;
     /** What clients have yet to read. */
     readonly unread: UnreadAnswers;
     /** Asks engines whether they still serve. */
@@ -21,10 +27,11 @@ export type ForwardParts = JudgedRequest["shared"] &
   };
 
 /** A request whose endpoint is decided, as its attempts and their answers need it. */
-export interface ForwardedRequest extends ClientSide, JudgedRequest, KeepableRequest, PrefilledRequest {
+export interface ForwardedRequest extends ClientSide, JudgedRequest, KeepableRequest, ClientRequest, RequestLife {
   readonly shared: ForwardParts;
   readonly life: RequestPath;
   readonly waits: WaitLimits;
+  readonly router: PathRouter;
   readonly judge: AnswerJudge | undefined;
   model: string;
   prompt: JudgedRequest["prompt"];

@@ -1,4 +1,4 @@
-import type { Decision, Routed } from "#core/input/decision.ts";
+import type { Decision, PrefillStage, Routed } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
 import { checkProfile } from "#core/profile/check.ts";
@@ -245,15 +245,22 @@ function differing(recorded: RecordedDecision | undefined, replayed: Decision | 
   return `scores: digest ${recorded.breakdown.digest} recorded, ${digest} replayed`;
 }
 
+/** What of a stage is compared by its digest, or is not written whole. */
+function isComparedApart(field: keyof PrefillStage): field is "breakdown" | "heldTokens" | "noted" {
+  return field === "breakdown" || field === "heldTokens" || field === "noted";
+}
+
 function differingStages(
   recorded: RecordedDecision & { readonly kind: "routed" },
   { prefill, colocated }: Routed,
 ): string | undefined {
   if (recorded.colocated !== colocated) return `colocated: ${recorded.colocated} recorded, ${colocated} replayed`;
   const before = recorded.prefill;
-  for (const field of ["endpoint", "handoff", "reason", "hitTokens", "prefixSource"] as const) {
-    if (before?.[field] !== prefill?.[field])
-      return `prefill.${field}: ${before?.[field]} recorded, ${prefill?.[field]} replayed`;
+  if (before === undefined && prefill === undefined) return undefined;
+  const fields = Object.keys({ ...before, ...prefill }) as (keyof PrefillStage)[];
+  for (const field of fields) {
+    if (isComparedApart(field) || before?.[field] === prefill?.[field]) continue;
+    return `prefill.${field}: ${before?.[field]} recorded, ${prefill?.[field]} replayed`;
   }
   if (before === undefined || prefill === undefined) return undefined;
   const digests = [digestOf(before.breakdown), digestOf(prefill.breakdown)];
