@@ -1,30 +1,30 @@
 /**
- * Which policy is the default: candidates on the choosing half of many cases, by the rule in bench/README.md, and the one
- * in force on the held-out half beside the best of all others in each column.
+ * Which policy is the default: candidates on the choosing half of many cases, by the rule of bench/pages/default-choice.md,
+ * and the one in force on the held-out half beside the best of all others in each column.
  *
- *     BENCH_TRACES=FOLDER npx node bench/default-choice.ts [--half choosing|held-out] [--requests 700] [--seeds 0,1]
+ *     BENCH_TRACES=FOLDER npx node bench/default-choice.ts [--half choosing|held-out] [--requests 1000] [--seeds 0,1,2]
  *         [--cases "n;m"] [--policies "a;b"] [--default gnomon] [--results FILE] [--shard 1/2] [--tables]
  *
- * FOLDER holds mooncake/conversation_trace.jsonl, azure/AzureLLMInferenceTrace_code.csv, weka/*.json and weka-more/*.json.
- * Simulated H100 engines with Llama 3.1 8B in virtual time, others where a case has them. Every seed has traffic of its
- * own. Results are added to FILE, a line each; what is there is not run again, so that a run can be stopped, or shared
- * among processes by --shard. --tables prints what FILE has and runs nothing.
+ * FOLDER holds mooncake/conversation_trace.jsonl, azure/AzureLLMInferenceTrace_code.csv, weka/*.json, weka-more/*.json and
+ * vllm-runs/RTX4090_Llama-3.1-8B/kernels. Simulated H100 engines with Llama 3.1 8B in virtual time, others where a case has
+ * them. Every seed has traffic of its own. Results are added to FILE, a line each, under a digest of the case, the policy
+ * and, for policies of ours, their code; what is there is not run again, so that a run can be stopped, or shared among
+ * processes by --shard. --tables prints what FILE has and runs nothing.
  */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { randomFor } from "#core/base/random.ts";
 import { CHOICE_CASES, HALVES, type HalfName } from "./default-choice/case.ts";
-import { type Cell, runCell } from "./default-choice/cell.ts";
+import { type Cell, digestOf, runCell } from "./default-choice/cell.ts";
 import { choiceWorkload } from "./default-choice/choice-workload.ts";
-import { CANDIDATES, INCUMBENT, OTHERS } from "./default-choice/policies.ts";
-import { scoreOf, scoresByCase, standings } from "./default-choice/score.ts";
-import { heldOutTable, scoreTable } from "./default-choice/tables.ts";
+import { CANDIDATES, FIXED, INCUMBENT, OTHERS, policyNamed } from "./default-choice/policies.ts";
+import { isBetter, type Score, scoreOf, standings } from "./default-choice/score.ts";
+import { caseTable, scoreTable } from "./default-choice/tables.ts";
 
 const { values: flags } = parseArgs({
   options: {
     half: { type: "string", default: "choosing" },
-    requests: { type: "string", default: "700" },
-    seeds: { type: "string", default: "0,1" },
+    requests: { type: "string", default: "1000" },
+    seeds: { type: "string", default: "0,1,2" },
     cases: { type: "string" },
     policies: { type: "string" },
     default: { type: "string", default: "gnomon" },
@@ -40,12 +40,15 @@ if (half === undefined) {
 }
 const traces = process.env["BENCH_TRACES"] ?? "../shared/traces";
 const seeds = flags.seeds.split(",").map(Number);
-const asked = flags.policies?.split(";") ?? [...(half === "choosing" ? CANDIDATES : [flags.default]), ...OTHERS];
+const requestsMax = Number(flags.requests);
+const asked = [
+  ...new Set(flags.policies?.split(";") ?? [...(half === "choosing" ? CANDIDATES : [flags.default]), ...FIXED]),
+];
 const cases = CHOICE_CASES.filter(({ name }) => flags.cases === undefined || flags.cases.split(";").includes(name));
 if (!flags.tables) await run(half);
-const cells = known().filter((cell) => cell.half === half && seeds.includes(cell.seed));
+const cells = known().filter((cell) => cell.half === half && seeds.includes(cell.seed) && isCurrent(cell));
 if (half === "choosing") choose();
-else console.log(heldOutTable(cells, flags.default, OTHERS));
+console.log(caseTable(cells, flags.default, OTHERS));
 
 function known(): Cell[] {
   if (!existsSync(flags.results)) return [];
@@ -53,19 +56,29 @@ function known(): Cell[] {
   return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as Cell);
 }
 
+function isCurrent({ name, policy, digest }: Cell): boolean {
+  const one = cases.find((each) => each.name === name);
+  const wanted = asked.includes(policy) || FIXED.includes(policy) || policy === flags.default;
+  return one !== undefined && wanted && digest === digestOf(one, requestsMax, policyNamed(policy));
+}
+
 async function run(part: HalfName): Promise<void> {
   const key = (cell: Pick<Cell, "name" | "half" | "seed" | "policy">): string =>
     [cell.name, cell.half, cell.seed, cell.policy].join("|");
-  const done = new Set(known().map(key));
+  const done = new Set(
+    known()
+      .filter((cell) => isCurrent(cell))
+      .map(key),
+  );
   const [shard = 1, shards = 1] = flags.shard.split("/").map(Number);
   const jobs = cases.flatMap((one) => seeds.map((seed) => ({ one, seed })));
   for (const { one, seed } of jobs.filter((_, i) => i % shards === shard - 1)) {
     const left = asked.filter((policy) => !done.has(key({ name: one.name, half: part, seed, policy })));
     if (left.length === 0) continue;
-    const requests = await choiceWorkload(one, part, seed, Number(flags.requests), traces);
+    const requests = await choiceWorkload(one, part, seed, requestsMax, traces);
     const before = performance.now();
     for (const policy of left) {
-      const cell = runCell(one, part, seed, policy, requests);
+      const cell = runCell(one, part, seed, policyNamed(policy), requestsMax, requests, traces);
       appendFileSync(flags.results, `${JSON.stringify(cell)}\n`);
     }
     const seconds = ((performance.now() - before) / 1000).toFixed(1);
@@ -77,31 +90,17 @@ async function run(part: HalfName): Promise<void> {
 
 /** By the rule; and whether the choice holds on each seed alone. */
 function choose(): void {
-  const ranking = (some: readonly Cell[]): readonly (readonly [string, number])[] =>
-    CANDIDATES.filter((name) => some.some(({ policy }) => policy === name))
-      .map((name) => [name, scoreOf(standings(some, name, OTHERS))] as const)
-      .toSorted(([, a], [, b]) => a - b);
-  const all = ranking(cells);
-  console.log(scoreTable(cells, all, OTHERS, seeds));
-  const [winner] = all[0] ?? [];
-  if (winner === undefined) return;
-  for (const seed of seeds) {
-    const own = ranking(cells.filter((cell) => cell.seed === seed));
-    const place = own.findIndex(([name]) => name === winner) + 1;
-    console.log(`seed ${seed} alone: ${winner} is ${place} of ${own.length}, the best is ${own[0]![0]}`);
+  const scoreOn = (some: readonly Cell[], name: string): Score => scoreOf(standings(some, name, FIXED));
+  const names = asked.filter((name) => cells.some(({ policy }) => policy === name));
+  const ranked = names.map((name) => [name, scoreOn(cells, name)] as const);
+  console.log(`${scoreTable(ranked.toSorted(([, a], [, b]) => a.worst - b.worst))}\n`);
+  const better = ranked.filter(([name, score]) => name !== INCUMBENT && isBetter(score, scoreOn(cells, INCUMBENT)));
+  for (const [name] of better) {
+    const on = seeds.filter((seed) => {
+      const own = cells.filter((cell) => cell.seed === seed);
+      return isBetter(scoreOn(own, name), scoreOn(own, INCUMBENT));
+    });
+    console.log(`${name} is better than ${INCUMBENT} over all seeds, and on ${on.length} of ${seeds.length} alone`);
   }
-  const [low, high] = difference(winner);
-  console.log(`${winner} less ${INCUMBENT}, 90 % over cases drawn anew: ${low.toFixed(4)} to ${high.toFixed(4)}`);
-}
-
-/** Of two candidates' scores, case by case, by bootstrap over the cases. */
-function difference(winner: string): readonly [number, number] {
-  const [ours, theirs] = [winner, INCUMBENT].map((name) => scoresByCase(standings(cells, name, OTHERS)));
-  const differences = [...ours!].map(([name, score]) => score - theirs!.get(name)!);
-  const random = randomFor(1, 2);
-  const means = Array.from({ length: 2_000 }, () => {
-    const drawn = differences.map(() => differences[random.below(differences.length)]!);
-    return drawn.reduce((sum, one) => sum + one, 0) / drawn.length;
-  }).sort((a, b) => a - b);
-  return [means[Math.floor(0.05 * means.length)]!, means[Math.floor(0.95 * means.length)]!];
+  console.log("");
 }

@@ -7,7 +7,7 @@ import { openWorkload } from "#trace/import/open-workload.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import type { ChoiceCase, HalfName } from "./case.ts";
 
-/** Each seed has traffic of its own: so many parts a half falls into, by time or session by session. */
+/** Each seed has traffic of its own: so many parts a half falls into by time. */
 const SEEDS = 3;
 const ID_END = 2 ** 53;
 const SALT_STRIDE = 2 ** 41;
@@ -29,11 +29,10 @@ export async function choiceWorkload(
   const all: WorkloadRequest[] = [];
   for (const [i, part] of parts.entries()) {
     const requests = await partOf(part, half, seed, Math.ceil(requestsMax / parts.length), traces);
-    all.push(...requests.map((request) => salted(request, i, "")));
+    all.push(...requests.map((request) => salted(request, i)));
   }
   const inOrder = one.beside.length === 0 ? all : all.toSorted((a, b) => a.arrivalMicros - b.arrivalMicros);
-  const asked = one.adapters === 0 ? inOrder : adapted(inOrder, one.adapters);
-  return asked.map((request, index) => ({ ...request, index }));
+  return inOrder.map((request, index) => ({ ...request, index }));
 }
 
 async function partOf(
@@ -69,11 +68,27 @@ async function readAll(part: Part, half: HalfName, seed: number, traces: string)
   const path = part.halves === "draws" ? join("config/workloads", part.path) : resolve(traces, part.path);
   const all: WorkloadRequest[] = [];
   const { requests } = await openWorkload(path, options);
+  const isMine = part.halves === "conversations" ? conversationsOf(half) : () => true;
   for await (const request of requests) {
-    all.push(request);
+    if (isMine(request)) all.push(request);
     if (part.halves === "draws" && all.length === DRAWN_MAX) break;
   }
   return all;
+}
+
+/**
+ * Every second conversation of a trace without sessions: one is known by the block behind the one that all begin with. A
+ * request of a trace of lengths alone is its own.
+ */
+function conversationsOf(half: HalfName): (request: WorkloadRequest) => boolean {
+  const isChoosing = half === "choosing";
+  const places = new Map<number, number>();
+  return ({ index, blockIds }) => {
+    const key = blockIds?.[1] ?? -1 - index;
+    let place = places.get(key);
+    if (place === undefined) places.set(key, (place = places.size));
+    return (place % 2 === 0) === isChoosing;
+  };
 }
 
 /** Both folders of sessions, read once: no name or block of one is in the other. */
@@ -82,7 +97,7 @@ function folders(traces: string): Promise<WorkloadRequest[]> {
     ["weka", "weka-more"].map(async (folder, i) => {
       const { requests } = await openWorkload(join(traces, folder), { ...IMPORT_DEFAULTS, seed: 1, sharedPrefix: 1 });
       const all: WorkloadRequest[] = [];
-      for await (const request of requests) all.push(salted(request, i, ""));
+      for await (const request of requests) all.push(salted(request, i));
       return all;
     }),
   ).then((both) => both.flat());
@@ -92,7 +107,7 @@ function folders(traces: string): Promise<WorkloadRequest[]> {
 let read: Promise<WorkloadRequest[]> | undefined;
 const DRAWN_MAX = 10_000;
 
-/** Every second session, those that it spawned included, and of those every third: a seed's own. They begin at random. */
+/** Every second session, those that it spawned included. Each seed has an order and times of its own for their starts. */
 function sessionsOf(
   all: readonly WorkloadRequest[],
   half: HalfName,
@@ -107,10 +122,12 @@ function sessionsOf(
     return root;
   };
   const roots = [...new Set(all.map(({ session }) => rootOf(session)))];
+  const random = randomFor(seed, 17);
   const mine = roots
     .filter((_, i) => (i % 2 === 0) === (half === "choosing"))
-    .filter((_, i) => i % SEEDS === seed % SEEDS);
-  const random = randomFor(seed, 17);
+    .map((root) => [random.next(), root] as const)
+    .toSorted(([a], [b]) => a - b)
+    .map(([, root]) => root);
   let at = 0;
   const starts = new Map(
     mine.map((root) => [root, (at += (-Math.log(1 - random.next()) * MICROS_PER_SECOND) / sessionsPerSecond)]),
@@ -121,7 +138,7 @@ function sessionsOf(
   });
 }
 
-/** A window of the half by time, or all sessions with about as many turns each as there is room for. */
+/** A seed's window of the half, or all sessions with about as many turns each as there is room for. */
 function cut(
   all: readonly WorkloadRequest[],
   { halves }: Part,
@@ -130,9 +147,10 @@ function cut(
   requestsMax: number,
 ): readonly WorkloadRequest[] {
   if (halves === "draws") return all.slice(0, requestsMax);
-  if (halves === "time") {
+  if (halves === "time" || halves === "conversations") {
     const middle = Math.ceil(all.length / 2);
-    const [from, length] = half === "choosing" ? [0, middle] : [middle, all.length - middle];
+    const [from, length] =
+      halves === "conversations" ? [0, all.length] : half === "choosing" ? [0, middle] : [middle, all.length - middle];
     const start = from + Math.floor(((seed % SEEDS) * length) / SEEDS);
     return all.slice(start, Math.min(start + requestsMax, start + Math.floor(length / SEEDS)));
   }
@@ -160,24 +178,12 @@ function evenly(all: readonly WorkloadRequest[], requestsMax: number): WorkloadR
   return kept(turns);
 }
 
-/** Conversations in turn, and requests without one; blocks of two adapters are never the same. */
-function adapted(requests: readonly WorkloadRequest[], adapters: number): WorkloadRequest[] {
-  const of = new Map<string, number>();
-  return requests.map((request, i) => {
-    // Conversations of a trace without sessions are known by the block behind the one that all begin with.
-    const key = request.session === "" ? String(request.blockIds?.[1] ?? i) : request.session;
-    let adapter = of.get(key);
-    if (adapter === undefined) of.set(key, (adapter = of.size % adapters));
-    return salted(request, adapter, `adapter-${adapter}`);
-  });
-}
-
-function salted(request: WorkloadRequest, salt: number, model: string): WorkloadRequest {
-  const named = { ...request, model };
-  if (salt === 0) return named;
+/** Blocks and sessions of two parts are never the same. */
+function salted(request: WorkloadRequest, salt: number): WorkloadRequest {
+  if (salt === 0) return request;
   const prefixed = (session: string): string => (session === "" ? "" : `${salt}/${session}`);
   return {
-    ...named,
+    ...request,
     session: prefixed(request.session),
     parent: request.parent === undefined ? undefined : { ...request.parent, session: prefixed(request.parent.session) },
     joins: request.joins.map(prefixed),

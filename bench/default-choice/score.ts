@@ -1,17 +1,7 @@
 import { type Cell, type Column, COLUMNS } from "./cell.ts";
 
-/** How far behind the best of all others counts as level, as a share; of goodput as points of share. */
-const ALLOWED: Readonly<Record<Column, number>> = {
-  e2eMean: 0.01,
-  ttftMean: 0.01,
-  e2eP99: 0.05,
-  ttftP99: 0.05,
-  goodput: 0.01,
-};
-/** A column counts for no more than this, so that no single case decides. */
-const EXCESS_MAX = 0.5;
-/** What being ahead is worth against being behind. */
-const LEAD_WEIGHT = 0.1;
+/** How far behind the best of others counts as level. */
+const ALLOWED: Readonly<Record<Column, number>> = { e2eMean: 0.01, ttftMean: 0.01, e2eP99: 0.05, ttftP99: 0.05 };
 
 /** A policy beside the best of some others in one column of one case. */
 export interface Standing {
@@ -20,7 +10,7 @@ export interface Standing {
   readonly value: number;
   readonly best: number;
   readonly bestPolicy: string;
-  /** Share by which it is behind, below 0 where it leads; of goodput points of share. */
+  /** Share by which it is behind the best, below 0 where it leads: its regret. */
   readonly behind: number;
 }
 
@@ -33,12 +23,11 @@ export function standings(cells: readonly Cell[], policy: string, others: readon
     return COLUMNS.map((column) => {
       const value = meanOf(here, policy, column);
       const ranked = others
-        .filter((other) => other !== policy && here.some((cell) => cell.policy === other))
+        .filter((other) => here.some((cell) => cell.policy === other))
         .map((other) => [meanOf(here, other, column), other] as const)
-        .toSorted(([a], [b]) => (column === "goodput" ? b - a : a - b));
+        .toSorted(([a], [b]) => a - b);
       const [best = NaN, bestPolicy = ""] = ranked[0] ?? [];
-      const behind = column === "goodput" ? best - value : value / best - 1;
-      return { name, column, value, best, bestPolicy, behind };
+      return { name, column, value, best, bestPolicy, behind: value / best - 1 };
     });
   });
 }
@@ -52,22 +41,32 @@ export function misses({ column, behind }: Standing): boolean {
   return behind > ALLOWED[column];
 }
 
+export interface Score {
+  /** Mean over the columns of the worst regret over the cases. */
+  readonly worst: number;
+  /** Mean regret over cases and columns. */
+  readonly mean: number;
+  /** By column. */
+  readonly worstOf: readonly Standing[];
+}
+
 /**
- * What a policy is chosen by, less is better: the mean over cases and columns of
- *
- *     min(0.5, max(0, behind - allowed)) + 0.1 * clip(behind, -0.5, 0.5)
+ * What a policy is chosen by, less is better: its worst regret over the cases, column by column, and the mean of the four.
+ * A regret is against the best profile of that case and column.
  */
-export function scoreOf(all: readonly Standing[]): number {
-  return all.reduce((sum, one) => sum + costOf(one), 0) / all.length;
+export function scoreOf(all: readonly Standing[]): Score {
+  const worstOf = COLUMNS.map((column) => {
+    const of = all.filter((one) => one.column === column);
+    return of.reduce((worst, one) => (one.behind > worst.behind ? one : worst));
+  });
+  return {
+    worst: worstOf.reduce((sum, { behind }) => sum + behind, 0) / worstOf.length,
+    mean: all.reduce((sum, { behind }) => sum + behind, 0) / all.length,
+    worstOf,
+  };
 }
 
-function costOf({ column, behind }: Standing): number {
-  const excess = Math.min(EXCESS_MAX, Math.max(0, behind - ALLOWED[column]));
-  return excess + LEAD_WEIGHT * Math.max(-EXCESS_MAX, Math.min(EXCESS_MAX, behind));
-}
-
-/** The score of each case, so that two policies can be compared case by case. */
-export function scoresByCase(all: readonly Standing[]): Map<string, number> {
-  const names = [...new Set(all.map(({ name }) => name))];
-  return new Map(names.map((name) => [name, scoreOf(all.filter((one) => one.name === name))]));
+/** Whether a candidate may take the default's place: less regret than it, the worst and the mean one. */
+export function isBetter(candidate: Score, incumbent: Score): boolean {
+  return candidate.worst < incumbent.worst && candidate.mean < incumbent.mean;
 }

@@ -31,6 +31,8 @@ interface CaseExtras {
   /** Of the router; as the engines have it where it is left out. */
   readonly blockTokens?: number;
   readonly observe?: SimulationOptions["observe"];
+  /** In place of the study's fleet. */
+  readonly engines?: EngineSpec[];
 }
 
 /** One profile over one workload, its gauges read every so often. */
@@ -40,9 +42,8 @@ export function runCase(
   requests: readonly WorkloadRequest[],
   { name, spec }: NamedProfile,
   scrapeMicros: Micros,
-  { routers, blockTokens: given, observe }: CaseExtras = {},
+  { routers, blockTokens: given, observe, engines = fleetOf(study) }: CaseExtras = {},
 ): SimulationResult {
-  const engines = fleetOf(study);
   const blockTokens = given ?? engines[0]!.config.blockTokens;
   return simulate({
     router: {

@@ -9,7 +9,7 @@ import { simulatedRollout } from "#shadow/job/simulated-rollout.ts";
 import { twoArmPlan } from "#shadow/job/two-arm-plan.ts";
 import type { DesignStudy } from "#shadow/rollout/design-study.ts";
 import { rolloutStudy, type RolloutStudy } from "#shadow/rollout/rollout-study.ts";
-import { CHOICE_CASES, type ChoiceCase, type HalfName } from "../default-choice/case.ts";
+import type { ChoiceCase, HalfName } from "../default-choice/case.ts";
 import { choiceWorkload } from "../default-choice/choice-workload.ts";
 import { candidateNamed, requestsSetting } from "./study-setting.ts";
 
@@ -33,18 +33,34 @@ const PARTS: readonly (readonly [HalfName, number])[] = [
 const DRAWS = 3;
 const START_SHARE = 0.1;
 
-function caseNamed(name: string): ChoiceCase {
-  return CHOICE_CASES.find((one) => one.name === name)!;
-}
+const EVEN = {
+  fleet: "even",
+  engines: 8,
+  sessionsPerSecond: 1,
+  tokenScale: 1,
+  outputScale: 1,
+  thinkSecondsMax: Infinity,
+  beside: [],
+} as const;
+const MOONCAKE = { ...EVEN, path: "mooncake/conversation_trace.jsonl", halves: "time" } as const;
 
 /** Five kinds of traffic; the last two are in no other bench of rollouts. */
 const TRAFFIC: Readonly<Record<string, ChoiceCase>> = {
-  conversations: caseNamed("conversations, moderate"),
-  agents: caseNamed("agents, closed loop, high"),
-  "decode-heavy": caseNamed("decode-heavy, moderate"),
-  // At a quarter of its rate, since a sixth of the trace would last half a minute.
-  code: { ...caseNamed("code, moderate"), rateScale: 4 },
-  "short prompts": caseNamed("short prompts, moderate"),
+  conversations: { ...MOONCAKE, name: "conversations", rateScale: 3 },
+  agents: {
+    ...EVEN,
+    name: "agents",
+    path: "weka",
+    halves: "sessions",
+    rateScale: 1,
+    engines: 4,
+    sessionsPerSecond: 2,
+    thinkSecondsMax: 5,
+  },
+  "decode-heavy": { ...MOONCAKE, name: "decode-heavy", rateScale: 4, tokenScale: 0.25, outputScale: 3 },
+  // Slow, since a sixth of the trace would last half a minute at the rate of its other benches.
+  code: { ...EVEN, name: "code", path: "azure/AzureLLMInferenceTrace_code.csv", halves: "time", rateScale: 4 },
+  "short prompts": { ...EVEN, name: "short prompts", path: "chatbot.yaml", halves: "draws", rateScale: 4 },
 };
 
 /**
