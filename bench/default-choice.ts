@@ -47,7 +47,7 @@ const asked = [
 const cases = CHOICE_CASES.filter(({ name }) => flags.cases === undefined || flags.cases.split(";").includes(name));
 if (!flags.tables) await run(half);
 const cells = known().filter((cell) => cell.half === half && seeds.includes(cell.seed) && isCurrent(cell));
-if (half === "choosing") choose();
+judge(half);
 console.log(caseTable(cells, flags.default, OTHERS));
 
 function known(): Cell[] {
@@ -88,12 +88,14 @@ async function run(part: HalfName): Promise<void> {
   }
 }
 
-/** By the rule; and whether the choice holds on each seed alone. */
-function choose(): void {
+/** By the rule; while choosing also whether it holds on each seed alone. */
+function judge(part: HalfName): void {
   const scoreOn = (some: readonly Cell[], name: string): Score => scoreOf(standings(some, name, FIXED));
-  const names = asked.filter((name) => cells.some(({ policy }) => policy === name));
+  const isOfOurs = (name: string): boolean => part === "choosing" || name === flags.default || name === INCUMBENT;
+  const names = asked.filter((name) => isOfOurs(name) && cells.some(({ policy }) => policy === name));
   const ranked = names.map((name) => [name, scoreOn(cells, name)] as const);
   console.log(`${scoreTable(ranked.toSorted(([, a], [, b]) => a.worst - b.worst))}\n`);
+  if (part === "held-out") return;
   const better = ranked.filter(([name, score]) => name !== INCUMBENT && isBetter(score, scoreOn(cells, INCUMBENT)));
   for (const [name] of better) {
     const on = seeds.filter((seed) => {

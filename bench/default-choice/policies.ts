@@ -20,29 +20,32 @@ export const OTHERS: readonly string[] = [
 ];
 
 /** The default until the last choice. */
-export const INCUMBENT = "gnomon";
+export const INCUMBENT = "gnomon-added";
 /** What a regret is counted against: the best of these in each case and column. */
-export const FIXED: readonly string[] = [...OTHERS, INCUMBENT, "gnomon-predicted"];
+export const FIXED: readonly string[] = [...OTHERS, INCUMBENT];
 
 interface Variant {
   readonly scorer: Readonly<Record<string, number>>;
   readonly guard?: Readonly<Record<string, number>>;
 }
 
-/** What may become the default; named by what differs from gnomon-predicted. */
+/** What may become the default; named by what differs from gnomon. */
 const VARIANTS: Readonly<Record<string, Variant>> = {
-  "predicted wait 8": { scorer: { waitWeight: 8 } },
-  "predicted batch 0.2": { scorer: { batchWeight: 0.2 } },
-  "predicted cache 1, wait 8": { scorer: { cacheWeight: 1, waitWeight: 8 } },
+  "gnomon wait 6": { scorer: { waitWeight: 6 } },
+  "gnomon turn 6 within 2 s": { scorer: { turnWeight: 6, turnSeconds: 2 } },
+  "gnomon batch 0.2": { scorer: { batchWeight: 0.2 } },
+  "gnomon batch 0.4": { scorer: { batchWeight: 0.4 } },
+  "gnomon cache 8": { scorer: { cacheWeight: 8 } },
+  "gnomon full 5": { scorer: { fullWeight: 5 } },
 };
 
-export const CANDIDATES: readonly string[] = [INCUMBENT, "gnomon-predicted", ...Object.keys(VARIANTS)];
+export const CANDIDATES: readonly string[] = [INCUMBENT, "gnomon", ...Object.keys(VARIANTS)];
 
 /** A candidate by its name here, or a profile by its own. */
 export function policyNamed(name: string): NamedProfile {
   const variant = VARIANTS[name];
   if (variant === undefined) return loadProfile(name);
-  const profile = loadProfile("gnomon-predicted");
+  const profile = loadProfile("gnomon");
   const spec: ProfileSpec = {
     ...profile.spec,
     filters: profile.spec.filters.map((filter) => ({

@@ -19,7 +19,7 @@ export function scoreTable(ranked: readonly (readonly [string, Score])[]): strin
   return table(["candidate", "worst %", "mean %", ...COLUMNS.map((column) => HEADS[column])], rows);
 }
 
-/** A policy beside the best of all others in each column of each case; the spread is over the seeds. */
+/** A policy beside the best of all others in each column of each case. */
 export function caseTable(cells: readonly Cell[], policy: string, others: readonly string[]): string {
   const all = standings(cells, policy, others);
   const names = [...new Set(all.map(({ name }) => name))];
@@ -38,14 +38,15 @@ export function caseTable(cells: readonly Cell[], policy: string, others: readon
 }
 
 /**
- * Ours, its least and most over the seeds, % behind the best of the others, and whose that is; bold where ours is level
- * or ahead.
+ * Ours, half the range over the seeds, and % behind the best of the others; bold where ours is level or ahead, else with
+ * who is the best.
  */
 function columnText(one: Standing, here: readonly Cell[], policy: string): string {
   const values = here.filter((cell) => cell.policy === policy).map((cell) => cell[one.column]);
-  const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => shown(one.column, value));
-  const ours = misses(one) ? shown(one.column, one.value) : `**${shown(one.column, one.value)}**`;
-  return `${ours} (${least}-${most}) ${one.behind < 0 ? "" : "+"}${percent(one.behind)} ${one.bestPolicy}`;
+  const half = (Math.max(...values) - Math.min(...values)) / 2;
+  const ours = `${shown(one.column, one.value)}±${shown(one.column, half)}`;
+  const behind = `${one.behind < 0 ? "" : "+"}${percent(one.behind)}`;
+  return misses(one) ? `${ours} ${behind} ${one.bestPolicy}` : `**${ours}** ${behind}`;
 }
 
 function percent(share: number): string {

@@ -117,7 +117,7 @@ test("what llm-d cannot express is refused with its place", () => {
   assert.ok(!exported.ok);
   assert.deepEqual(exported.reasons, [
     "default.filters[0]: llm-d has no filter like imbalance",
-    "default.scorers[0]: llm-d has no scorer like added-latency",
+    "default.scorers[0]: llm-d has no scorer like predicted-latency",
     'default.picker: tieBreak "rotate": llm-d\'s max-score-picker has "random" alone',
   ]);
   const session = exportLlmD({
@@ -146,5 +146,5 @@ test("what is exported as AIBrix's environment is the same policy when it is rea
   );
   const refused = exportAibrix(loadProfile("gnomon").spec);
   assert.ok(!refused.ok);
-  assert.match(refused.reasons.join("\n"), /scorers\[0\]: AIBrix has no strategy that scores as added-latency does/);
+  assert.match(refused.reasons.join("\n"), /scorers\[0\]: AIBrix has no strategy that scores as predicted-latency does/);
 });

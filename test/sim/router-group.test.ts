@@ -43,7 +43,7 @@ test("routers that know of each other at once decide as one, under every profile
 });
 
 test("without sharing fewer prompts are found in caches, and the later the news, the fewer", () => {
-  const hits = (lag: number | undefined) => run("gnomon", routers(4, lag)).metrics.cacheHitRate.gpu;
+  const hits = (lag: number | undefined) => run("gnomon-added", routers(4, lag)).metrics.cacheHitRate.gpu;
   const none = hits(undefined);
   assert.ok(none < hits(1_000_000));
   assert.ok(none + 0.02 < hits(10_000));
@@ -51,7 +51,7 @@ test("without sharing fewer prompts are found in caches, and the later the news,
 
 test("a conversation stays with its router where connections do", () => {
   const spread = "session" as const;
-  const one = run("gnomon", { count: 4, shareLagMicros: undefined, spread });
-  const other = run("gnomon", { count: 4, shareLagMicros: undefined, spread: "round-robin" });
+  const one = run("gnomon-added", { count: 4, shareLagMicros: undefined, spread });
+  const other = run("gnomon-added", { count: 4, shareLagMicros: undefined, spread: "round-robin" });
   assert.ok(one.metrics.cacheHitRate.gpu > other.metrics.cacheHitRate.gpu);
 });

@@ -129,8 +129,12 @@ export class LatencyModel {
   }
 
   ttftMicros(endpoint: EndpointId, situation: Situation): number {
-    const wait = situation.turnover === 0 ? 0 : this.#waitSpeed(endpoint) * this.#wait(endpoint, situation);
-    return this.ttftSpeed(endpoint) * this.#ttft(situation) + wait;
+    return this.ttftSpeed(endpoint) * this.#ttft(situation) + this.turnMicros(endpoint, situation);
+  }
+
+  /** Of that, until others have ended and there is room. */
+  turnMicros(endpoint: EndpointId, situation: Situation): number {
+    return situation.turnover === 0 ? 0 : this.#waitSpeed(endpoint) * this.#wait(endpoint, situation);
   }
 
   /** `promptTokens` of the request itself. */

@@ -256,7 +256,7 @@ export class Profile {
       const ahead = (winner - second) * this.#weights[s]!.weight;
       if (ahead > lead) {
         lead = ahead;
-        reason = this.#weights[s]!.name;
+        reason = this.#scorers[s]!.reason ?? this.#weights[s]!.name;
       }
     }
     return reason;

@@ -8,6 +8,7 @@ import type { StepTimes } from "../endpoint/step-times.ts";
 import type { Input } from "../input/input.ts";
 import { attentionPairs, batchRoom } from "../latency/batch-room.ts";
 import type { Forecast } from "../latency/forecast.ts";
+import { ForecastTrial } from "../latency/forecast-trial.ts";
 import { type LatencyModel, type Situation, ModelSet } from "../latency/latency-model.ts";
 import type { Noted, NotedLoadSource } from "../request/noted.ts";
 import type { RouteRequest } from "../request/request.ts";
@@ -62,6 +63,7 @@ export type SeenBy = "decision" | "requests";
 /** What a request's times would be at an endpoint, by models that learn from every request which the router placed. */
 export class LatencyForecaster {
   readonly #models: ModelSet;
+  readonly #trial = new ForecastTrial();
   readonly #underWay: UnderWay;
   readonly #seenBy: SeenBy;
   readonly #outputTokensGuess: number;
@@ -77,7 +79,7 @@ export class LatencyForecaster {
     this.#seenBy = seenBy;
     this.#outputTokensGuess = options.outputTokensGuess;
     this.#models = new ModelSet(options);
-    this.#underWay = new UnderWay((endpoint) => this.#models.lastOf(endpoint));
+    this.#underWay = new UnderWay((endpoint) => this.#models.lastOf(endpoint), this.#trial);
   }
 
   modelOf({ id, endpoint }: Snapshot): LatencyModel {
@@ -91,6 +93,11 @@ export class LatencyForecaster {
   /** While it stays the same, so does what `modelOf` returns for the same id and endpoint. */
   get changes(): number {
     return this.#changes + this.#models.changes;
+  }
+
+  /** Whether its first tokens have been nearer lately than a moving average; undefined before enough of them. */
+  get isNearer(): boolean | undefined {
+    return this.#trial.isNearer;
   }
 
   /** Mean length of answers lately. */
@@ -152,6 +159,7 @@ export class LatencyForecaster {
 
   #forget(endpoint: EndpointId): void {
     this.#computed.forget(endpoint);
+    this.#trial.forget(endpoint);
     this.#models.forget(endpoint);
     this.#endpoints.delete(endpoint);
     this.#loads.delete(endpoint);

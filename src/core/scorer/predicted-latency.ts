@@ -4,32 +4,48 @@ import type { Input } from "../input/input.ts";
 import type { Forecast } from "../latency/forecast.ts";
 import type { Noted, NotedLoadSource } from "../request/noted.ts";
 import type { RouteRequest } from "../request/request.ts";
+import { MICROS_PER_SECOND } from "../base/units.ts";
+import { addedLatency } from "./added-latency.ts";
 import { EndpointWindows } from "./window-sum.ts";
 import { FORECASTER_PARAMETERS, type ForecasterOptions, LatencyForecaster } from "./latency-forecaster.ts";
 import { type Scorer, scorerPlugin } from "./scorer.ts";
+
+/** Why a decision is not by the forecast. */
+const UNSURE = "forecast-unsure";
 
 /**
  * Prefers the endpoint where this request adds the least time, its own and that of the requests there, now and later, in
  * microseconds as predicted from what engines were seen to take (LatencyModel).
  *
- *     wait     = predicted TTFT - own prefill,  own prefill = time of the new tokens
+ *     turn     = predicted time until others have ended and there is room
+ *     wait     = predicted TTFT - turn - own prefill,  own prefill = time of the new tokens
  *     prefill  = own prefill * (1 + n + cacheWeight * demand)
  *     decode   = output tokens * (predicted TPOT + n * what one more sequence with this prompt adds to a step)
  *     overflow = time of the tokens of context and new ones together beyond roomShare of the KV cache, where it is known
- *     cost     = waitWeight * wait + prefill + batchWeight * decode + fullWeight * overflow
+ *     cost     = waitWeight * wait + turn * (1 + (turnWeight - 1) * turnSeconds / (turnSeconds + turn))
+ *              + prefill + batchWeight * decode + fullWeight * overflow
  *     score    = best cost / cost
  *
- * Endpoints whose step times are known, by their engine file or a fit, begin with those and are learned on from
- * together; all others begin with the parameters. n requests are there. `demand` and the reasons for the weights are
- * added-latency's, whose cost is counted in tokens and holds for one kind of engine; here what a token, a sequence and
- * a step take is learned, and each endpoint's own speed.
+ * n requests are there, those that wait included: they wait for the new tokens too. A turn costs the less the longer all
+ * wait: in a fleet that is full everywhere nobody is spared it, and who finds most of its prompt in a cache makes the
+ * line shorter for all. It is also the least certain of the terms.
+ *
+ * Endpoints whose step times are known, by their engine file or a fit, begin with those and are learned on from together;
+ * all others begin with the parameters. `demand` and the reasons for the other weights are added-latency's, whose cost is
+ * counted in tokens and holds for one kind of engine; here what a token, a sequence and a step take is learned, and each
+ * endpoint's own speed.
+ *
+ * A forecast that has been further off lately than the moving average of each endpoint's first tokens (ForecastTrial) does
+ * not decide: added-latency does then, and that is the reason that the decision states.
  */
 export const predictedLatency = scorerPlugin({
   summary: "time that the request would add there, for itself and for the requests it joins, as predicted",
   reads: ["ledger", "scrape:load", "scrape:kv", "prefix-index", "usage", "observed-latency"],
   source: "gnomon; added-latency in the time of a model of vLLM's steps, learned while it routes",
   parameters: {
-    waitWeight: { type: "number", default: 4, min: 0, meaning: "what waiting for the own prompt's turn costs" },
+    waitWeight: { type: "number", default: 8, min: 0, meaning: "what waiting for the own prompt's turn costs" },
+    turnWeight: { type: "number", default: 4, min: 1, meaning: "what waiting for room costs while that is short" },
+    turnSeconds: { type: "number", default: 4, min: 0, meaning: "what is short there; beyond it a second counts once" },
     cacheWeight: {
       type: "number",
       default: 5,
@@ -38,13 +54,13 @@ export const predictedLatency = scorerPlugin({
     },
     batchWeight: {
       type: "number",
-      default: 0.2,
+      default: 0.3,
       min: 0,
       meaning: "what longer steps cost against waiting for prompts",
     },
     fullWeight: {
       type: "number",
-      default: 10,
+      default: 2,
       min: 0,
       meaning: "what a token costs that the KV cache has no room for",
     },
@@ -63,6 +79,8 @@ export const predictedLatency = scorerPlugin({
 
 interface Weights extends ForecasterOptions {
   readonly waitWeight: number;
+  readonly turnWeight: number;
+  readonly turnSeconds: number;
   readonly cacheWeight: number;
   readonly batchWeight: number;
   readonly fullWeight: number;
@@ -76,15 +94,28 @@ class LatencyScorer implements Scorer {
   readonly #weights: Weights;
   readonly #forecaster: LatencyForecaster;
   readonly #sent: EndpointWindows;
+  /** Who decides where the forecast may not. */
+  readonly #unsure: Scorer;
 
   constructor(name: string, weights: Weights) {
     this.name = name;
     this.#weights = weights;
     this.#forecaster = new LatencyForecaster(weights);
     this.#sent = new EndpointWindows(weights.windowSeconds);
+    const { windowSeconds, evidenceTokens, outputTokensGuess } = weights;
+    this.#unsure = addedLatency.create(name, { windowSeconds, evidenceTokens, outputTokensGuess });
   }
 
-  score({ promptTokens }: RouteRequest, candidates: readonly Snapshot[], scores: Float64Array): void {
+  get reason(): string | undefined {
+    return this.#forecaster.isNearer === false ? UNSURE : undefined;
+  }
+
+  score(request: RouteRequest, candidates: readonly Snapshot[], scores: Float64Array): void {
+    if (this.#forecaster.isNearer === false) {
+      this.#unsure.score(request, candidates, scores);
+      return;
+    }
+    const { promptTokens } = request;
     const { evidenceTokens } = this.#weights;
     const mean = this.#sent.sums(candidates, scores) / candidates.length + evidenceTokens;
     let best = Infinity;
@@ -109,22 +140,26 @@ class LatencyScorer implements Scorer {
       this.#sent.add(decision.endpoint, input.at, request.promptTokens);
     }
     this.#forecaster.observe(input, decision, request);
+    this.#unsure.observe?.(input, decision, request);
     if (input.kind === "endpoint-left") this.#sent.forget(input.endpoint);
   }
 
   #cost(candidate: Snapshot, promptTokens: number, demand: number): number {
     const [weights, forecaster] = [this.#weights, this.#forecaster];
-    const { id, endpoint } = candidate;
+    const { id, endpoint, effectiveLoad } = candidate;
     const model = forecaster.modelOf(candidate);
     const situation = forecaster.situation(candidate, promptTokens);
     const own = situation.newTokens * model.tokenMicros * model.ttftSpeed(id);
-    const wait = model.ttftMicros(id, situation) - own;
-    const prefill = own * (1 + situation.requests + weights.cacheWeight * demand);
-    const added = situation.requests * model.tpotSpeed(id) * model.addedMicros(promptTokens);
+    const turn = model.turnMicros(id, situation);
+    const short = weights.turnSeconds * MICROS_PER_SECOND;
+    const turned = turn === 0 ? 0 : turn * (1 + ((weights.turnWeight - 1) * short) / (short + turn));
+    const wait = model.ttftMicros(id, situation) - own - turn;
+    const prefill = own * (1 + effectiveLoad + weights.cacheWeight * demand);
+    const added = effectiveLoad * model.tpotSpeed(id) * model.addedMicros(promptTokens);
     const decode = forecaster.outputTokens * (model.tpotMicros(id, situation, promptTokens) + added);
     const { kvCapacityTokens } = endpoint;
     const room = kvCapacityTokens === undefined ? Infinity : kvCapacityTokens * weights.roomShare;
     const overflow = Math.max(0, situation.contextTokens + situation.newTokens - room) * model.tokenMicros;
-    return weights.waitWeight * wait + prefill + weights.batchWeight * decode + weights.fullWeight * overflow;
+    return weights.waitWeight * wait + turned + prefill + weights.batchWeight * decode + weights.fullWeight * overflow;
   }
 }

@@ -17,6 +17,8 @@ export interface Scorer extends Noter {
    * the scorer knows nothing of the candidate. Mutates nothing else.
    */
   score(request: RouteRequest, candidates: readonly Snapshot[], scores: Float64Array): void;
+  /** In place of its name, why its scores of the decision under way are as they are; undefined for its name. */
+  readonly reason?: string | undefined;
   /** What the request's times would be at a candidate, for a scorer that predicts them. Changes nothing. */
   forecast?(request: RouteRequest, candidate: Snapshot): Forecast;
   /**

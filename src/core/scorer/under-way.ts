@@ -1,6 +1,7 @@
 import type { Routed } from "../input/decision.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { Input } from "../input/input.ts";
+import type { ForecastTrial } from "../latency/forecast-trial.ts";
 import type { LatencyModel, Situation } from "../latency/latency-model.ts";
 import { RecentRequests } from "../base/request-table.ts";
 import { attentionPairs } from "../latency/batch-room.ts";
@@ -24,6 +25,9 @@ interface Followed {
   /** Requests of others there when it was sent. */
   readonly foreign: number;
   readonly sentAt: Micros;
+  /** What its first token was expected to take then, by the model and by the endpoint's moving average. */
+  readonly forecast: Micros;
+  readonly average: Micros | undefined;
   firstTokenAt: Micros | undefined;
   /** What had been there until then. */
   before: ReturnType<Aboard["until"]> | undefined;
@@ -35,11 +39,13 @@ interface Followed {
  */
 export class UnderWay {
   readonly #modelOf: (endpoint: EndpointId) => LatencyModel;
+  readonly #trial: ForecastTrial;
   readonly #followed = new RecentRequests<Followed>(REQUESTS_MAX);
   readonly #aboard = new Map<EndpointId, Aboard>();
 
-  constructor(modelOf: (endpoint: EndpointId) => LatencyModel) {
+  constructor(modelOf: (endpoint: EndpointId) => LatencyModel, trial: ForecastTrial) {
     this.#modelOf = modelOf;
+    this.#trial = trial;
   }
 
   /** What of it is there; undefined for nothing. */
@@ -70,6 +76,8 @@ export class UnderWay {
       situation,
       foreign,
       sentAt: at,
+      forecast: this.#modelOf(endpoint).ttftMicros(endpoint, situation),
+      average: this.#trial.average(endpoint),
       firstTokenAt: undefined,
       before: undefined,
     });
@@ -100,11 +108,12 @@ export class UnderWay {
   #firstToken(at: Micros, requestId: string): void {
     const one = this.#followed.get(requestId);
     if (one === undefined || one.firstTokenAt !== undefined) return;
-    const { endpoint, aboard, promptTokens, newTokens, pairs, situation, sentAt } = one;
+    const { endpoint, aboard, promptTokens, newTokens, pairs, situation, sentAt, forecast, average } = one;
     one.firstTokenAt = at;
     aboard.computed(at, promptTokens, newTokens, pairs);
     aboard.queuedTokens -= newTokens;
     one.before = aboard.until(at);
+    this.#trial.add(endpoint, at, at - sentAt, forecast, average);
     this.#modelOf(endpoint).learnTtft(endpoint, at, situation, at - sentAt);
   }
 

@@ -1,3 +1,4 @@
+import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { ABSTAINED, type CandidateLoad, ColumnBreakdown } from "#core/input/breakdown.ts";
 import type { Routed, Decision } from "#core/input/decision.ts";
 
@@ -12,7 +13,8 @@ export interface CountedPrompt {
  * Why a request went where it went, for a person and for a header: the decision's one word, then what spoke for the
  * endpoint against the next best one. Printable ASCII, below 256 characters. For example:
  *
- *     added-latency; 672 of 694 tokens cached there, next best 0; the next best adds 7.1 times the waiting
+ *     predicted-latency; 672 of 694 tokens cached there, next best 0; the next best adds 7.1 times the waiting; first
+ *     token expected in 45 ms
  *
  * Made for each answer, so by adding to one text, without lists.
  */
@@ -48,13 +50,19 @@ function comparison(decision: Routed, chosen: number, next: number, prompt: Coun
     facts += `; ${rounded(here.prefillTokensQueued)} prompt tokens queued there, next best ${rounded(there.prefillTokensQueued)}`;
   }
   const scores = scored(decision, chosen, next);
-  return scores === "" ? facts : `${facts}; ${scores}`;
+  return (scores === "" ? facts : `${facts}; ${scores}`) + expected(decision);
 }
 
 function cached(here: CandidateLoad, there: CandidateLoad, { promptTokens, exact }: CountedPrompt): string {
   const about = exact ? "" : "about ";
   if (here.hitTokens === 0 && there.hitTokens === 0) return `none of its ${about}${promptTokens} tokens cached`;
   return `${about}${rounded(here.hitTokens)} of ${promptTokens} tokens cached there, next best ${rounded(there.hitTokens)}`;
+}
+
+function expected({ forecast }: Routed): string {
+  return forecast === undefined
+    ? ""
+    : `; first token expected in ${rounded(forecast.ttftMicros / MICROS_PER_MILLI)} ms`;
 }
 
 /** What the scorer that decided made of it; "" where it was none. */
@@ -75,7 +83,7 @@ function scored({ reason, breakdown }: Routed, chosen: number, next: number): st
 }
 
 const NEARLY_EQUAL = 1.05;
-const COST_SCORERS: ReadonlySet<string> = new Set(["added-latency"]);
+const COST_SCORERS: ReadonlySet<string> = new Set(["added-latency", "predicted-latency"]);
 
 /** What stands in the way of the others. */
 function removals(decision: Routed): string {

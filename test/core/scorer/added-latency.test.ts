@@ -97,7 +97,7 @@ test("a new token costs more where more was sent within the window, in proportio
 });
 
 test("a short prompt asked again stays with its prefix, though nothing else was ever sent", () => {
-  const { scorers } = loadProfile("gnomon").spec;
+  const { scorers } = loadProfile("gnomon-added").spec;
   const [holder, ...others] = ["a", "b", "c"].map((id) => snapshot({ id }));
   for (const promptTokens of [40, 309, 1500]) {
     const hitTokens = Math.floor((0.6 * promptTokens) / 16) * 16;

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CATALOG } from "#core/profile/catalog.ts";
+import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import { Router } from "#core/router.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { request, snapshot } from "../state.ts";
 import { type Known, routedBy, stepTimesOf } from "./slow-endpoints.ts";
@@ -83,4 +85,44 @@ test("waiting prompts, a prompt to compute, a large batch and a full cache each 
     scorer.score(asked, [snapshot(base), snapshot({ ...base, id: "b", ...worse })], scores);
     assert.ok(scores[0] === 1 && scores[1]! > 0 && scores[1]! < 1, `${name}: ${scores.join(", ")}`);
   }
+});
+
+test("a forecast that is further off than a moving average does not decide, and the decision states that", () => {
+  const asked = { filters: [], picker: { plugin: "max-score", parameters: {} } };
+  const profile = { ...asked, scorers: [{ plugin: "predicted-latency", weight: 1, parameters: {} }] };
+  const router = new Router({
+    profiles: { p: profile },
+    defaultProfile: "p",
+    seed: 1,
+    blockTokens: 16,
+    staleAfterMicros: 5_000_000,
+    index: new ApproximateIndex(),
+  });
+  for (const id of ["a", "b"]) router.accept({ kind: "endpoint-joined", at: 0, endpoint: snapshot({ id }).endpoint });
+  // Long and short prompts that take the same time each, but for two in three: what no model of prompts can learn.
+  const reasons: string[] = [];
+  for (let i = 0, at = 1_000; i < 300; i++, at += 1_000 * MICROS_PER_MILLI) {
+    const id = `r${i}`;
+    const promptTokens = i % 2 === 0 ? 60_000 : 200;
+    const decision = router.accept({ kind: "request-arrived", at, request: request({ id, promptTokens }) });
+    assert.ok(decision?.kind === "routed");
+    reasons.push(decision.reason);
+    const firstAt = at + (i % 4 < 2 ? 400 : 420) * MICROS_PER_MILLI;
+    router.accept({ kind: "first-token", at: firstAt, requestId: id });
+    const usage = { promptTokens, cachedTokens: 0, outputTokens: 20 };
+    router.accept({ kind: "request-finished", at: firstAt + 200_000, requestId: id, outcome: "ok", ...usage });
+  }
+  assert.ok(!reasons.slice(0, 30).includes("forecast-unsure"));
+  assert.ok(reasons.slice(40).includes("forecast-unsure"), [...new Set(reasons)].join(", "));
+});
+
+test("who waits counts as one that a new prompt delays, not only who runs", () => {
+  const scorer = CATALOG.scorers["predicted-latency"].create("x", { waitWeight: 0, turnWeight: 1, batchWeight: 0 });
+  const full = (id: string) => ({ ...snapshot({ id }).endpoint, concurrencyMax: 4 });
+  const load = (effectiveLoad: number) => ({ requestsInFlight: effectiveLoad, effectiveLoad });
+  const scores = new Float64Array(2);
+  const short = snapshot({ id: "a", endpoint: full("a"), ...load(8) });
+  const long = snapshot({ id: "b", endpoint: full("b"), ...load(40) });
+  scorer.score(request({ id: "q", promptTokens: 4_000 }), [short, long], scores);
+  assert.ok(scores[0] === 1 && scores[1]! < 0.5, scores.join(", "));
 });
