@@ -8,5 +8,7 @@ export const OBJECTIVES = [
   "tpot-p99",
   "e2e-mean",
   "e2e-p99",
+  "session-mean",
+  "session-p99",
 ] as const;
 export type ObjectiveName = (typeof OBJECTIVES)[number];

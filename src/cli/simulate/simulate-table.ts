@@ -97,6 +97,7 @@ function latencies({ metrics }: SimulationResult): string {
     );
     for (const [sloClass, values] of classes) table.push([name, sloClass === "" ? "-" : sloClass, ...row(values)]);
   }
+  if (metrics.sessionMicros !== undefined) table.push(["session", "all", ...row(metrics.sessionMicros)]);
   if (metrics.itlMicros !== undefined) table.push(["ITL", "all", ...row(metrics.itlMicros)]);
   return table.toString();
 }

@@ -6,6 +6,7 @@ import type { ProfileSignals } from "#config/profile-signals.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { Candidate } from "#shadow/candidate/candidate.ts";
+import type { Objective } from "#shadow/job/objective.ts";
 import type { Found } from "#shadow/tune/search.ts";
 import type { TuneAnswer } from "#shadow/tune/tune.ts";
 import { policyKey } from "#shadow/tune/policy-space.ts";
@@ -33,7 +34,7 @@ export function tunedProfileText(found: Candidate, answer: TuneAnswer): string {
     gain === undefined
       ? ""
       : `gains ${percentOf(gain.value)} (${percentOf(gain.low)} to ${percentOf(gain.high)}) over ${inForce}, predicted`;
-  const what = objective.kind === "time" ? `${objective.metric} ${objective.figure}` : objective.kind;
+  const what = objectiveWords(objective);
   return yamlText({
     name,
     summary: `found by tune for ${what}: ${how}`,
@@ -41,6 +42,17 @@ export function tunedProfileText(found: Candidate, answer: TuneAnswer): string {
     ...statedSignals(found),
     ...spec,
   });
+}
+
+function objectiveWords(objective: Objective): string {
+  switch (objective.kind) {
+    case "time":
+      return `${objective.metric} ${objective.figure}`;
+    case "session":
+      return `sessionMicros ${objective.figure}`;
+    default:
+      return objective.kind;
+  }
 }
 
 /** The section `signals` of a candidate that was simulated under its own. */

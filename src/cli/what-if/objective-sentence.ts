@@ -23,7 +23,7 @@ export function objectiveSentence(answer: WhatIfAnswer, objective: WhatIfObjecti
   const values = answer.candidates.flatMap((candidate) => valueOf(candidate, objective) ?? []);
   const now = values.find(({ candidate }) => candidate.name === answer.inForce);
   const what = objective === "goodput" ? "goodput" : objective.replace(/^(\w+)-(\w+)$/, "$2 $1").toUpperCase();
-  const named = what.replace("MEAN", "mean").replace("P99", "p99");
+  const named = what.replace("MEAN", "mean").replace("P99", "p99").replace("SESSION", "session completion time");
   if (now === undefined) return `${named}: nothing is known of ${answer.inForce}, which is in force.`;
   const words = (value: Value) => (objective === "goodput" ? percentOf(1 - value.loss) : `${millisOf(value.loss)} ms`);
   const others = values.filter(({ candidate }) => candidate.scenario === "" && candidate !== now.candidate);
@@ -66,8 +66,12 @@ function valueOf(candidate: CandidateAnswer, objective: WhatIfObjective): Value 
     return { candidate, loss, low: loss, high: loss };
   }
   const [name = "", figure] = objective.split("-");
-  const metric = METRIC_OF[name]!;
   const of = figure === "p99" ? "p99" : "mean";
+  if (name === "session") {
+    const loss = candidate.sessions?.[of];
+    return loss === undefined ? undefined : { candidate, loss, low: loss, high: loss };
+  }
+  const metric = METRIC_OF[name]!;
   const interval = candidate.intervals[metric]?.[of];
   if (interval !== undefined) return { candidate, loss: interval.expected, low: interval.low, high: interval.high };
   const loss = candidate.predicted[metric]?.[of];

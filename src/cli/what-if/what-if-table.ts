@@ -50,6 +50,7 @@ export function whatIfTable(answer: WhatIfAnswer, { guessed, objective, all }: T
       `${answer.requests} requests; in force: ${answer.inForce}. Simulated, milliseconds${intervalWords(answer)}.`,
     ),
     predictions(answer),
+    ...sessions(answer),
     ...backlogs(answer),
     ...(all
       ? rest(answer)
@@ -100,6 +101,18 @@ function predictions({ candidates, replicas }: WhatIfAnswer): string {
     ]);
   }
   return table.toString();
+}
+
+/** From a session's first request to its last answer, where sessions of several requests are known. */
+function sessions({ candidates, requests }: WhatIfAnswer): string[] {
+  const known = candidates.flatMap(({ sessions: of }) => of ?? []);
+  if (!known.some(({ count }) => count > 0 && count < requests)) return [];
+  const table = figureTable(["profile", "sessions", ...FIGURES], [PROFILE_WIDTH, 10, 14, 14, 14]);
+  for (const one of candidates) {
+    const cells = FIGURES.map((figure) => (one.sessions === undefined ? "-" : millisOf(one.sessions[figure])));
+    table.push([nameOf(one), String(one.sessions?.count ?? 0), ...cells]);
+  }
+  return ["Session completion time, from the first request to the last answer", table.toString()];
 }
 
 /** Where a queue near saturation leaves no time to the first token to be known: what is known of the queue. */

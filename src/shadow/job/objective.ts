@@ -3,6 +3,7 @@ import { percentile } from "#core/base/quantile.ts";
 import { promisedTo, type SloTargets, timesMeet } from "#sim/result/slo.ts";
 import type { CandidateOutcome } from "../candidate/candidate.ts";
 import { timesOf } from "../candidate/cost.ts";
+import { sessionLosses } from "../candidate/sessions.ts";
 import type { Metric } from "../figure/metric.ts";
 import type { WorkloadRequests } from "../recorded/packed-workload.ts";
 
@@ -10,15 +11,18 @@ import type { WorkloadRequests } from "../recorded/packed-workload.ts";
 export type Objective =
   /** Part of the requests that get what they are promised; cost is engine time per such request. */
   | { readonly kind: "goodput" | "cost"; readonly targets: SloTargets }
-  | { readonly kind: "time"; readonly metric: Metric; readonly figure: "mean" | "p99" };
+  | { readonly kind: "time"; readonly metric: Metric; readonly figure: "mean" | "p99" }
+  /** From a session's first request to its last answer. */
+  | { readonly kind: "session"; readonly figure: "mean" | "p99" };
 
 const METRIC_OF: Readonly<Record<string, Metric>> = { ttft: "ttftMicros", tpot: "tpotMicros", e2e: "e2eMicros" };
 
 /** An objective by its name; `targets` are read by goodput and cost alone. */
 export function objectiveNamed(name: ObjectiveName, targets: SloTargets): Objective {
   if (name === "goodput" || name === "cost") return { kind: name, targets };
-  const [metric = "", figure] = name.split("-");
-  return { kind: "time", metric: METRIC_OF[metric]!, figure: figure === "p99" ? "p99" : "mean" };
+  const [metric = "", of] = name.split("-");
+  const figure = of === "p99" ? "p99" : "mean";
+  return metric === "session" ? { kind: "session", figure } : { kind: "time", metric: METRIC_OF[metric]!, figure };
 }
 
 /** What each request loses: microseconds, or 1 where it missed its targets and 0 where it met them; NaN does not count. */
@@ -27,6 +31,7 @@ export type Losses = Float64Array;
 /** In the workload's order. A request without an answer missed its targets, and has no time. */
 export function lossesOf(objective: Objective, workload: WorkloadRequests, outcome: CandidateOutcome): Losses {
   if (objective.kind === "time") return outcome[objective.metric];
+  if (objective.kind === "session") return sessionLosses(workload, outcome);
   const losses = new Float64Array(workload.length).fill(NaN);
   for (const request of workload) {
     const target = promisedTo(request, objective.targets);
@@ -61,12 +66,12 @@ export function unansweredFactor(objective: Objective, answered: number): number
 
 /** Whether the objective is a percentile and no mean. */
 export function isTail(objective: Objective): boolean {
-  return objective.kind === "time" && objective.figure === "p99";
+  return "figure" in objective && objective.figure === "p99";
 }
 
 /** Whether gains are parts of all requests, and not of the figure in force. */
 export function isShare(objective: Objective): boolean {
-  return objective.kind !== "time";
+  return objective.kind === "goodput" || objective.kind === "cost";
 }
 
 /** What is gained from one loss to another: part of the former of a time, difference of shares of goodput. */

@@ -19,6 +19,7 @@ import { type RankingSums, blockSumsOf, type Ranking, rankingOf } from "../job/r
 import type { Observed } from "../recorded/recorded-run.ts";
 import { profileErrors } from "./profile-errors.ts";
 import { goodputOf, replicaHoursOf } from "../candidate/cost.ts";
+import { sessionLosses } from "../candidate/sessions.ts";
 import type { WorkKeeping } from "../job/result-memory.ts";
 import { regretQuestions, REGRET_REQUESTS_MAX } from "../job/regret.ts";
 import { type RegretSummary, regretSummary } from "./regret-summary.ts";
@@ -42,6 +43,8 @@ export interface CandidateAnswer {
   readonly path: PathCounts;
   /** The simulation on engines without noise, and what single requests are late by: see estimateOf. */
   readonly predicted: PerMetric<Distribution | undefined>;
+  /** Session completion times; undefined where no session was answered whole. */
+  readonly sessions: Distribution | undefined;
   /** Prediction intervals of the figures above, from replicas; undefined where there are none. */
   readonly intervals: PerMetric<FigureIntervals | undefined>;
   /** Of a saturated one, in place of a time to the first token that cannot be known; undefined elsewhere. */
@@ -220,6 +223,7 @@ function answered(
     completed: outcome.completed,
     path: outcome.path,
     predicted: estimateOf(outcome, settingOf(setting, scenario).residuals),
+    sessions: figuresOf(sessionLosses(workload, outcome)),
     hitRatio: prompt === 0 ? 0 : cached / prompt,
     imbalance: outcome.imbalance,
     replicaHours: replicaHoursOf(outcome, settingOf(setting, scenario).endpoints.length),

@@ -4,7 +4,7 @@ import { replicaHoursOf } from "../candidate/cost.ts";
 import { figuresOf } from "../figure/figures.ts";
 import { JobPool } from "../job/job-pool.ts";
 import type { WorkKeeping } from "../job/result-memory.ts";
-import { lossesOf, lossOf, type Objective } from "../job/objective.ts";
+import { isShare, lossesOf, lossOf, type Objective } from "../job/objective.ts";
 
 /** A fleet, and a policy for it. */
 export interface Topology {
@@ -61,7 +61,7 @@ export async function topologyStudy(question: TopologyQuestion): Promise<Topolog
         );
         const losses = lossesOf(objective, setting.workload, outcome);
         const loss = lossOf(objective, losses);
-        const good = objective.kind === "time" ? outcome.completed : losses.filter((one) => one === 0).length;
+        const good = isShare(objective) ? losses.filter((one) => one === 0).length : outcome.completed;
         const hours = replicaHoursOf(outcome, settingOf(setting, candidate.scenario).endpoints.length);
         const [ttft, tpot, e2e] = [outcome.ttftMicros, outcome.tpotMicros, outcome.e2eMicros].map(figuresOf);
         return {
@@ -90,7 +90,7 @@ export function cheapest(
   objective: Objective,
   goodputMin: number,
 ): TopologyRow | undefined {
-  if (objective.kind === "time") return undefined;
+  if (!isShare(objective)) return undefined;
   const enough = rows.filter(({ lossMost }) => 1 - lossMost >= goodputMin);
   return enough.toSorted((a, b) => a.engines - b.engines || a.engineSecondsPerRequest - b.engineSecondsPerRequest)[0];
 }

@@ -5,6 +5,7 @@ import type { Outcomes } from "./outcomes.ts";
 import { type Anomalies, findAnomalies } from "./anomalies.ts";
 import type { NumberColumn } from "./column.ts";
 import { type Distribution, distribution } from "./distribution.ts";
+import { sessionTimes } from "./session-times.ts";
 import { meetsTarget, type SloTargets, targetOf, outcomeTpot } from "./slo.ts";
 
 /** Distributions by SLO class, "all" for all requests together; requests without a class are in "". */
@@ -19,6 +20,8 @@ export interface Metrics extends Anomalies {
   readonly tpotMicros: ByClass;
   readonly e2eMicros: ByClass;
   readonly queueDelayMicros: ByClass;
+  /** Session completion times; undefined where no session was answered whole. */
+  readonly sessionMicros: Distribution | undefined;
   /** Every gap between two tokens; only where they were recorded. */
   readonly itlMicros: Distribution | undefined;
   readonly requestsPerSec: number;
@@ -58,6 +61,7 @@ export function metricsOf(
     tpotMicros: byClass(outcomes, tpots(outcomes)),
     e2eMicros: byClass(outcomes, outcomes.e2e),
     queueDelayMicros: byClass(outcomes, outcomes.queueDelay),
+    sessionMicros: distribution(sessionTimes(outcomes).filter((micros) => !Number.isNaN(micros))),
     itlMicros: gaps === undefined ? undefined : distribution(gaps.view().slice()),
     requestsPerSec: perSecond(totals.completed, seconds),
     tokensPerSec: perSecond(totals.outputTokens, seconds),

@@ -53,15 +53,23 @@ export class Outcomes {
   /** Positions in `classes` and `tenants`. */
   sloClass: Uint16Array = new Uint16Array(ROWS);
   tenant: Uint16Array = new Uint16Array(ROWS);
+  /** Number of its session, in order of their first requests; -1 where it names none. */
+  session: Int32Array = new Int32Array(ROWS);
   readonly ids: string[] = [];
   readonly classes: string[] = [];
   readonly tenants: string[] = [];
+  readonly #sessionOf = new Map<string, number>();
   readonly #classOf = new Map<string, number>();
   readonly #tenantOf = new Map<string, number>();
 
   /** Requests; columns are longer until `trim`. */
   get length(): number {
     return this.ids.length;
+  }
+
+  /** Sessions that the requests name. */
+  get sessions(): number {
+    return this.#sessionOf.size;
   }
 
   /** A row for a request that has arrived. */
@@ -78,7 +86,15 @@ export class Outcomes {
     this.priority[row] = route.priority;
     this.sloClass[row] = numbered(route.sloClass, this.classes, this.#classOf);
     this.tenant[row] = numbered(route.tenant, this.tenants, this.#tenantOf);
+    this.session[row] = this.#sessionNumber(route.session);
     return row;
+  }
+
+  #sessionNumber(session: string): number {
+    if (session === "") return -1;
+    let number = this.#sessionOf.get(session);
+    if (number === undefined) this.#sessionOf.set(session, (number = this.#sessionOf.size));
+    return number;
   }
 
   end(row: number, status: Ending): void {
@@ -137,6 +153,7 @@ export class Outcomes {
     this.priority = sized(this.priority, rows);
     this.sloClass = sized(this.sloClass, rows);
     this.tenant = sized(this.tenant, rows);
+    this.session = sized(this.session, rows);
   }
 }
 

@@ -88,3 +88,15 @@ test("whatever the figures, nothing with a worse one is recommended", () => {
     ),
   );
 });
+
+test("sessions are compared by how long the whole of each took", () => {
+  const candidates = ["now", "b"].map((name, i) => ({
+    name,
+    scenario: "",
+    sessions: { mean: (i === 0 ? 9_000 : 6_000) * 1_000 },
+    predicted: {},
+    intervals: {},
+  }));
+  const text = objectiveSentence({ inForce: "now", candidates } as unknown as WhatIfAnswer, "session-mean");
+  assert.match(text, /^b may be better: mean session completion time of 6,?000 ms in place of 9,?000 ms under now/);
+});

@@ -18,6 +18,7 @@ function candidate(name: string, differences: Differences): CandidateAnswer {
     path: newPathCounts(),
     predicted: perMetric(() => figures),
     intervals: perMetric(() => undefined),
+    sessions: undefined,
     backlog: undefined,
     hitRatio: 0,
     imbalance: 1,
