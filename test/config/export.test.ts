@@ -146,5 +146,8 @@ test("what is exported as AIBrix's environment is the same policy when it is rea
   );
   const refused = exportAibrix(loadProfile("gnomon").spec);
   assert.ok(!refused.ok);
-  assert.match(refused.reasons.join("\n"), /scorers\[0\]: AIBrix has no strategy that scores as predicted-latency does/);
+  assert.match(
+    refused.reasons.join("\n"),
+    /scorers\[0\]: AIBrix has no strategy that scores as predicted-latency does/,
+  );
 });
