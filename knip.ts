@@ -18,6 +18,7 @@ const REST = [
   "test/file-times.ts",
   "test/stalls.ts",
   "test/deploy/npm-without-registry.ts",
+  "test/serve/migrate/record/record-sample.ts",
   "test/deploy/kubelet/port-forward.ts",
 ];
 

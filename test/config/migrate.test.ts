@@ -1,38 +1,18 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { parse } from "yaml";
 import { loadConfig } from "#config/load.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { resolveProfiles } from "#config/resolve-profiles.ts";
 import type { Config } from "#config/schema.ts";
-
-const PAGE = readFileSync(join(import.meta.dirname, "../../docs/migrate.md"), "utf8");
-const SOURCES = ["llm-d", "production-stack", "SMG", "LiteLLM", "nginx"];
-
-/** A block of the page, by its first line. */
-function block(whose: "theirs" | "ours", name: string): string {
-  const text = [...PAGE.matchAll(/```\w+\n([\s\S]*?)```/g)].find(([, body]) =>
-    body!.startsWith(`# ${whose}: ${name}\n`),
-  );
-  assert.ok(text?.[1] !== undefined, `${whose}: ${name}`);
-  return text[1];
-}
+import { block, MIGRATE_PAGE, oursFile, SOURCES } from "./migrate-page.ts";
 
 /** Ours as the gateway reads it, with the profile that it would route by. */
 function loaded(
   t: TestContext,
   name: string,
 ): { readonly config: Config; readonly profile: string; readonly scorers: object } {
-  const folder = mkdtempSync(join(tmpdir(), "gnomon-migrate-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const epp = join(folder, "epp.yaml");
-  writeFileSync(epp, block("theirs", "llm-d"));
-  const file = join(folder, "config.yaml");
-  writeFileSync(file, block("ours", name).replace("epp.yaml", epp));
-  const config = loadConfig({ file, environment: {}, overrides: [], withoutSecrets: true });
+  const config = loadConfig({ file: oursFile(t, name), environment: {}, overrides: [], withoutSecrets: true });
   const { profile } = resolveProfiles(config, { environment: {}, readsFiles: true });
   return { config, profile: profile.name, scorers: profile };
 }
@@ -110,7 +90,7 @@ test("nginx: method, port, tries, body size and time limit are ours", (t) => {
 });
 
 test("every profile that the page names is there", () => {
-  const named = [...PAGE.matchAll(/`([a-z][a-z0-9-]+)`/g)].map(([, name]) => name!);
+  const named = [...MIGRATE_PAGE.matchAll(/`([a-z][a-z0-9-]+)`/g)].map(([, name]) => name!);
   const known = named.filter((name) => /^(?:gnomon|smg|production-stack|llm-d)-\w/.test(name));
   for (const name of ["round-robin", "consistent-hash", "power-of-two", "least-loaded", "random", "gnomon", ...known]) {
     assert.equal(loadProfile(name).name, name);
