@@ -35,8 +35,8 @@ export class PickerClient {
         header("content-type", "application/json"),
         header("x-request-id", id),
       ];
-      call.write({ requestHeaders: { headers: { headers }, endOfStream: false } } as unknown as ProcessingRequest);
-      call.write({ requestBody: { body: Buffer.from(body), endOfStream: true } } as unknown as ProcessingRequest);
+      call.write({ requestHeaders: { headers: { headers }, endOfStream: false } });
+      call.write({ requestBody: { body: Buffer.from(body), endOfStream: true } });
     });
     return { engine, end: () => call.end() };
   }

@@ -16,7 +16,7 @@ import { endAll } from "../../../../bench/children.ts";
 import { HeldEngines } from "./held-engines.ts";
 import { PickerClient } from "./picker-client.ts";
 import { ROUTERS, type RunningRouter } from "./routers.ts";
-import { drawSteps, promptText, type Step, type Unchosen } from "../steps.ts";
+import { drawSteps, promptText, type Step } from "../steps.ts";
 
 const ENGINES = 3;
 const START_MILLIS_MAX = 60_000;
@@ -79,7 +79,7 @@ async function ready(ask: Ask): Promise<void> {
 async function record(ask: Ask, withLoads: boolean): Promise<Step[]> {
   const steps: Step[] = [];
   const open = new Map<string, Asked>();
-  for (const step of drawSteps(Number(values.seed), Number(values.count), ENGINES, withLoads) as Unchosen[]) {
+  for (const step of drawSteps(Number(values.seed), Number(values.count), ENGINES, withLoads)) {
     if ("load" in step) {
       await engines.state(step.load);
       steps.push(step);
