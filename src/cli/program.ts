@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { hadJsonFile, withJsonFile } from "#drive/output-option.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { unknownWord } from "#config/problem.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
@@ -41,7 +42,7 @@ export async function run(
   complain: (line: string) => void,
 ): Promise<number> {
   try {
-    await program.parseAsync(argv, { from: "user" });
+    await program.parseAsync(readWords(program, argv), { from: "user" });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) {
@@ -72,6 +73,17 @@ export async function run(
     }
     throw error;
   }
+}
+
+/** As they are, or in today's words where the command that they name had other ones. */
+function readWords(program: Command, argv: readonly string[]): readonly string[] {
+  let command: Command | undefined;
+  for (const word of argv) {
+    const below: Command | undefined = (command ?? program).commands.find((one) => one.name() === word);
+    if (below === undefined) break;
+    command = below;
+  }
+  return command !== undefined && hadJsonFile(command) ? withJsonFile(argv) : argv;
 }
 
 /** What was given wrongly; a first word that is no command is reported so, though it reached the default command. */

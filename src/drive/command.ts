@@ -25,9 +25,10 @@ export function driveCommand(): Command {
     const options = driveOptions(flags, process.env);
     if (typeof options === "string") throw new CommanderError(EXIT_USAGE, "gnomon.driveUsage", options);
     refuseUnwritable("--json", flags.json);
+    refuseUnwritable("--output", flags.output);
     refuseUnwritable("--requests-out", flags.requestsOut);
     const report = await driven(options);
-    publish(report, flags.json);
+    publish(report, new Set([flags.json, flags.output].filter((file) => file !== undefined)));
     if (report.interrupted) throw new CommanderError(EXIT_INTERRUPTED, "gnomon.driveInterrupted", "interrupted");
     const { failed } = report.requests;
     if (failed > 0) throw new CommanderError(EXIT_FAILED, "gnomon.driveFailed", `${failed} requests failed`);
@@ -80,9 +81,11 @@ function refuseUnwritable(flag: string, file: string | undefined): void {
   }
 }
 
-function publish(report: DriveReport, json: string | undefined): void {
+function publish(report: DriveReport, files: ReadonlySet<string>): void {
   const text = `${JSON.stringify(report, null, 2)}\n`;
-  (json === "-" ? process.stderr : process.stdout).write(reportTable(report));
-  if (json === "-") process.stdout.write(text);
-  else if (json !== undefined) writeWholeFile(json, text);
+  (files.has("-") ? process.stderr : process.stdout).write(reportTable(report));
+  for (const file of files) {
+    if (file === "-") process.stdout.write(text);
+    else writeWholeFile(file, text);
+  }
 }

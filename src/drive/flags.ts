@@ -1,4 +1,5 @@
 import { Option, type Command } from "commander";
+import { addJson, addOutput } from "./output-option.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { ImportError } from "#trace/import/import-report.ts";
 import { workloadFile } from "#trace/import/named-workload.ts";
@@ -45,6 +46,7 @@ export interface DriveFlags {
   readonly apiKeyEnv?: string;
   readonly expect: string[];
   readonly json?: string;
+  readonly output?: string;
   readonly requestsOut?: string;
 }
 
@@ -152,7 +154,8 @@ function addSendingFlags(command: Command): Command {
   );
   command.option("--api-key-env <variable>", "environment variable with the API key");
   addRare("--expect <outcome>", "outcomes that do not fail the run, such as http-429; comma-separated", csv, []);
-  command.option("--json <file>", "write the report as JSON; - for stdout, the table then goes to stderr");
+  addOutput(command, "write the report there as JSON");
+  addJson(command, "print the report as JSON; the table then goes to stderr");
   command.addOption(rareOption("--requests-out <file>", "write a JSON line for each request"));
   return command;
 }

@@ -2,6 +2,7 @@ import { rareOption } from "#drive/rare-option.ts";
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
+import { addJson, addOutput } from "#drive/output-option.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { loadCalibratedEngine, loadEngine } from "#config/engine-file.ts";
 import type { EngineConfig } from "#engine/config.ts";
@@ -49,7 +50,6 @@ export function calibrateCommand(): Command {
       "folder that --record or trace import wrote, one of its segments, or the folder of a run of vLLM; " +
         "several runs of the same engine show how much one differs from another",
     )
-    .option("-o, --output <file>", "write the engine here, for what-if and simulate (default: standard output)")
     .option(
       "--engine <file>",
       "engine, by name or path, whose sizes and scheduling apply where nothing else states them",
@@ -100,8 +100,9 @@ export function calibrateCommand(): Command {
       ),
     )
     .option("--evaluate", "fit nothing; report how far --engine is from what happened in this trace", false)
-    .option("--json <file>", "write parameters and errors as JSON; - for stdout, without the engine and the table")
     .action(run);
+  addOutput(command, "write the engine there, for what-if and simulate (default: standard output)");
+  addJson(command, "print parameters and errors as JSON, without the engine and the table");
   return addCacheFlags(addSizeFlags(command));
 }
 

@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { addJson, addOutput } from "#drive/output-option.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
 import { type JudgedRollout, judgedRollout, recordedControl } from "#shadow/rollout/judged-rollout.ts";
@@ -16,6 +17,7 @@ import { writeWholeFile } from "#trace/export/whole-file.ts";
 interface JudgeFlags extends TrafficFlags {
   readonly rollout?: string;
   readonly json?: string;
+  readonly output?: string;
 }
 
 /** Judges a recorded rollout once more, with the simulator's predictions, which narrow its intervals. */
@@ -23,14 +25,16 @@ export function rolloutJudgeCommand(): Command {
   const command = new Command("judge")
     .description("Judge a recorded rollout again, adjusted by what the simulator predicts of its requests.")
     .argument("<trace>", "folder that --record wrote while the rollout ran")
-    .option("--rollout <name>", "which one (default: the last)")
-    .option("--json <file>", "write the verdict as JSON; - for stdout, without the table");
+    .option("--rollout <name>", "which one (default: the last)");
+  addOutput(command, "write the verdict there as JSON");
+  addJson(command, "print the verdict as JSON, in place of the table");
   return addTrafficFlags(command).action(judge);
 }
 
 async function judge(path: string, flags: JudgeFlags): Promise<void> {
   if (!(await isTrace(path))) throw new ConfigError([`rollout judge: expected a recorded trace, got ${path}`]);
   checkOutputFile("--json", flags.json);
+  checkOutputFile("--output", flags.output);
   const items = () => new TraceReader(path).items();
   const recorded = await recordedControl(items(), flags.rollout);
   if (typeof recorded === "string") throw new CommandFailure(`${path}: --rollout: ${recorded}`);
@@ -40,13 +44,16 @@ async function judge(path: string, flags: JudgeFlags): Promise<void> {
   if (traffic.setting.workload.length === 0)
     process.stderr.write("note: no request since the last start can be simulated: it is judged as it was measured\n");
   const judged = await judgedRollout(recorded, traffic.setting, traffic.requestIds ?? [], items());
-  if (flags.json !== undefined) {
+  const files = new Set([flags.json, flags.output].filter((file) => file !== undefined));
+  if (files.size > 0) {
     const { arms, ...rest } = judged;
     const text = `${JSON.stringify({ ...rest, arms: arms.map(({ name, profile }) => ({ name, profile })) })}\n`;
-    if (flags.json === "-") process.stdout.write(text);
-    else writeWholeFile(flags.json, text);
+    for (const file of files) {
+      if (file === "-") process.stdout.write(text);
+      else writeWholeFile(file, text);
+    }
   }
-  if (flags.json !== "-") process.stdout.write(judgeTable(judged));
+  if (!files.has("-")) process.stdout.write(judgeTable(judged));
 }
 
 function judgeTable(judged: JudgedRollout): string {

@@ -1,5 +1,6 @@
 import { RARE, rareOption } from "#drive/rare-option.ts";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { addJson, addOutput } from "#drive/output-option.ts";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import { type PlannedFigureKey, PLANNED_FIGURES } from "#shadow/job/rollout-sample.ts";
@@ -95,9 +96,12 @@ export function rolloutPlanOptions(): Command {
     )
     .addOption(
       rareOption("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256)),
-    )
-    .option("--write <file>", "write the recommended rollout as YAML, for rollout start; - for stdout")
-    .option("--json <file>", "write the plan as JSON; - for stdout, without the tables");
+    );
+  addOutput(command, "write the recommended rollout there as YAML, for rollout start; - for stdout", {
+    as: "write",
+    before: ["--write"],
+  });
+  addJson(command, "print the plan as JSON, in place of the tables");
   return addCacheFlags(addTrafficFlags(command));
 }
 

@@ -30,7 +30,7 @@ async function plan(path: string, flags: RolloutPlanFlags): Promise<void> {
     throw new ConfigError([`rollout plan: expected a trace or a workload, got ${path}, which is not there`]);
   const [control, other] = armsOf(flags);
   checkOutputFile("--json", flags.json);
-  checkOutputFile("--write", flags.write);
+  checkOutputFile("--output", flags.write);
   const startedAt = performance.now();
   const planned = await doLongWork(flags, (work) => studied(path, flags, [control, other], work));
   const { traffic, setting, notes, study } = planned;

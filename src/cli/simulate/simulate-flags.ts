@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { addOutput } from "#drive/output-option.ts";
 import { COMMON, RARE } from "#drive/rare-option.ts";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { ADMISSION_POLICIES } from "#core/admission/create.ts";
@@ -233,7 +234,7 @@ function addResultFlags(to: FlagAdder): void {
   const retried = "decisions whose other candidates are tried, the rest simulated again (default: up to 50, by size)";
   to.rare.number("--counterfactual-decisions <count>", retried, whole(0, 10_000));
   to.rare.flag("--summarize-trace", "print where requests went and why");
-  to.add("--results-path <file>", "write the results there as JSON");
+  to.output("write the results there as JSON", { as: "resultsPath", before: ["--results-path"] });
   to.rare.add("--requests-path <file>", "write every request's outcome there, a JSON line each");
   to.flag("--json", "results as JSON on standard output, in place of the table");
 }
@@ -265,6 +266,10 @@ class FlagAdder {
 
   list<T>(flags: string, meaning: string, add: (text: string, before: readonly T[]) => readonly T[]): void {
     this.option(new Option(flags, meaning).argParser(add).default([], ""));
+  }
+
+  output(...given: Parameters<typeof addOutput> extends [Command, ...infer Rest] ? Rest : never): void {
+    addOutput(this.#command, ...given);
   }
 
   flag(flags: string, meaning: string): void {

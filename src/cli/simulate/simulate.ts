@@ -22,7 +22,7 @@ export function simulateCommand(): Command {
     "Run a cluster of engines under a routing policy in virtual time.",
   );
   return addSimulateFlags(command).action(async (flags: SimulateFlags) => {
-    checkOutputFile("--results-path", flags.resultsPath);
+    checkOutputFile("--output", flags.resultsPath);
     checkOutputFile("--requests-path", flags.requestsPath);
     const { result, results, seconds, cluster, gauges } = await simulated(flags, progressLine());
     const tokensMax = cluster.engines[0]!.config.modelTokensMax;

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { isAbsolute } from "node:path";
 import { Command } from "commander";
+import { addOutput } from "#drive/output-option.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
 import { gnomonVersion } from "#serve/process/gnomon-version.ts";
@@ -34,15 +35,11 @@ const INDEX_VARIABLE = "JOB_COMPLETION_INDEX";
 
 /** Runs a grid of questions or simulations: here, or a shard of it here and the others elsewhere. */
 export function sweepCommand(): Command {
-  return new Command("sweep")
+  const command = new Command("sweep")
     .description(
       "Run a grid of what-ifs or simulations, on all cores or in shards (for example as an indexed Kubernetes Job), with the same results.",
     )
     .argument("<file>", "YAML: command (what-if or simulate), trace, options, and grid: options with their values")
-    .option(
-      "-o, --out <file>",
-      "write the results as JSON lines, in the points' order; - for stdout, without the table",
-    )
     .option("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256))
     .option("--shards <n>", "parts that the sweep is divided into", whole(1, SHARDS_MAX))
     .option(
@@ -62,10 +59,15 @@ export function sweepCommand(): Command {
     .option("--name <name>", "name of the Job", "gnomon-sweep")
     .option("--parallelism <n>", "shards that the Job runs at once (default: all)", whole(1, SHARDS_MAX))
     .action(sweepOrPart);
+  addOutput(command, "write the results there as JSON lines, in the points' order; - for stdout, without the table", {
+    as: "out",
+    before: ["--out"],
+  });
+  return command;
 }
 
 async function sweepOrPart(file: string, flags: SweepFlags): Promise<void> {
-  checkOutputFile("--out", flags.out);
+  checkOutputFile("--output", flags.out);
   checkOutputFile("--job", flags.job);
   const sweep = readSweep(file);
   checkPoints(sweep.command, sweep.points);

@@ -1,5 +1,6 @@
 import { rareOption } from "#drive/rare-option.ts";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { addJson, addOutput } from "#drive/output-option.ts";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { OBJECTIVES, type ObjectiveName } from "#core/objective-names.ts";
 import { amountFlag, shareFlag, whole } from "../flag/flag-number.ts";
@@ -35,6 +36,8 @@ export interface TuneFlags extends TrafficFlags, SloFlags {
 }
 
 const ENGINES_MAX = 64;
+
+const PROFILE_FILE = { as: "writeProfile", before: ["--write-profile"] };
 
 /** The command with its options, and nothing behind it. */
 export function tuneOptions(): Command {
@@ -100,11 +103,11 @@ export function tuneOptions(): Command {
     .addOption(
       rareOption("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256)),
     )
-    .option("--write-profile <file>", "write the profile found, if it is better")
     .option("--write-rollout <file>", "write a rollout of it, planned by simulation, for rollout start")
     .option("--write-llm-d <file>", "write it as an EndpointPickerConfig for llm-d")
-    .addOption(rareOption("--write-aibrix <file>", "write it as environment variables for AIBrix"))
-    .option("--json <file>", "write the answer as JSON; - for stdout, without the tables");
+    .addOption(rareOption("--write-aibrix <file>", "write it as environment variables for AIBrix"));
+  addOutput(command, "write the profile found there, if it is better", PROFILE_FILE);
+  addJson(command, "print the answer as JSON, in place of the tables");
   return addCacheFlags(addTrafficFlags(command));
 }
 

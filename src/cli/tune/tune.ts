@@ -130,7 +130,7 @@ function objectiveOf(flags: TuneFlags): Objective {
 function checkFiles(flags: TuneFlags): void {
   checkOutputFile("--json", flags.json);
   checkOutputFile("--state", flags.state);
-  checkOutputFile("--write-profile", flags.writeProfile);
+  checkOutputFile("--output", flags.writeProfile);
   checkOutputFile("--write-rollout", flags.writeRollout);
   checkOutputFile("--write-llm-d", flags.writeLlmD);
   checkOutputFile("--write-aibrix", flags.writeAibrix);

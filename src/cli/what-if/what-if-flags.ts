@@ -1,5 +1,6 @@
 import { RARE, rareOption } from "#drive/rare-option.ts";
 import { Command, Option } from "commander";
+import { addJson, addOutput } from "#drive/output-option.ts";
 import { OBJECTIVES } from "#core/objective-names.ts";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { CONVERSATIONS, type Conversations } from "#shadow/recorded/conversations.ts";
@@ -45,6 +46,7 @@ export interface WhatIfFlags extends LongWorkFlags, SizeFlags, RouterFlags, Auto
   readonly threads?: number;
   readonly json?: string;
   readonly html?: string;
+  readonly output?: string;
 }
 
 /** What of them states where the traffic comes from and what it is simulated on. */
@@ -67,6 +69,7 @@ export type TrafficFlags = Omit<
   | "threads"
   | "json"
   | "html"
+  | "output"
   | "objective"
   | "all"
 > &
@@ -148,6 +151,9 @@ export function whatIfOptions(): Command {
         "(default: 40, fewer or none for many requests and candidates)",
       whole(0, REPLICAS_MAX),
     );
+  addOutput(command, "write the answer there: a self-contained HTML page where the name ends in .html, else JSON");
+  command.addOption(new Option("--html <file>").hideHelp());
+  addJson(command, "print the answer as JSON, in place of the table");
   return addCacheFlags(addSizeFlags(withArchitecture(withAutoscaler(withRouters(withSimulation(command))))));
 }
 
@@ -195,9 +201,7 @@ function withSimulation(command: Command): Command {
     )
     .addOption(
       rareOption("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256)),
-    )
-    .option("--json <file>", "write the answer as JSON; - for stdout, without the table")
-    .option("--html <file>", "write the answer as a self-contained HTML page");
+    );
 }
 
 function withAutoscaler(command: Command): Command {

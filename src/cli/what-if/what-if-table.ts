@@ -54,7 +54,7 @@ export function whatIfTable(answer: WhatIfAnswer, { guessed, objective, all }: T
     ...backlogs(answer),
     ...(all
       ? rest(answer)
-      : [wrapped("Placement, differences, causes and the model's own error: --all, or --html FILE.")]),
+      : [wrapped("Placement, differences, causes and the model's own error: --all, or -o FILE.html.")]),
   ];
   const blank = objective === undefined ? 1 : 2;
   return `${parts.filter((part, i) => part !== "" || i === blank).join("\n")}\n`;

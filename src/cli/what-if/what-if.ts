@@ -21,8 +21,10 @@ export function whatIfCommand(): Command {
 }
 
 async function answer(path: string, flags: WhatIfFlags): Promise<void> {
-  if (flags.html === "-") throw new ConfigError(["--html: expected a file, got -, which --json alone accepts"]);
-  checkOutputFile("--html", flags.html);
+  const html = flags.html ?? (flags.output?.endsWith(".html") === true ? flags.output : undefined);
+  if (html === "-") throw new ConfigError(["--html: expected a file, got -, which --json alone accepts"]);
+  checkOutputFile("--html", html);
+  checkOutputFile("--output", flags.output);
   checkOutputFile("--json", flags.json);
   checkHpa(flags);
   if (flags.objective === "goodput" && flags.slo === undefined)
@@ -35,7 +37,7 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
     const result = await whatIf({
       ...asked.question,
       keeping: work,
-      ...(flags.html !== undefined && { onOutcomes: (all) => (outcomes = all) }),
+      ...(html !== undefined && { onOutcomes: (all) => (outcomes = all) }),
       simulated: meansSoFar(work),
       progress: (done, all) => work.progress(`${done} of ${all} simulations`),
     });
@@ -44,14 +46,16 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
   const { notes, traffic, question } = asked;
   const { setting, candidates } = question;
   const { name: engine, isGuess: isEngineGuess } = traffic.engine;
-  if (flags.json !== undefined) write(flags.json, `${answerText(asked, result)}\n`);
-  if (flags.html !== undefined) {
+  for (const file of new Set([flags.json, flags.output])) {
+    if (file !== undefined && file !== html) write(file, `${answerText(asked, result)}\n`);
+  }
+  if (html !== undefined) {
     const { observed, inForce } = question;
     const profiles = [inForce, ...candidates];
-    writeWhatIfPage(flags.html, result, { path, engine, isEngineGuess, setting, profiles, outcomes, observed, notes });
+    writeWhatIfPage(html, result, { path, engine, isEngineGuess, setting, profiles, outcomes, observed, notes });
   }
   if (flags.hpa !== undefined) writeWholeFile(flags.hpa, hpaText(candidates, result, flags));
-  if (flags.json !== "-") {
+  if (flags.json !== "-" && flags.output !== "-") {
     const guessed = isEngineGuess ? engine : undefined;
     const { objective, all = !process.stdout.isTTY } = flags;
     process.stdout.write(whatIfTable(result, { ...(guessed && { guessed }), ...(objective && { objective }), all }));

@@ -26,6 +26,15 @@ for (const name of ["nginx", "LiteLLM"]) {
   });
 }
 
+test("llm-d: its endpoint picker's file decides here as there, 120 times of 120, without a tie", async (t) => {
+  const all = await decided(t, "llm-d");
+  assert.deepEqual([all.length, all.filter(isClear).length], [120, 120]);
+  assert.deepEqual(
+    all.filter((one) => !isAmongBest(one)),
+    [],
+  );
+});
+
 test("production-stack: a session has one engine in both, and all engines have sessions", async (t) => {
   const all = (await decided(t, "production-stack")).filter(({ session }) => session !== undefined);
   for (const engineOf of [({ theirs }: Compared) => theirs, ({ best }: Compared) => best.join()]) {

@@ -3,6 +3,9 @@ import type { AddressInfo } from "node:net";
 
 type Load = readonly [waiting: number, running: number, kv: number];
 
+/** Each has an address of its own, and all the same port, as pods have. */
+export const engineHost = (i: number): string => `127.0.0.${i + 5}`;
+
 /** Engines that hold every request until they are told to answer, and whose metrics pages state what they are told. */
 export class HeldEngines {
   readonly ports: number[] = [];
@@ -17,7 +20,7 @@ export class HeldEngines {
   async start(count: number): Promise<void> {
     for (let i = 0; i < count; i++) {
       const server = createServer((request, response) => void this.#answer(i, request, response));
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      await new Promise<void>((resolve) => server.listen(this.ports[0] ?? 0, engineHost(i), resolve));
       this.#servers.push(server);
       this.ports.push((server.address() as AddressInfo).port);
       this.#pagesRead.push(0);

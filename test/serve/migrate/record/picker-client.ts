@@ -7,9 +7,9 @@ const Client = makeGenericClientConstructor(serviceOf("external_processor.proto"
 /** Asks an endpoint picker as Envoy does. */
 export class PickerClient {
   readonly #client: InstanceType<typeof Client>;
-  readonly #engines: readonly number[];
+  readonly #engines: readonly string[];
 
-  constructor(port: number, engines: readonly number[]) {
+  constructor(port: number, engines: readonly string[]) {
     this.#client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
     this.#engines = engines;
   }
@@ -24,7 +24,7 @@ export class PickerClient {
         const text = JSON.stringify(message, (_, value: unknown) =>
           isBuffer(value) ? Buffer.from(value.data).toString() : value,
         );
-        const at = this.#engines.findIndex((port) => text.includes(`127.0.0.1:${port}`));
+        const at = this.#engines.findIndex((address) => text.includes(address));
         if (at >= 0) resolve(at);
         else if (text.includes("immediateResponse")) reject(new Error(text));
       });

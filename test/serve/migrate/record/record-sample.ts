@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { endAll } from "../../../../bench/children.ts";
-import { HeldEngines } from "./held-engines.ts";
+import { engineHost, HeldEngines } from "./held-engines.ts";
 import { PickerClient } from "./picker-client.ts";
 import { ROUTERS, type RunningRouter } from "./routers.ts";
 import { drawSteps, promptText, type Step } from "../steps.ts";
@@ -44,7 +44,14 @@ try {
   await engines.start(ENGINES);
   const isLlmD = name === "llm-d";
   const router = await start({ command, engines: engines.ports, scratch });
-  const ask = isLlmD ? byPicker(new PickerClient(router.port, engines.ports)) : byHttp(router);
+  const ask = isLlmD
+    ? byPicker(
+        new PickerClient(
+          router.port,
+          engines.ports.map((port, i) => `${engineHost(i)}:${port}`),
+        ),
+      )
+    : byHttp(router);
   await ready(ask);
   const lines = [{ router: name, version, engines: ENGINES }, ...(await record(ask, isLlmD))];
   process.stdout.write(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));

@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parse, stringify } from "yaml";
 import { kept } from "../../../../bench/children.ts";
 import { freePort } from "../../../../bench/free-port.ts";
+import { engineHost } from "./held-engines.ts";
+import { startPodList } from "./pod-list.ts";
 
 const PAGE = join(import.meta.dirname, "../../../../docs/migrate.md");
 const MASTER_KEY = "sk-sample";
@@ -35,7 +36,10 @@ function theirs(name: string, engines: readonly number[]): string {
   const page = readFileSync(PAGE, "utf8");
   const from = page.indexOf(begin) + begin.length;
   const text = page.slice(from, page.indexOf("```", from));
-  return text.replace(/10\.0\.0\.(\d+):8000/g, (_, last: string) => `127.0.0.1:${engines[Number(last) - 5]}`);
+  return text.replace(
+    /10\.0\.0\.(\d+):8000/g,
+    (_, last: string) => `${engineHost(Number(last) - 5)}:${engines[Number(last) - 5]}`,
+  );
 }
 
 async function startNginx({ command, engines, scratch }: RouterStart): Promise<RunningRouter> {
@@ -82,22 +86,16 @@ async function byCommandLine(start: RouterStart): Promise<RunningRouter> {
 
 async function startLlmD({ command, engines, scratch }: RouterStart): Promise<RunningRouter> {
   const [port, health, metrics] = [await freePort(), await freePort(), await freePort()];
-  const [endpoints, config] = [join(scratch, "endpoints.yaml"), join(scratch, "epp.yaml")];
-  const listed = engines.map((engine, i) => ({ name: `engine-${i}`, address: "127.0.0.1", port: String(engine) }));
-  writeFileSync(endpoints, stringify({ endpoints: listed }));
-  const file = parse(theirs("llm-d", engines)) as { plugins: object[] };
-  // The page's file reads an InferencePool; this one reads a list, and is the same otherwise.
-  const plugins = [
-    { type: "file-discovery", parameters: { path: endpoints, watchFile: false } },
-    { type: "metrics-data-source" },
-    { type: "core-metrics-extractor" },
-    ...file.plugins,
-  ];
-  const sources = [{ pluginRef: "metrics-data-source", extractors: [{ pluginRef: "core-metrics-extractor" }] }];
-  const dataLayer = { injectDefaults: false, discovery: { pluginRef: "file-discovery" }, sources };
-  writeFileSync(config, stringify({ ...file, plugins, dataLayer }));
+  const config = join(scratch, "epp.yaml");
+  writeFileSync(config, theirs("llm-d", engines));
+  const { file } = await startPodList(
+    scratch,
+    engines.map((_, i) => engineHost(i)),
+  );
   const ports = [`--grpc-port=${port}`, `--grpc-health-port=${health}`, `--metrics-port=${metrics}`];
-  const flags = ["--secure-serving=false", "--pool-name=sample", "--pool-namespace=sample", `--config-file=${config}`];
-  kept(spawn(command, [...ports, ...flags], { stdio: ["ignore", "ignore", "inherit"] }));
+  const pods = ["--endpoint-selector=app=vllm", `--endpoint-target-ports=${engines[0]}`, "--pool-namespace=sample"];
+  const flags = ["--secure-serving=false", "--metrics-endpoint-auth=false", `--config-file=${config}`];
+  const env = { ...process.env, KUBECONFIG: file, NAMESPACE: "sample", POD_NAME: "epp-7d9f8b6c5-abcde" };
+  kept(spawn(command, [...ports, ...pods, ...flags], { stdio: ["ignore", "ignore", "inherit"], env }));
   return { port, headers: {} };
 }
