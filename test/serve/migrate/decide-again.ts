@@ -19,7 +19,7 @@ export interface Compared {
 }
 
 /** A sample that record-sample.ts recorded. */
-export function readSample(name: string): { readonly engines: number; readonly steps: readonly Step[] } {
+function readSample(name: string): { readonly engines: number; readonly steps: readonly Step[] } {
   const text = readFileSync(join(import.meta.dirname, `../../golden/migrate/${name}.jsonl`), "utf8");
   const [head, ...steps] = text
     .trim()
