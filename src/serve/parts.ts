@@ -20,6 +20,7 @@ import { recorderPart } from "./observe/live-recorder.ts";
 import { runPart } from "./observe/live-run.ts";
 import { shadowPart } from "./observe/live-shadow.ts";
 import { tracingPart } from "./observe/live-tracing.ts";
+import { silencesPart } from "./observe/silences.ts";
 import { stateWatchPart } from "./observe/state-watch.ts";
 import type { GatewayContext } from "./plan/gateway-context.ts";
 import { policyPart } from "./policy/live-policy.ts";
@@ -77,6 +78,7 @@ export const GATEWAY = assembly<GatewayContext>()(
     policyPart,
     rolloutsPart,
     autopilotPart,
+    silencesPart,
     // What engines report of their caches.
     kvEventsPart,
     // What it shows: metrics, status pages.

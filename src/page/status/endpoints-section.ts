@@ -14,16 +14,17 @@ const ROWS_SHOWN = 12;
 
 type Actions = Pick<PageActions, "filter" | "sort" | "showAllEndpoints" | "toggleEndpoint">;
 
+const FIGURE = "figure";
 const COLUMNS: readonly { readonly name: string; readonly style: string; readonly sort?: EndpointSort }[] = [
   { name: "Endpoint", style: "text name", sort: "name" },
   { name: "Trouble", style: "text trouble", sort: "trouble" },
-  { name: "Requests/s", style: "" },
-  { name: "Failed attempts", style: "" },
-  { name: "TTFT", style: "" },
-  { name: "Running", style: "", sort: "load" },
-  { name: "Waiting", style: "", sort: "waiting" },
-  { name: "KV in use", style: "", sort: "kv" },
-  { name: "Cached / expected", style: "", sort: "hits" },
+  { name: "Requests/s", style: FIGURE },
+  { name: "Failed", style: FIGURE },
+  { name: "TTFT", style: FIGURE },
+  { name: "Running", style: FIGURE, sort: "load" },
+  { name: "Waiting", style: FIGURE, sort: "waiting" },
+  { name: "KV in use", style: FIGURE, sort: "kv" },
+  { name: "Cached / expected", style: FIGURE, sort: "hits" },
 ];
 
 export function endpointsSection(state: PageState, actions: Actions): Markup {
@@ -174,7 +175,7 @@ const MISSED = 0.1;
 function hitsText(lastMinute: EndpointCard["lastMinute"], ofEngine: number | null): MarkupContent {
   const { hitRatio = null, expectedHitRatio = null } = lastMinute ?? {};
   if (hitRatio === null || expectedHitRatio === null) return `${percent(ofEngine ?? NaN, 0)} / –`;
-  const text = `${percent(hitRatio, 0)} / ${percent(expectedHitRatio, 0)}`;
+  const text = `${percent(hitRatio, 0).replace(" %", "")} / ${percent(expectedHitRatio, 0)}`;
   return expectedHitRatio - hitRatio > MISSED ? element("span", { class: "warn" }, text) : text;
 }
 

@@ -55,7 +55,7 @@ function tilesOf({ endpoints, traffic: { lastMinute }, gateway, policy, rollouts
     { name: "In flight", value: count(gateway.requestsInFlight), note: waits(waiting, gateway.requestsQueued) },
     {
       name: "Gateway",
-      value: `${percent(gateway.process.cpu, 0)} of a core`,
+      value: percent(gateway.process.cpu, 0),
       note: gatewayNote(gateway),
     },
     {
@@ -70,7 +70,7 @@ function tilesOf({ endpoints, traffic: { lastMinute }, gateway, policy, rollouts
 const HELD_MILLIS_MAX = 100;
 
 function gatewayNote({ process: { loopHeldMillis, memoryBytes } }: Overview["gateway"]): MarkupContent {
-  const held = `loop held ${duration(loopHeldMillis)} at most`;
+  const held = `of a core; loop held ${duration(loopHeldMillis)} at most`;
   const memory = `${count(Math.round(memoryBytes / 1e6))} MB`;
   return loopHeldMillis > HELD_MILLIS_MAX
     ? element("span", { class: "warn" }, `${held}, ${memory}`)

@@ -1,6 +1,6 @@
 import { type MarkupContent, element, type Markup } from "../part/markup.ts";
 import { endpointName } from "./endpoint-name.ts";
-import { ordered } from "./endpoint-order.ts";
+import { ordered, type Ranked } from "./endpoint-order.ts";
 import type { Overview } from "./overview.ts";
 
 /** Of the last minute's requests, failed and refused together; above it clients notice. */
@@ -20,10 +20,7 @@ function judged({ endpoints, gateway, traffic: { lastMinute } }: Overview): {
   const ranked = ordered(endpoints, "trouble");
   const serious = ranked.filter(({ trouble }) => trouble.severity > 1);
   const [worst] = ranked;
-  const look =
-    worst === undefined
-      ? ""
-      : [" Look at ", endpointName(worst.endpoint.id), ` first: ${worst.trouble.signs[0] ?? ""}.`];
+  const look = worst === undefined ? "" : [...lookAt(worst), ...alsoIn(serious.slice(1))];
   const lost = lastMinute.failed + lastMinute.refused;
   if (endpoints.every(({ state }) => state !== "ready"))
     return { level: "bad", text: "Nothing is served.", todo: waitsFor(gateway.waitsFor) };
@@ -46,6 +43,22 @@ function judged({ endpoints, gateway, traffic: { lastMinute } }: Overview): {
       todo: "More engines, or lower limits, end that.",
     };
   return { level: "good", text: "All is well.", todo: "Nothing to do." };
+}
+
+function lookAt({ endpoint, trouble: { signs, todo } }: Ranked): MarkupContent[] {
+  return ["Look at ", endpointName(endpoint.id), ` first: ${signs[0] ?? ""}. ${todo}`];
+}
+
+/** So many more are named. */
+const ALSO_MAX = 2;
+
+function alsoIn(others: readonly Ranked[]): MarkupContent[] {
+  if (others.length === 0) return [];
+  const named = others
+    .slice(0, ALSO_MAX)
+    .flatMap(({ endpoint }, i) => [i === 0 ? " " : ", ", endpointName(endpoint.id)]);
+  const more = others.length > ALSO_MAX ? ` and ${others.length - ALSO_MAX} more` : "";
+  return [" Then", ...named, `${more}.`];
 }
 
 function waitsFor([first]: readonly string[]): string {

@@ -8,7 +8,22 @@ export interface EndpointTrouble {
   readonly severity: Severity;
   /** Most serious first. */
   readonly signs: readonly string[];
+  /** About the first of them; "" where nothing has to be done. */
+  readonly todo: string;
 }
+
+/** What to do about signs that have a remedy, by how they begin. */
+const TODO: Readonly<Record<string, string>> = {
+  lost: "See whether its engine still runs; it is let back by itself.",
+  "not reached yet": "See whether its engine runs and its address is right.",
+  hung: "Restart its engine; others serve meanwhile.",
+  "breaker open": "Its engine's log has why its requests fail; it is tried again by itself.",
+  "its health checks fail": "Its engine's log has why; it is let back by itself.",
+  "ejected: its requests fail": "Its engine's log has why; it is let back by itself.",
+  "ejected: its tokens are slow": "Look at its board; it is let back by itself.",
+  "KV cache full": "Fewer requests at once, or more memory for its cache.",
+  "never scraped": "Its /metrics has to be reachable from here.",
+};
 
 const KV_FULL = 0.95;
 const EJECTED = {
@@ -44,5 +59,9 @@ export function troubleOf({ state, detail, known, scrapeError }: EndpointCard): 
   note(scrapeError !== "" && known?.freshness !== "fresh", 1, `scrape: ${scrapeError}`);
   note(state === "ready" && detail !== "", 1, detail);
   found.sort(([a], [b]) => b - a);
-  return { severity: found[0]?.[0] ?? 0, signs: found.map(([, sign]) => sign) };
+  return { severity: found[0]?.[0] ?? 0, signs: found.map(([, sign]) => sign), todo: todoOf(found[0]?.[1] ?? "") };
+}
+
+function todoOf(sign: string): string {
+  return Object.entries(TODO).find(([begin]) => sign.startsWith(begin))?.[1] ?? "";
 }

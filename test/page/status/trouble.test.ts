@@ -4,7 +4,7 @@ import { troubleOf } from "#page/status/trouble.ts";
 import { endpointCase } from "./overview-case.ts";
 
 test("an endpoint that is well has no sign of trouble", () => {
-  assert.deepEqual(troubleOf(endpointCase("e")), { severity: 0, signs: [] });
+  assert.deepEqual(troubleOf(endpointCase("e")), { severity: 0, signs: [], todo: "" });
 });
 
 test("signs are in order of what they mean for who is served", () => {
@@ -12,6 +12,7 @@ test("signs are in order of what they mean for who is served", () => {
   assert.deepEqual(troubleOf(endpointCase("e", known, { detail: "the router refuses it" })), {
     severity: 3,
     signs: ["hung", "breaker open", "cordoned", "signals 12 s old", "the router refuses it"],
+    todo: "Restart its engine; others serve meanwhile.",
   });
 });
 
@@ -19,9 +20,14 @@ test("what is not ready is in trouble, whatever else is known", () => {
   assert.deepEqual(troubleOf(endpointCase("e", {}, { state: "waiting", known: null })), {
     severity: 3,
     signs: ["not reached yet"],
+    todo: "See whether its engine runs and its address is right.",
   });
   const gone = endpointCase("e", {}, { state: "lost", known: null, detail: "refused", scrapeError: "timeout" });
-  assert.deepEqual(troubleOf(gone), { severity: 3, signs: ["lost: refused", "scrape: timeout"] });
+  assert.deepEqual(troubleOf(gone), {
+    severity: 3,
+    signs: ["lost: refused", "scrape: timeout"],
+    todo: "See whether its engine still runs; it is let back by itself.",
+  });
 });
 
 test("a scrape that failed once is no trouble while the signals are fresh", () => {
