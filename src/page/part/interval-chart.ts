@@ -35,6 +35,9 @@ const INTERVAL_WIDTH = 460;
 export const INTERVAL_LEFT = 12;
 export const INTERVAL_RIGHT = INTERVAL_WIDTH - 12;
 const NEARLY_ZERO = 1e-9;
+/** Of a label's characters, at most. */
+const CHAR_WIDTH = 6.4;
+const NAME_CHARS_MIN = 8;
 
 /** Values with their intervals, a row each, on one axis: an `svg`. */
 export function intervalChart({ label, scale, tickText, rows, band, mark }: IntervalChart): Markup {
@@ -77,7 +80,7 @@ function drawn({ name, text, style, value, inner, outer }: IntervalRow, top: num
       note !== undefined && element("title", {}, note),
     );
   return [
-    element("text", { class: "label", x: INTERVAL_LEFT, y: top + 10 }, name),
+    element("text", { class: "label", x: INTERVAL_LEFT, y: top + 10 }, besideText(name, text)),
     element("text", { class: "label end", x: INTERVAL_RIGHT, y: top + 10 }, text),
     ...(outer === undefined ? [] : [between("thin", outer, outer.note)]),
     ...(inner === undefined ? [] : [between("thick", inner)]),
@@ -87,4 +90,11 @@ function drawn({ name, text, style, value, inner, outer }: IntervalRow, top: num
       element("title", {}, `${name}: ${text}`),
     ),
   ];
+}
+
+/** The name as far as it has room before the text at its right; the dot's title has all of it. */
+function besideText(name: string, text: string): string {
+  const room = Math.floor((INTERVAL_RIGHT - INTERVAL_LEFT) / CHAR_WIDTH) - text.length - 1;
+  const chars = Math.max(NAME_CHARS_MIN, room);
+  return name.length <= chars ? name : `${name.slice(0, chars - 1)}…`;
 }

@@ -54,7 +54,7 @@ figcaption{margin-bottom:2px}
 .orders{display:flex;flex-wrap:wrap;gap:8px;align-items:center;margin:0 0 12px}.orders p{margin:0;flex-basis:100%}.orders form{display:flex;flex-wrap:wrap;gap:8px;align-items:center}.done progress{accent-color:var(--c0);vertical-align:middle}
 .old main>:not(.notice){filter:grayscale(1)}
 .narrow{display:none}
-@media (max-width:820px){.card.table{overflow-x:auto;padding:2px 4px}.card.table th,.card.table td{padding:5px}.name{min-width:104px}td.trouble{min-width:104px}td.why{min-width:130px}td.wrap{min-width:70px}.table thead th{white-space:normal}svg.meter{width:34px}header{position:static}}
+@media (max-width:820px){.card.table{overflow-x:auto;padding:2px 4px}.card.table th,.card.table td{padding:5px}.name{min-width:142px}td.trouble{min-width:104px}td.why{min-width:130px}td.wrap{min-width:70px}.table thead th{white-space:normal}.folds svg.meter{display:none}header{position:static}}
 @media (max-width:700px){
 .narrow{display:inline-flex;gap:8px;align-items:center}
 header{position:static;padding:8px 12px}nav{margin:0 -9px}
