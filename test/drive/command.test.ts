@@ -47,8 +47,8 @@ describe("gnomon drive", () => {
     ],
     [["--url", "http://127.0.0.1:1", "--trace", golden("README.md"), "--model", "m"], /README\.md: not a workload/],
     [
-      ["--url", "http://127.0.0.1:1", "--trace", golden("azure.csv"), "--json", "/nonexistent/report.json"],
-      /--json: .*\/nonexistent\/report\.json/,
+      ["--url", "http://127.0.0.1:1", "--trace", golden("azure.csv"), "--output", "/nonexistent/report.json"],
+      /--output: .*\/nonexistent\/report\.json/,
     ],
     [
       ["--url", "http://127.0.0.1:1", "--trace", golden("azure.csv"), "--requests-out", "/nonexistent/log"],
@@ -79,7 +79,7 @@ describe("gnomon drive", () => {
         return true;
       },
     });
-    const argv = ["--url", engine.url, "--trace", golden("mooncake.jsonl"), "--time-scale", "0.001", "--json", json];
+    const argv = ["--url", engine.url, "--trace", golden("mooncake.jsonl"), "--time-scale", "0.001", "--output", json];
     const table = await captured(() => run(...argv).then(({ code }) => assert.equal(code, 1)));
     const report = JSON.parse(await readFile(json, "utf8")) as DriveReport;
     assert.equal(report.requests.failed, 1);
