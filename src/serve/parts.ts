@@ -20,7 +20,7 @@ import { recorderPart } from "./observe/live-recorder.ts";
 import { runPart } from "./observe/live-run.ts";
 import { shadowPart } from "./observe/live-shadow.ts";
 import { tracingPart } from "./observe/live-tracing.ts";
-import { silencesPart } from "./observe/silences.ts";
+import { lastingPart } from "./observe/lasting.ts";
 import { stateWatchPart } from "./observe/state-watch.ts";
 import type { GatewayContext } from "./plan/gateway-context.ts";
 import { policyPart } from "./policy/live-policy.ts";
@@ -78,7 +78,7 @@ export const GATEWAY = assembly<GatewayContext>()(
     policyPart,
     rolloutsPart,
     autopilotPart,
-    silencesPart,
+    lastingPart,
     // What engines report of their caches.
     kvEventsPart,
     // What it shows: metrics, status pages.

@@ -2,7 +2,7 @@ import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { EndpointRow } from "#core/fleet/endpoint-row.ts";
 import type { Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
-import type { Silence } from "./silence-watch.ts";
+import type { LastingFault } from "./lasting-faults.ts";
 
 /** As the alert GnomonEndpointGetsNothing has them. */
 const HOLD_MICROS = 30 * 60 * 1_000_000;
@@ -26,8 +26,8 @@ export class UnservedEndpoints {
     this.#routedAtLatest.set(decision.endpoint, ++this.#routed);
   }
 
-  silences(at: number): Silence[] {
-    return this.#rows(at).flatMap((row): Silence[] => {
+  faults(at: number): LastingFault[] {
+    return this.#rows(at).flatMap((row): LastingFault[] => {
       const latest = isWell(row) ? (this.#routedAtLatest.get(row.id) ?? this.#routed) : this.#routed;
       this.#routedAtLatest.set(row.id, latest);
       if (this.#routed - latest < OTHERS_MIN) return [];

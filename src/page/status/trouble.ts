@@ -13,7 +13,7 @@ export interface EndpointTrouble {
 }
 
 /** What to do about signs that have a remedy, by how they begin. */
-const TODO: Readonly<Record<string, string>> = {
+const REMEDIES: Readonly<Record<string, string>> = {
   lost: "See whether its engine still runs; it is let back by itself.",
   "not reached yet": "See whether its engine runs and its address is right.",
   hung: "Restart its engine; others serve meanwhile.",
@@ -63,5 +63,5 @@ export function troubleOf({ state, detail, known, scrapeError }: EndpointCard): 
 }
 
 function todoOf(sign: string): string {
-  return Object.entries(TODO).find(([begin]) => sign.startsWith(begin))?.[1] ?? "";
+  return Object.entries(REMEDIES).find(([begin]) => sign.startsWith(begin))?.[1] ?? "";
 }

@@ -2,7 +2,7 @@ import { nowMicros } from "#live/base/clock.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
 import type { RolloutView } from "#live/admin/rollout-view.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
-import { type Silence, SilenceWatch } from "#live/keeper/silence-watch.ts";
+import { type LastingFault, LastingFaults } from "#live/keeper/lasting-faults.ts";
 import { UnservedEndpoints } from "#live/keeper/unserved-endpoints.ts";
 import type { ShadowStatus } from "#live/metrics/shadow-status.ts";
 import type { LiveShadow } from "./live-shadow.ts";
@@ -21,15 +21,15 @@ interface Watched {
 }
 
 /** Writes a line about what is wrong by going on, and makes no event by itself. */
-export const silencesPart = part({
-  name: "silences",
+export const lastingPart = part({
+  name: "lasting",
   needs: ["tap", "shadow", "rollouts", "logs"],
   start: ({ tap, shadow, rollouts, logs }: Watched) => {
     const unserved = new UnservedEndpoints((at) => tap.router.endpointRows(at));
     tap.listen(unserved);
-    return new SilenceWatch({
-      silences: (at) => [
-        ...unserved.silences(at),
+    return new LastingFaults({
+      faults: (at) => [
+        ...unserved.faults(at),
         ...forecastsOff(shadow?.status().evaluation),
         ...withoutEvidence(rollouts.view().rollouts),
       ],
@@ -40,8 +40,8 @@ export const silencesPart = part({
   stop: (watch) => watch.stop(),
 });
 
-export function forecastsOff(evaluation: ShadowStatus["evaluation"]): Silence[] {
-  return Object.entries(evaluation?.modelError ?? {}).flatMap(([metric, error]): Silence[] =>
+export function forecastsOff(evaluation: ShadowStatus["evaluation"]): LastingFault[] {
+  return Object.entries(evaluation?.modelError ?? {}).flatMap(([metric, error]): LastingFault[] =>
     Math.abs(error) <= ERROR_MAX
       ? []
       : [
@@ -56,11 +56,11 @@ export function forecastsOff(evaluation: ShadowStatus["evaluation"]): Silence[] 
   );
 }
 
-export function withoutEvidence(rollouts: readonly Pick<RolloutView, "name" | "phase" | "arms">[]): Silence[] {
+export function withoutEvidence(rollouts: readonly Pick<RolloutView, "name" | "phase" | "arms">[]): LastingFault[] {
   return rollouts.flatMap(({ name, phase, arms }) =>
     phase !== "running"
       ? []
-      : arms.map((arm): Silence => ({
+      : arms.map((arm): LastingFault => ({
           kind: "rollout-without-evidence",
           key: `${name} ${arm.name} ${arm.total.requests}`,
           detail: `arm ${arm.name} of ${name} got no request: it finds nothing out like this`,

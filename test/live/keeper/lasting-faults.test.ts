@@ -5,18 +5,18 @@ import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
-import { type Silence, SilenceWatch } from "#live/keeper/silence-watch.ts";
+import { type LastingFault, LastingFaults } from "#live/keeper/lasting-faults.ts";
 import { UnservedEndpoints } from "#live/keeper/unserved-endpoints.ts";
 import { RouterTap } from "#live/base/router-tap.ts";
-import { forecastsOff, withoutEvidence } from "#serve/observe/silences.ts";
+import { forecastsOff, withoutEvidence } from "#serve/observe/lasting.ts";
 import { request } from "../../core/state.ts";
 
 const MINUTE = 60 * MICROS_PER_SECOND;
 
-function watching(silences: (at: number) => readonly Silence[]) {
+function watching(faults: (at: number) => readonly LastingFault[]) {
   const events: FaultEvent[] = [];
   let at = 0;
-  const watch = new SilenceWatch({ silences, report: (event) => void events.push(event), now: () => at });
+  const watch = new LastingFaults({ faults, report: (event) => void events.push(event), now: () => at });
   watch.stop();
   return {
     at: (minutes: number): FaultEvent[] => {
@@ -28,10 +28,10 @@ function watching(silences: (at: number) => readonly Silence[]) {
   };
 }
 
-test("a silence is one line once it has gone on for long, and another one where it begins again", () => {
+test("a fault is one line once it has gone on for long, and another one where it begins again", () => {
   let goesOn = true;
-  const silence = { kind: "forecasts-off", key: "e2e", detail: "d", done: "n", holdMicros: 30 * MINUTE } as const;
-  const { at } = watching(() => (goesOn ? [silence] : []));
+  const fault = { kind: "forecasts-off", key: "e2e", detail: "d", done: "n", holdMicros: 30 * MINUTE } as const;
+  const { at } = watching(() => (goesOn ? [fault] : []));
   assert.deepEqual(at(0), []);
   assert.deepEqual(at(29), []);
   assert.deepEqual(at(31), [{ kind: "forecasts-off", detail: "d", done: "n", figures: { forSeconds: 31 * 60 } }]);
@@ -71,7 +71,7 @@ function unservedRig() {
       tap.accept({ kind: "request-finished", at: 0, requestId: id, outcome: "ok", ...counts });
     }
   };
-  return { ask, tap, ...watching((at) => unserved.silences(at)) };
+  return { ask, tap, ...watching((at) => unserved.faults(at)) };
 }
 
 test("an endpoint that is well and gets nothing while others get a thousand requests is named, after half an hour", () => {
