@@ -12,17 +12,10 @@ const running = new Set<ChildProcess>();
 const COMPILED = resolve(ROOT, "node_modules/.cache/gnomon");
 /** One more than there are cores, since tests also wait: for engines that start, for a browser, for sockets. */
 export const AT_ONCE = availableParallelism() + 1;
-/**
- * Of a process that many files share: garbage collected on its own thread, since all cores are busy, and seldom (a tenth of
- * the CPU).
- */
-const SHARED_OPTIONS = [
-  "--single-threaded-gc",
-  "--max-semi-space-size=64",
-  "--test",
-  "--test-isolation=none",
-  "--test-force-exit",
-];
+/** Garbage is collected on the process's own thread, since all cores are busy, and seldom: a tenth of the CPU. */
+const GC_OPTIONS = ["--single-threaded-gc", "--max-semi-space-size=64"];
+/** Of a process that many files share. */
+const SHARED_OPTIONS = ["--test", "--test-isolation=none", "--test-force-exit"];
 /** Where all of them put their temporary files, also those whose process was killed; removed at the end. */
 const SCRATCH = mkdtempSync(join(tmpdir(), "gnomon-tests-"));
 /** What people read, and behind it what `slowest` reads. */
@@ -56,7 +49,7 @@ export interface Outcome extends TestProcess {
 
 /** Runs the tests of one process; several files of it go through `node --test`, a single one is run as it is. */
 function run({ files, isShared }: TestProcess, environment: NodeJS.ProcessEnv): Promise<Outcome> {
-  const argv = ["--import", PROPERTY_SEED, ...REPORTERS, ...(isShared ? SHARED_OPTIONS : []), ...files];
+  const argv = [...GC_OPTIONS, "--import", PROPERTY_SEED, ...REPORTERS, ...(isShared ? SHARED_OPTIONS : []), ...files];
   const env = {
     NODE_COMPILE_CACHE: COMPILED,
     ...process.env,

@@ -7,7 +7,7 @@ import { ROUTER_SPREADS, type RoutersOptions } from "#sim/setting/routers-option
 import { busyRun, digest, outcomesDigest } from "./digest.ts";
 
 const SEED = 5;
-const CASES_PER_PROFILE = 3;
+const CASES_PER_PROFILE = 1;
 const run = (profile: string, routers?: RoutersOptions) =>
   busyRun(loadProfile(profile).spec, SEED, routers && { routers });
 const routers = (count: number, shareLagMicros: number | undefined): RoutersOptions => ({
@@ -27,7 +27,7 @@ test("routers that know of each other at once decide as one, under every profile
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 10_000 }),
-        fc.integer({ min: 40, max: 150 }),
+        fc.integer({ min: 40, max: 100 }),
         fc.integer({ min: 2, max: 4 }),
         fc.constantFrom(...ROUTER_SPREADS),
         (seed, conversations, count, spread) => {

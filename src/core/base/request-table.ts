@@ -9,8 +9,8 @@
  * doubling and never shrinks: its room is that of the most requests that were in flight at once.
  */
 export class RequestTable<V> {
-  #keys: (string | undefined)[] = Array.from({ length: SLOTS_MIN });
-  #values: (V | undefined)[] = Array.from({ length: SLOTS_MIN });
+  #keys = blank<string>(SLOTS_MIN);
+  #values = blank<V>(SLOTS_MIN);
   /** Of the keys, so that those that move up or to a wider table are not hashed again. */
   #hashes: Int32Array = new Int32Array(SLOTS_MIN);
   #mask = SLOTS_MIN - 1;
@@ -99,8 +99,8 @@ export class RequestTable<V> {
     const values = this.#values;
     const hashes = this.#hashes;
     const slots = 2 * keys.length;
-    this.#keys = Array.from({ length: slots });
-    this.#values = Array.from({ length: slots });
+    this.#keys = blank(slots);
+    this.#values = blank(slots);
     this.#hashes = new Int32Array(slots);
     this.#mask = slots - 1;
     for (let i = 0; i < keys.length; i++) {
@@ -116,6 +116,12 @@ export class RequestTable<V> {
 }
 
 const SLOTS_MIN = 64;
+
+function blank<T>(slots: number): (T | undefined)[] {
+  const list: undefined[] = [];
+  for (let slot = 0; slot < slots; slot++) list.push(undefined);
+  return list;
+}
 
 /** Ids differ near their ends: they are random, or end in a count. */
 const UNITS_HASHED = 16;

@@ -7,6 +7,8 @@ const CONVERSATIONS_MAX = 65_536;
 
 /** Bits of the table that rules out all but one block in 250 at once: 256 KiB. */
 const FILTER_BITS = 2 ** 21;
+/** Before the first prompt: many routers of simulations infer nothing. */
+const NO_FILTER = new Int32Array(0);
 
 /**
  * Names the conversation of a request that names none. A turn continues the conversation whose last prompt is the
@@ -17,7 +19,7 @@ export class SessionInference {
   /** Key of a prompt's last block → conversation. */
   readonly #conversations: RecentMap<number, string>;
   /** Two bits per key of `#conversations`; other keys share bits with them, and a clear bit is proof of absence. */
-  readonly #filter = new Int32Array(FILTER_BITS / 32);
+  #filter = NO_FILTER;
   readonly #remembered: ((key: number, first: number) => void) | undefined;
 
   /** `remembered` is notified of every prompt's end with its conversation's key, for `restore` after a restart. */
@@ -65,6 +67,7 @@ export class SessionInference {
   }
 
   #remember(key: number, session: string): void {
+    if (this.#filter === NO_FILTER) this.#filter = new Int32Array(FILTER_BITS / 32);
     const before = this.#conversations.size;
     this.#conversations.set(key, session);
     if (this.#conversations.size < before) {

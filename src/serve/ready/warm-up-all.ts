@@ -19,13 +19,13 @@ async function warmUpAll(
   recorded: TraceRouter,
   path: Pick<GatewayOptions, "identity" | "tokenizer">,
 ): Promise<object> {
-  // Read now, so that nobody who looks at the status page waits for it.
-  pageFiles();
   const { warmUpMillis: budgetMillis } = config.listen;
   if (budgetMillis === 0) {
     settle();
     return { requests: 0 };
   }
+  // Read now, so that nobody who looks at the status page waits for it.
+  pageFiles();
   const { admission: _, ...settings } = recorded;
   const { blockTokens } = settings;
   const profiles = Object.keys(settings.profiles);

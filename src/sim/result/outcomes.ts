@@ -158,7 +158,7 @@ export class Outcomes {
 }
 
 /** Rows at the start. */
-const ROWS = 1024;
+const ROWS = 64;
 
 type Numbers = Float64Array | Int32Array | Int16Array | Uint16Array | Uint8Array;
 

@@ -7,6 +7,7 @@ import { LENGTHS_ONLY, type WorkloadRequest } from "#trace/workload-request.ts";
 import { linkedWorkload, shuffled } from "../../trace/linked-workload.ts";
 import { cluster, engines, WEIGHTED } from "../cluster.ts";
 
+const RUNS = 50;
 const STEP = { kind: "coefficients", baseMicros: 4000, perPrefillTokenMicros: 30, perDecodeMicros: 100 } as const;
 
 function outcomesOf(workload: Iterable<WorkloadRequest>, rateScale = 1) {
@@ -26,7 +27,7 @@ test("conversations may stand in any order: the simulation is the same, to the l
       assert.equal(sorted.ids.length + sorted.stranded, workload.length);
       assert.deepEqual(outcomesOf(shuffled(workload, seed), rateScale), sorted);
     }),
-    { numRuns: 150 },
+    { numRuns: RUNS },
   );
 });
 
@@ -45,6 +46,7 @@ test("every turn comes after the one before it, and none before its time", () =>
         assert.ok(arrivalAt[row]! >= arrivalAt[beforeRow]! + e2e[beforeRow]! + (one.thinkMicros ?? 0));
       }
     }),
+    { numRuns: RUNS },
   );
 });
 
@@ -54,6 +56,7 @@ test("recorded order, in which turns of different conversations alternate, is no
       const recorded = workload.toSorted((a, b) => a.arrivalMicros - b.arrivalMicros);
       assert.deepEqual(outcomesOf(recorded), outcomesOf(workload));
     }),
+    { numRuns: RUNS },
   );
 });
 

@@ -23,7 +23,7 @@ export class TimeHistogram {
   sum = 0;
   readonly #buckets = new Map<number, number>();
   /** Buckets in order; undefined since there is another one. */
-  #order: readonly number[] | undefined;
+  #order: Uint32Array | undefined;
 
   constructor(saved?: SavedHistogram) {
     if (saved === undefined) return;
@@ -57,11 +57,20 @@ export class TimeHistogram {
   /** The middle of the bucket of the smallest sample that at least the share `q` does not exceed; NaN without samples. */
   quantile(q: number): number {
     const rank = Math.max(1, Math.ceil(q * this.count));
-    let below = 0;
-    this.#order ??= [...this.#buckets.keys()].sort((a, b) => a - b);
-    for (const bucket of this.#order) {
-      below += this.#buckets.get(bucket)!;
-      if (below >= rank) return middleOf(bucket);
+    this.#order ??= Uint32Array.from(this.#buckets.keys()).sort();
+    const order = this.#order;
+    if (q < 0.5) {
+      let upTo = 0;
+      for (const bucket of order) {
+        upTo += this.#buckets.get(bucket)!;
+        if (upTo >= rank) return middleOf(bucket);
+      }
+      return NaN;
+    }
+    let below = this.count;
+    for (let i = order.length - 1; i >= 0; i--) {
+      below -= this.#buckets.get(order[i]!)!;
+      if (below < rank) return middleOf(order[i]!);
     }
     return NaN;
   }
