@@ -3,6 +3,7 @@ const SOURCE = ["src/**/*.worker.ts!", "src/page/status/main.ts!"];
 const REST = [
   "bench/*.ts",
   "bench/*/*-tests.ts",
+  "bench/conformance/stand-ins.ts",
   "bench/continuation/engine.ts",
   "bench/faults/faulty-engine.ts",
   "bench/fuzz/bare-loop.ts",
