@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { CATALOG } from "#core/profile/catalog.ts";
 import { signalsOf } from "#core/profile/build-profile.ts";
+import { partsText } from "#core/profile/profile-parts.ts";
 import type { ParameterDescription } from "#core/plugin/parameter.ts";
 import type { Plugin, Signal } from "#core/plugin/plugin.ts";
 import type { PluginSpec, ProfileSpec, StageSpec } from "#core/plugin/spec.ts";
@@ -68,7 +69,7 @@ function profileDetail(profile: NamedProfile): string {
   const { name, summary, source, spec } = profile;
   const gauges = `  made for ${signalsText(gaugesStated(profile))}\n`;
   const head = `${name}: ${summary}\n  from ${source}; reads ${signals(spec).join(", ")}\n${gauges}`;
-  return `${head}${stageText(spec)}${disaggregationText(spec)}`;
+  return `${head}${stageText(spec)}${partsText(spec, stageText)}`;
 }
 
 function stageText(stage: StageSpec): string {
@@ -81,19 +82,6 @@ function stageText(stage: StageSpec): string {
     partText("picker", stage.picker, ""),
   ];
   return parts.join("");
-}
-
-/** Which prompts another endpoint computes, and who that is. */
-function disaggregationText({ disaggregation }: ProfileSpec): string {
-  if (disaggregation === undefined) return "";
-  const { prefill, colocateBelowTokens, promptTokensMin, handoff, roles } = disaggregation;
-  const pair = roles.pairLabel === "" ? "" : `; both have the same ${roles.pairLabel}`;
-  return (
-    `  a prompt of at least ${promptTokensMin} tokens, ${colocateBelowTokens} of them or more not cached where it is ` +
-    `answered, is computed elsewhere (${handoff})\n` +
-    `      by the label ${roles.label}: ${roles.prefill.join(", ")} compute, ${roles.decode.join(", ")} answer, those ` +
-    `without it: ${roles.unlabelled}${pair}\n${stageText(prefill)}`
-  );
 }
 
 /** A plugin of a profile with every parameter's value, given or default. */

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { partsOf } from "#core/profile/profile-parts.ts";
 import { CATALOG } from "#core/profile/catalog.ts";
 import { type ParameterTable, resolveParameters } from "#core/plugin/parameter.ts";
 import type { ParameterValue, PluginSpec, ProfileSpec, ScorerSpec } from "#core/plugin/spec.ts";
@@ -17,8 +18,9 @@ const PLACES_MAX = 6;
  * set, or a weighted sum of several. Read back, it decides the same.
  */
 export function exportAibrix(spec: ProfileSpec): Exported<Readonly<Record<string, string>>> {
-  if (spec.disaggregation !== undefined)
-    return { ok: false, reasons: ["disaggregation: AIBrix's strategies choose one endpoint"] };
+  const parts = partsOf(spec);
+  if (parts.length > 0)
+    return { ok: false, reasons: parts.map((part) => `${part}: AIBrix's strategies choose one endpoint`) };
   for (const [name, { profile }] of Object.entries(STRATEGIES)) {
     const variables = variablesFor(spec, strategySpec(profile));
     if (variables !== undefined) return { ok: true, value: { AIBRIX_ROUTING_ALGORITHM: name, ...variables } };

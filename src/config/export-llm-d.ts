@@ -1,7 +1,8 @@
 import { CATALOG } from "#core/profile/catalog.ts";
-import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
+import { divisionOf } from "#core/profile/profile-parts.ts";
 import { type ParameterTable, resolveParameters, shown } from "#core/plugin/parameter.ts";
 import type { ParameterValue, PluginSpec, ProfileSpec, StageSpec } from "#core/plugin/spec.ts";
+import { writeHandlers } from "./llm-d-stages.ts";
 import { LLM_D_PLUGINS, type LlmDPlugin } from "./llm-d-plugins.ts";
 
 /** A profile as another project's router takes it, or why that cannot express it. */
@@ -39,32 +40,14 @@ const PRODUCERS: Readonly<Record<string, string>> = { "token-load-scorer": "infl
  */
 export function exportLlmD(spec: ProfileSpec): Exported<EndpointPickerConfig> {
   const writing = new Writing();
-  const { disaggregation } = spec;
-  if (disaggregation === undefined) {
+  const division = divisionOf(spec);
+  if (division === undefined) {
     writing.declare({ type: "single-profile-handler" });
     writing.stage("default", spec, []);
   } else {
-    const { prefill, colocateBelowTokens, promptTokensMin, roles, handoff } = disaggregation;
-    if (JSON.stringify(roles) !== JSON.stringify(ROLES_DEFAULT))
-      writing.refuse(`disaggregation.roles: llm-d's roles are those of the label ${ROLES_DEFAULT.label}`);
-    if (handoff !== "prefill-first")
-      writing.refuse(`disaggregation.handoff: llm-d computes prompts first, got ${shown(handoff)}`);
-    const decider = writing.declare(
-      colocateBelowTokens === 0 && promptTokensMin === 0
-        ? { type: "always-disagg-pd-decider" }
-        : {
-            type: "prefix-based-pd-decider",
-            parameters: { nonCachedTokens: colocateBelowTokens, promptTokens: promptTokensMin },
-          },
-    );
-    if (colocateBelowTokens === 0 && promptTokensMin > 0)
-      writing.refuse("disaggregation.promptTokensMin: llm-d has it beside a colocateBelowTokens above 0 alone");
-    writing.declare({
-      type: "disagg-profile-handler",
-      parameters: { profiles: { decode: "decode", prefill: "prefill" }, deciders: { prefill: decider } },
-    });
+    writeHandlers(writing, division);
     writing.stage("decode", spec, ["decode-filter"]);
-    writing.stage("prefill", prefill, ["prefill-filter"]);
+    writing.stage("prefill", division.prefill, ["prefill-filter"]);
   }
   return writing.done();
 }

@@ -5,7 +5,7 @@ import { type ParameterTable, checkParameters, shown } from "#core/plugin/parame
 import type { ParameterValue, PluginSpec, ScorerSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "./config-error.ts";
 import { LLM_D_ELSEWHERE, LLM_D_MISSING, LLM_D_PLUGINS, type LlmDPlugin } from "./llm-d-plugins.ts";
-import { isStagePlugin, type LlmDStages, ROLE_FILTERS, stagesOf } from "./llm-d-stages.ts";
+import { inStages, isStagePlugin, type LlmDStages, ROLE_FILTERS, llmDStages } from "./llm-d-stages.ts";
 import { type NamedProfile, signalsAs } from "./native-profile.ts";
 import { checkShape, pathText, problemLine } from "./problem.ts";
 import type { Path } from "./schema-node.ts";
@@ -112,7 +112,7 @@ class Reading {
 
   constructor(config: Config) {
     this.#config = config;
-    this.#stages = stagesOf(config.plugins, (path, message) => this.problems.push({ path, message }));
+    this.#stages = llmDStages(config.plugins, (path, message) => this.problems.push({ path, message }));
   }
 
   spec(): PartialProfile {
@@ -153,10 +153,7 @@ class Reading {
     };
     if (divided === undefined) return this.#stage(numberOf(decode), NO_TYPES).spec;
     const answers = this.#stage(numberOf(decode), ROLE_FILTERS).spec;
-    return {
-      ...answers,
-      disaggregation: { ...divided, prefill: this.#stage(numberOf(prefill), ROLE_FILTERS).spec },
-    };
+    return inStages(answers, divided, this.#stage(numberOf(prefill), ROLE_FILTERS).spec);
   }
 
   /** One scheduling profile, without plugins of the types that are left out. */

@@ -1,4 +1,7 @@
+import { ROLES_DEFAULT } from "#core/prefill/roles.ts";
 import { shown } from "#core/plugin/parameter.ts";
+import type { PartialProfile } from "#core/profile/check.ts";
+import type { DisaggregationSpec, PartialStage } from "#core/plugin/spec.ts";
 import type { Path } from "./schema-node.ts";
 
 /** A declared plugin of an EndpointPickerConfig. */
@@ -37,7 +40,7 @@ export function isStagePlugin(type: string): boolean {
 }
 
 /** The stages of a configuration whose handler has some; undefined where it has one profile for all. */
-export function stagesOf(
+export function llmDStages(
   plugins: readonly DeclaredPlugin[],
   problem: (path: Path, message: string) => void,
 ): LlmDStages | undefined {
@@ -57,6 +60,15 @@ export function stagesOf(
     prefill: given(NAMES.prefill) ?? "prefill",
     divided: dividedBy(given(NAMES.decider) ?? byDefault, plugins, at, problem),
   };
+}
+
+/** A profile of two stages. */
+export function inStages(
+  answers: PartialStage,
+  divided: NonNullable<LlmDStages["divided"]>,
+  prefill: PartialStage,
+): PartialProfile {
+  return { ...answers, disaggregation: { ...divided, prefill } };
 }
 
 function dividedBy(
@@ -91,4 +103,36 @@ function valueAt(parameters: DeclaredPlugin["parameters"], path: string): string
     value = typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
   }
   return typeof value === "string" ? value : undefined;
+}
+
+/** A configuration as it is put together. */
+interface Writing {
+  refuse(reason: string): void;
+  /** Returns the name to refer to it by. */
+  declare(plugin: { readonly type: string; readonly parameters?: Readonly<Record<string, unknown>> }): string;
+}
+
+/** Who chooses between the two stages, and by what. */
+export function writeHandlers(
+  writing: Writing,
+  { colocateBelowTokens, promptTokensMin, roles, handoff }: DisaggregationSpec,
+): void {
+  if (JSON.stringify(roles) !== JSON.stringify(ROLES_DEFAULT))
+    writing.refuse(`disaggregation.roles: llm-d's roles are those of the label ${ROLES_DEFAULT.label}`);
+  if (handoff !== "prefill-first")
+    writing.refuse(`disaggregation.handoff: llm-d computes prompts first, got ${shown(handoff)}`);
+  const decider = writing.declare(
+    colocateBelowTokens === 0 && promptTokensMin === 0
+      ? { type: "always-disagg-pd-decider" }
+      : {
+          type: "prefix-based-pd-decider",
+          parameters: { nonCachedTokens: colocateBelowTokens, promptTokens: promptTokensMin },
+        },
+  );
+  if (colocateBelowTokens === 0 && promptTokensMin > 0)
+    writing.refuse("disaggregation.promptTokensMin: llm-d has it beside a colocateBelowTokens above 0 alone");
+  writing.declare({
+    type: "disagg-profile-handler",
+    parameters: { profiles: { decode: "decode", prefill: "prefill" }, deciders: { prefill: decider } },
+  });
 }

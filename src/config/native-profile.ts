@@ -39,17 +39,9 @@ export function profileNames(directory: string = PROFILES_DIRECTORY): string[] {
 export function loadNativeProfile(nameOrPath: string): NamedProfile {
   const file = isPath(nameOrPath) ? resolve(nameOrPath) : shippedFile(nameOrPath, PROFILES_DIRECTORY);
   const merged = loadChain(file, []);
-  const {
-    name,
-    summary = "",
-    source = "",
-    signals,
-    filters = [],
-    scorers = [],
-    picker,
-    disaggregation,
-  } = merged.profile;
-  const problems = checkProfile({ filters, scorers, picker, disaggregation });
+  const { name, extends: _parent, ...body } = merged.profile;
+  const { summary = "", source = "", signals, picker, ...stated } = body;
+  const problems = checkProfile({ ...stated, picker });
   if (problems.length > 0 || picker === undefined) {
     throw new ConfigError(
       problems.map(
@@ -57,7 +49,7 @@ export function loadNativeProfile(nameOrPath: string): NamedProfile {
       ),
     );
   }
-  const spec = completeProfile({ filters, scorers, picker, disaggregation });
+  const spec = completeProfile({ ...stated, picker });
   return { name, summary, source, spec, ...(signals !== undefined && { signals }) };
 }
 
@@ -75,20 +67,13 @@ export function inlineProfile(name: string, body: InlineProfile, readsFiles: boo
   const at = pathText(["profiles", name]);
   const { extends: parent, ...own } = body;
   const base = parent === undefined ? {} : extended(parent, `${at}.extends`, readsFiles);
-  const {
-    summary = "",
-    source = "",
-    signals,
-    filters = [],
-    scorers = [],
-    picker,
-    disaggregation,
-  } = { ...base, ...defined(own) };
-  const problems = checkProfile({ filters, scorers, picker, disaggregation });
+  const { name: _base, extends: _grandparent, ...whole } = { ...base, ...defined(own) };
+  const { summary = "", source = "", signals, picker, ...stated } = whole;
+  const problems = checkProfile({ ...stated, picker });
   if (problems.length > 0 || picker === undefined) {
     throw new ConfigError(problems.map(({ path, message }) => `${at}${path === "" ? "" : `.${path}`}: ${message}`));
   }
-  const spec = completeProfile({ filters, scorers, picker, disaggregation });
+  const spec = completeProfile({ ...stated, picker });
   return { name, summary, source, spec, ...(signals !== undefined && { signals }) };
 }
 

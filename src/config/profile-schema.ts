@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { COLOCATE_BELOW_TOKENS } from "#core/disaggregation/colocate.ts";
-import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
+import { COLOCATE_BELOW_TOKENS } from "#core/prefill/colocate.ts";
+import { ROLES_DEFAULT } from "#core/prefill/roles.ts";
 import { HANDOFFS, UNLABELLED } from "#core/plugin/spec.ts";
 import { SIGNALS_SCHEMA } from "./profile-signals.ts";
 
@@ -29,7 +29,7 @@ const stage = {
 const picker = z.strictObject(plugin);
 const tokens = z.number().int().min(0);
 
-/** Two stages of one request; `gnomon profiles` and the README of core/disaggregation explain them. */
+/** Two stages of one request; `gnomon profiles` and the README of core/path/prefill explain them. */
 const disaggregation = z.strictObject({
   prefill: z.strictObject({ ...stage, picker }).describe("Chooses the endpoint that computes the prompt."),
   colocateBelowTokens: tokens

@@ -2,7 +2,6 @@ import type { Permit } from "./admission/permit.ts";
 import type { WaitingRequest } from "./admission/waiting-request.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
-import type { PrefillOrder } from "./plugin/spec.ts";
 import type { Insertion } from "./prefix/prefix-index.ts";
 import type { RouteRequest } from "./request/request.ts";
 import type { RolloutMembership } from "./rollouts.ts";
@@ -43,7 +42,8 @@ export interface PendingPrefill {
   readonly state: EndpointState;
   readonly insertion: Insertion | undefined;
   readonly sentAt: Micros;
-  readonly handoff: PrefillOrder;
+  /** Nothing was sent to `state` yet. */
+  readonly isFirst: boolean;
 }
 
 /** A request at a second endpoint. */
@@ -63,7 +63,7 @@ export function mayHaveStandby({ state, prefill, standby, firstTokenAt, continue
 
 /** Its prompt is computed elsewhere, and it was not yet sent to the endpoint that answers. */
 export function isAhead({ prefill }: Pending): boolean {
-  return prefill?.handoff === "prefill-first";
+  return prefill?.isFirst === true;
 }
 
 /** Nobody pushes to it: the first endpoint makes an array of its own. */

@@ -8,7 +8,7 @@ import { StandbyCharges } from "./standby-charges.ts";
 import type { AskedAnew, Settled, WentOn } from "./request/stage-step.ts";
 import { type StageAsking, type StageInput, stepOf } from "./request/stage-inputs.ts";
 import { behindAnswer } from "./request/behind-answer.ts";
-import type { ColocateReason } from "./disaggregation/colocate.ts";
+import type { ColocateReason } from "./prefill/colocate.ts";
 import type { PrefillFailed, TransferFailed } from "./request/prefill-input.ts";
 import type {
   AttemptFailedInput,
@@ -21,7 +21,7 @@ import type {
 import { isAhead, mayHaveStandby, type Pending } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import { RequestTable, RecentRequests } from "./base/request-table.ts";
-import { type PrefillChoice, triedIfItFails } from "./stage-choice.ts";
+import { goesFirst, type PrefillChoice, triedIfItFails } from "./stage-choice.ts";
 import type { Micros } from "./base/units.ts";
 import type { Fault } from "./endpoint/fault.ts";
 import type { Outcome } from "./endpoint/outcome.ts";
@@ -336,12 +336,12 @@ class PrefillCharges {
     return this.#ledger.open;
   }
 
-  place(at: Micros, pending: Pending, { state, stage: { handoff } }: PrefillChoice): void {
+  place(at: Micros, pending: Pending, { state, stage }: PrefillChoice): void {
     const { id, promptTokens, blocks, promptTokensExact } = pending.request;
     const newTokens = Math.max(1, promptTokens - state.hitTokens);
     this.#ledger.charge(id, state, { sequences: 1, promptTokens, newTokens });
     const insertion = blocks.length > 0 ? this.#index.insert(state.slot, blocks, promptTokensExact) : undefined;
-    pending.prefill = { state, insertion, sentAt: at, handoff };
+    pending.prefill = { state, insertion, sentAt: at, isFirst: goesFirst(stage) };
     state.breaker.sent(at);
   }
 

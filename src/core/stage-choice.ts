@@ -1,12 +1,13 @@
-import { type ColocateReason, colocateReason } from "./disaggregation/colocate.ts";
+import { type ColocateReason, colocateReason } from "./prefill/colocate.ts";
 import type { Placed, PrefillStage, Routed, DecisionRollout } from "./input/decision.ts";
 import type { Endpoint, EndpointId } from "./endpoint/endpoint.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
+import type { Snapshot } from "./endpoint/snapshot.ts";
 import type { MayServe } from "./fleet/eligible.ts";
 import type { Fleet } from "./fleet/fleet.ts";
 import type { Forecast } from "./latency/forecast.ts";
 import type { Pending } from "./pending.ts";
-import type { PrefillStages } from "./profile/prefill-stages.ts";
+import type { PrefillStages } from "./profile/profile-parts.ts";
 import type { Choice, Profile } from "./profile/profile.ts";
 import type { Random } from "./base/random.ts";
 import { leavesPool } from "./rollout-decision.ts";
@@ -49,11 +50,20 @@ export function choosePrefill(
   const { index, reason, breakdown } = prefill.choose(request, fleet.states, fleet.ids, fleet.ineligible, random);
   const state = fleet.states[index];
   if (state === undefined) return "no-prefill-endpoint";
-  const { id: endpoint, hitTokens, heldTokens, prefixSource } = state;
-  const held = heldTokens === hitTokens ? undefined : { heldTokens };
+  const { heldTokens } = state;
+  const held = heldTokens === state.hitTokens ? undefined : { heldTokens };
   const noted = prefill.noted(state);
-  const what = { endpoint, handoff: spec.handoff, reason, hitTokens, ...held, prefixSource, breakdown };
+  const what = prefillStage(stages, state, { reason, ...held, breakdown });
   return { state, stage: noted === undefined ? what : { ...what, noted } };
+}
+
+/** What a decision states of who computes the prompt. */
+export function prefillStage(
+  { spec }: PrefillStages,
+  { id: endpoint, hitTokens, prefixSource }: Pick<Snapshot, "id" | "hitTokens" | "prefixSource">,
+  { reason, breakdown, ...held }: Pick<PrefillStage, "reason" | "heldTokens" | "breakdown">,
+): PrefillStage {
+  return { endpoint, handoff: spec.handoff, reason, hitTokens, ...held, prefixSource, breakdown };
 }
 
 // Not within choosePrefill: what its functions capture would be put on the heap by each call that returns at once, too.
@@ -83,10 +93,15 @@ export function triedIfItFails({ tried, prefill, state }: Pending): readonly End
   return [...tried.filter((id) => id !== state?.id), prefill.state.id];
 }
 
+/** The prompt is computed before the request goes to the endpoint that answers. */
+export function goesFirst({ handoff }: PrefillStage): boolean {
+  return handoff === "prefill-first";
+}
+
 /** Where a request waits for a byte: at the endpoint that computes its prompt, while it was sent nowhere else. */
 export function firstStop(decision: Placed & { readonly kind: "routed" }): EndpointId {
   const { prefill, endpoint } = decision;
-  return prefill?.handoff === "prefill-first" ? prefill.endpoint : endpoint;
+  return prefill !== undefined && goesFirst(prefill) ? prefill.endpoint : endpoint;
 }
 
 /** What few decisions have beside what all of them have. */

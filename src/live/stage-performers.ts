@@ -2,7 +2,7 @@ import type { PathRouter } from "#core/path/path-router.ts";
 import type { StageFamily } from "./base/stage-family.ts";
 import { CASCADE_FAMILIES, type CascadeOptions, type Cascades, createCascades } from "./cascade/cascades.ts";
 import { type ContinuationOptions, keepStream } from "./continuation/stream-continuation.ts";
-import { remotePrefills } from "./disaggregation/remote-prefill.ts";
+import { remotePrefills } from "./prefill/remote-prefill.ts";
 import { secondOf } from "./upstream/hedging/second-attempt.ts";
 import type { StagePerformers } from "./upstream/stage-performer.ts";
 

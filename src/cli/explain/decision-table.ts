@@ -40,7 +40,6 @@ const DECISION_SCHEMA = z.object({
   prefill: z
     .object({
       endpoint: z.string(),
-      handoff: z.string(),
       reason: z.string(),
       hitTokens: z.number(),
       scorers: BREAKDOWN.scorers.default([]),
@@ -62,7 +61,7 @@ export function decisionTable(value: unknown, from: string): string {
   const alone = colocated ? `its prompt is computed there too: ${colocated}\n` : "";
   const text = `${verdict(decision)}\n${alone}${stageTable(decision)}`;
   if (!prefill) return text;
-  const first = `its prompt is computed at ${prefill.endpoint} because of ${prefill.reason}, expecting ${prefill.hitTokens} cached tokens; ${prefill.handoff}`;
+  const first = `its prompt is computed at ${prefill.endpoint} because of ${prefill.reason}, expecting ${prefill.hitTokens} cached tokens`;
   return `${text}${first}\n${prefill.candidates.length === 0 ? "" : stageTable(prefill)}`;
 }
 

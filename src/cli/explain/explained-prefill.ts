@@ -1,8 +1,9 @@
 import type { PrefillStage } from "#core/input/decision.ts";
-import { type ColocateReason, colocateReason } from "#core/disaggregation/colocate.ts";
+import { type ColocateReason, colocateReason } from "#core/prefill/colocate.ts";
 import { ELIGIBILITY } from "#core/endpoint/eligibility.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
-import type { PrefillStages } from "#core/profile/prefill-stages.ts";
+import type { PrefillStages } from "#core/profile/profile-parts.ts";
+import { prefillStage } from "#core/stage-choice.ts";
 import type { Random } from "#core/base/random.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 
@@ -26,9 +27,10 @@ export function marksOf(
 
 /** Who computes the prompt, or why the endpoint that answers does, as the router decides it for a first attempt. */
 export function explainedPrefill(
-  { spec, roles, prefill }: PrefillStages,
+  stages: PrefillStages,
   { request, snapshots, ids, ineligible, chosen, random }: DecodeStage,
 ): PrefillStage | ColocateReason {
+  const { spec, roles, prefill } = stages;
   const why = colocateReason(spec, request, chosen.hitTokens, { continued: false, transferFailed: false });
   if (why !== undefined) return why;
   const role = ELIGIBILITY.indexOf("role");
@@ -43,6 +45,5 @@ export function explainedPrefill(
   const { index, reason, breakdown } = prefill.choose(request, snapshots, ids, marks, random);
   const state = snapshots[index];
   if (state === undefined) return "no-prefill-endpoint";
-  const { id: endpoint, hitTokens, prefixSource } = state;
-  return { endpoint, handoff: spec.handoff, reason, hitTokens, prefixSource, breakdown };
+  return prefillStage(stages, state, { reason, breakdown });
 }

@@ -1,10 +1,11 @@
 import { InvalidArgumentError, Option } from "commander";
 import { RARE } from "#drive/rare-option.ts";
 import { ConfigError } from "#config/config-error.ts";
-import { COLOCATE_BELOW_TOKENS } from "#core/disaggregation/colocate.ts";
-import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
+import { COLOCATE_BELOW_TOKENS } from "#core/prefill/colocate.ts";
+import { ROLES_DEFAULT } from "#core/prefill/roles.ts";
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
+import { divided, divisionOf } from "#core/profile/profile-parts.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { TRANSFER_DEFAULTS, type TransferOptions } from "#sim/setting/transfer-options.ts";
 import { whole } from "./flag-number.ts";
@@ -95,23 +96,14 @@ export function withRoles<E extends Endpoint>(endpoints: readonly E[], prefill: 
 
 /** A profile for such a fleet: its own stage chooses in both, unless it has two. */
 export function pdSpec(spec: ProfileSpec, { colocateBelowTokens }: Partial<ArchitectureFlags>): ProfileSpec {
-  const { disaggregation, ...stage } = spec;
-  const before = disaggregation ?? {
-    prefill: stage,
-    colocateBelowTokens: COLOCATE_BELOW_TOKENS,
-    promptTokensMin: 0,
-    handoff: "prefill-first",
-    roles: ROLES_DEFAULT,
-  };
-  return {
-    ...stage,
-    disaggregation: colocateBelowTokens === undefined ? before : { ...before, colocateBelowTokens },
-  };
+  const { filters, scorers, picker } = spec;
+  const before = divisionOf(spec) ?? { prefill: { filters, scorers, picker } };
+  return divided(spec, colocateBelowTokens === undefined ? before : { ...before, colocateBelowTokens });
 }
 
 /** The same policy where every engine does both. */
-export function colocatedSpec({ disaggregation: _stages, ...stage }: ProfileSpec): ProfileSpec {
-  return stage;
+export function colocatedSpec(spec: ProfileSpec): ProfileSpec {
+  return divided(spec, undefined);
 }
 
 const LATENCY_UNITS: Readonly<Record<string, number>> = { us: 1, ms: MICROS_PER_MILLI, s: 1_000_000 };

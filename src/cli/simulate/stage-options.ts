@@ -1,12 +1,12 @@
 import { Option } from "commander";
 import { RARE } from "#drive/rare-option.ts";
 import type { StageFigures } from "#sim/path/stage-performer.ts";
-import { HANDOFFS_OPTION } from "./handoff-rows.ts";
+import { PREFILL_OPTION } from "./prefill-rows.ts";
 import { CASCADE_OPTION } from "./simulate-cascade.ts";
 import type { SimulateFlags } from "./simulate-flags.ts";
 import type { StageOption, StagePlan } from "./stage-option.ts";
 
-const STAGE_OPTIONS: readonly StageOption[] = [HANDOFFS_OPTION, CASCADE_OPTION];
+const STAGE_OPTIONS: readonly StageOption[] = [PREFILL_OPTION, CASCADE_OPTION];
 
 /** Their flags. */
 export function stageFileOptions(): readonly Option[] {

@@ -1,3 +1,4 @@
+import { stagesOf } from "#core/profile/profile-parts.ts";
 import { exportAibrix } from "#config/export-aibrix.ts";
 import { exportLlmD } from "#config/export-llm-d.ts";
 import { LLM_D_PLUGINS } from "#config/llm-d-plugins.ts";
@@ -32,7 +33,7 @@ export function spaceFor(
   });
   const accepts = ACCEPTS[router];
   const bases = all
-    .filter(({ spec }) => named.length > 0 || spec.disaggregation === undefined)
+    .filter(({ spec }) => named.length > 0 || stagesOf(spec).length === 1)
     .map((one) => ({ ...one, spec: accepts(one.spec) ? one.spec : (atRandom(one.spec) ?? one.spec) }))
     .filter(({ spec }) => accepts(spec));
   return { space: { scorers: SCORERS[router], accepts }, bases };

@@ -1,6 +1,6 @@
 import type { RefusalReason } from "../admission/held.ts";
 import type { WaitReason } from "../admission/waiting-request.ts";
-import type { ColocateReason } from "../disaggregation/colocate.ts";
+import type { ColocateReason } from "../prefill/colocate.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { PrefixSource } from "../endpoint/knowledge.ts";
 import type { Noted } from "../request/noted.ts";
@@ -18,6 +18,8 @@ export type Placed = Routed | Rejected;
 
 /** Sequence of a decision that another router made. */
 export const PEER_SEQUENCE = -1;
+/** What is taken for true of another router's decision on who computes the prompt. */
+export const PEER_PREFILL = { handoff: "prefill-first", reason: "" } as const satisfies Partial<PrefillStage>;
 
 /** The rollout that a request is part of. */
 export interface DecisionRollout {

@@ -1,4 +1,4 @@
-import { PEER_SEQUENCE, type Routed } from "../input/decision.ts";
+import { PEER_PREFILL, PEER_SEQUENCE, type Routed } from "../input/decision.ts";
 import type { Input, RequestFinished } from "../input/input.ts";
 import type { RouteRequest } from "../request/request.ts";
 import type { Micros } from "../base/units.ts";
@@ -39,8 +39,7 @@ export function peerDecision(at: Micros, requestId: string, news: PeerCharged): 
     prefill &&
     ({
       endpoint: prefill.endpoint,
-      handoff: "prefill-first",
-      reason: "",
+      ...PEER_PREFILL,
       hitTokens: Math.max(0, promptTokens - prefill.newTokens),
       prefixSource,
       ...(prefill.noted && { noted: prefill.noted }),

@@ -7,6 +7,13 @@ export interface StageSpec {
   readonly picker: PluginSpec;
 }
 
+/** A stage that was checked, with what may be left out left out. */
+export interface PartialStage {
+  readonly filters?: readonly PluginSpec[] | undefined;
+  readonly scorers?: readonly ScorerSpec[] | undefined;
+  readonly picker: PluginSpec;
+}
+
 /** A profile as a file or a trace holds it. Its own stage chooses the endpoint that answers. */
 export interface ProfileSpec extends StageSpec {
   /** Prompts may be computed elsewhere; absent where the endpoint that answers computes them all. */

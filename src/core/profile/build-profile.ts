@@ -1,9 +1,9 @@
 import { assert } from "../base/assert.ts";
 import { CATALOG } from "./catalog.ts";
 import type { Plugin, Signal } from "../plugin/plugin.ts";
-import { Roles } from "../disaggregation/roles.ts";
+import { Roles } from "../prefill/roles.ts";
 import type { PluginSpec, ProfileSpec, StageSpec } from "../plugin/spec.ts";
-import type { PrefillStages } from "./prefill-stages.ts";
+import { divisionOf, type PrefillStages, signalsOfParts, stagesOf } from "./profile-parts.ts";
 import { Profile, prefillStageName } from "./profile.ts";
 
 /** A profile and the spec that it was built of. */
@@ -23,10 +23,11 @@ export function buildProfile(name: string, spec: ProfileSpec, keepsBreakdowns = 
 
 function buildStages(
   name: string,
-  { disaggregation: spec }: ProfileSpec,
+  profile: ProfileSpec,
   keepsBreakdowns: boolean,
   before: BuiltProfile | undefined,
 ): PrefillStages | undefined {
+  const spec = divisionOf(profile);
   if (spec === undefined) return undefined;
   const stages = before?.profile.stages;
   const same = stages && { spec: stages.spec.prefill, profile: stages.prefill };
@@ -80,14 +81,7 @@ function identityOf({ plugin, parameters }: PluginSpec): string {
 
 /** Signals that a profile's plugins read; the spec was checked. */
 export function signalsOf(spec: ProfileSpec): ReadonlySet<Signal> {
-  const { disaggregation } = spec;
-  // Whether a prompt is shared follows from what is cached.
-  const shared: Signal[] = disaggregation === undefined ? [] : ["labels", "prefix-index"];
-  return new Set([
-    ...signalsOfStage(spec),
-    ...(disaggregation ? signalsOfStage(disaggregation.prefill) : []),
-    ...shared,
-  ]);
+  return new Set([...stagesOf(spec).flatMap(signalsOfStage), ...signalsOfParts(spec)]);
 }
 
 function signalsOfStage({ filters, scorers, picker }: StageSpec): Signal[] {

@@ -10,7 +10,7 @@ import type {
   RejectReason,
   Routed,
 } from "#core/input/decision.ts";
-import { COLOCATE_REASONS } from "#core/disaggregation/colocate.ts";
+import { COLOCATE_REASONS } from "#core/prefill/colocate.ts";
 import type { PrefixSource } from "#core/endpoint/knowledge.ts";
 import type { Freshness } from "#core/endpoint/snapshot.ts";
 import type { Forecast } from "#core/latency/forecast.ts";

@@ -1,4 +1,3 @@
-import type { DisaggregationSpec } from "../plugin/spec.ts";
 import type { RouteRequest } from "../request/request.ts";
 
 /**
@@ -38,7 +37,7 @@ export interface StagePast {
  * are the tokens that are not cached, and a prompt exactly at the bound is shared.
  */
 export function colocateReason(
-  { colocateBelowTokens, promptTokensMin }: Pick<DisaggregationSpec, "colocateBelowTokens" | "promptTokensMin">,
+  { colocateBelowTokens, promptTokensMin }: { readonly colocateBelowTokens: number; readonly promptTokensMin: number },
   { promptTokens, sequences, cacheRead, undivided }: RouteRequest,
   hitTokens: number,
   { continued, transferFailed }: StagePast,

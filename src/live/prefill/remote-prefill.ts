@@ -46,11 +46,11 @@ class RemotePrefill implements PrefillHost, AheadPart {
 
   next(path: string, body: Buffer, failed: (fault: Fault) => void): { endpoint: EndpointId; body: Buffer } {
     const { stage } = this;
-    const { endpoint, handoff } = stage.prefill;
+    const { endpoint } = stage.prefill;
     if (this.#isFirst) return { endpoint, body: prefillBody(body) };
     stage.sentOn();
     const answers = stage.endpoint;
-    if (handoff === "prefill-first") return { endpoint: answers, body: answerBody(body, this.#prefilled ?? {}) };
+    if (!stage.isTogether) return { endpoint: answers, body: answerBody(body, this.#prefilled ?? {}) };
     const entry = this.#exchange.shared.directory.get(endpoint);
     const bootstrap = entry === undefined ? {} : bootstrapFields(entry);
     this.#beside = new BesideAttempt(this.#exchange, endpoint, {

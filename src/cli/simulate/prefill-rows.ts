@@ -3,7 +3,7 @@ import type { HandoffFigures } from "#sim/handoff/handoff-desk.ts";
 import type { StageOption } from "./stage-option.ts";
 
 /** Where prompts could be computed elsewhere than where they were answered; its flags are those of the architecture. */
-export const HANDOFFS_OPTION: StageOption = {
+export const PREFILL_OPTION: StageOption = {
   name: "handoffs",
   flags: [],
   rowsOf: (figures) => rowsOf(figures as HandoffFigures),
