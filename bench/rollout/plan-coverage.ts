@@ -1,12 +1,8 @@
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
-import { effectFound } from "#core/rollout/judge/confidence-sequence.ts";
-import { figureLevel } from "#core/rollout/judge/figure-level.ts";
-
 import { type Setting, spanOf } from "#shadow/candidate/candidate.ts";
 import { namedDesigns } from "#shadow/job/rollout-design.ts";
 import type { PlannedFigureKey } from "#shadow/job/rollout-sample.ts";
 import { simulatedRollout } from "#shadow/job/simulated-rollout.ts";
-import { twoArmPlan } from "#shadow/job/two-arm-plan.ts";
 import type { DesignStudy } from "#shadow/rollout/design-study.ts";
 import { rolloutStudy, type RolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import type { ChoiceCase, HalfName } from "../default-choice/case.ts";
@@ -18,12 +14,13 @@ const ENGINE = "h100-llama-3.1-8b";
 const KEY: PlannedFigureKey = "e2e.mean";
 const POWER = 0.8;
 const LEVEL = 0.05;
-/** Of the profile that a plan compares with gnomon. */
-const OTHER = "least-loaded";
+/** Profiles that a plan compares with gnomon: one that is hardly worse on some traffic, and one that is on all. */
+const OTHERS: readonly string[] = ["least-loaded", "random"];
 const REQUESTS = 1_500;
 const RUNS = 4;
-/** Other parts of the trace than the plan's, and draws of arms on each. */
+/** Parts of a trace: each is planned from and held against all others, with so many draws of arms on each. */
 const PARTS: readonly (readonly [HalfName, number])[] = [
+  ["choosing", 1],
   ["choosing", 2],
   ["choosing", 3],
   ["held-out", 1],
@@ -64,47 +61,91 @@ const TRAFFIC: Readonly<Record<string, ChoiceCase>> = {
 };
 
 /**
- * Plans made of a sixth of a trace, held against rollouts of what they recommend on the other parts: how many parts came out
- * (in the mean of a few draws of arms) where the plan had it with a probability of 90 %, and how many rollouts had found the
- * difference by the end of their part, beside the probability that the plan gives that.
+ * Plans made of each sixth of a trace, held against rollouts of what they recommend on the five others: how many of those
+ * came out (in the mean of a few draws of arms) where the plan had it with a probability of 90 %, and how many rollouts had
+ * found the difference by the end of their part, beside the probability that the plans gave that.
  */
 export async function planCoverage(traces: string, only: string | undefined): Promise<void> {
   print(
-    `plans of gnomon against ${OTHER} from ${REQUESTS} requests, mean E2E, ms; ${PARTS.length} other parts, ${DRAWS} rollouts on each`,
+    `plans from ${REQUESTS} requests each, mean E2E, ms: gnomon against another; ${PARTS.length - 1} other parts, ${DRAWS} rollouts on each`,
   );
   for (const [name, one] of Object.entries(TRAFFIC)) {
-    if (only !== undefined && name !== only) continue;
-    const study = await planOf(await settingOf(one, "choosing", 1, traces), one);
-    const { recommendation, shown } = study;
-    const chosen = study.designs.find((design) => design.name === recommendation.design)!;
-    const interval = shown[KEY];
-    const hours = chosen.figures[KEY].hours;
-    const results: Rolled[] = [];
-    const means: number[] = [];
-    for (const [i, [half, seed]] of PARTS.entries()) {
-      const setting = await settingOf(one, half, seed, traces);
-      const drawn = Array.from({ length: DRAWS }, (_, draw) => rolled(setting, chosen, 100 * i + draw + 1));
-      results.push(...drawn);
-      means.push(drawn.reduce((sum, { mean }) => sum + mean, 0) / DRAWS);
+    for (const other of OTHERS) {
+      const about = `${name}, ${other}`;
+      if (only !== undefined && !about.startsWith(only)) continue;
+      const settings = await Promise.all(PARTS.map(([half, seed]) => settingOf(one, half, seed, traces)));
+      const all: Held[] = [];
+      for (const [part, setting] of settings.entries()) {
+        const held = await heldAgainst(
+          setting,
+          settings.filter((_, i) => i !== part),
+          one,
+          other,
+        );
+        all.push(held);
+        print(`  ${about.padEnd(30)} ${held.design.padEnd(20)} ${heldText([held])}`);
+      }
+      print(`${about.padEnd(53)} ${heldText(all)}`);
     }
-    const within = means.filter((mean) => interval && interval.low <= mean && mean <= interval.high).length;
-    const found = results.filter((result) => result.found).length;
-    const spans = results.map(({ hours: span }) => span);
-    const promised = spans.reduce((sum, span) => sum + powerAt(chosen, study, span), 0) / spans.length;
-    const planned = hours === undefined ? "not within two months" : `${(60 * hours).toFixed(0)} minutes`;
-    const power = `in a part's time promised ${(100 * promised).toFixed(0)} %, found by ${found} of ${results.length}`;
-    print(
-      `${name.padEnd(14)} ${chosen.name.padEnd(20)} predicted ${ms(interval?.low)} to ${ms(interval?.high)}; ` +
-        `shown ${means.map((mean) => ms(mean)).join(" ")}: ${within} of ${means.length}; planned ${planned}, ${power}`,
-    );
   }
 }
 
-function planOf(setting: Setting, { engines }: ChoiceCase): Promise<RolloutStudy> {
+/** One plan beside what other parts showed. */
+interface Held {
+  readonly design: string;
+  /** Parts whose mean lay in its interval. */
+  readonly within: number;
+  readonly parts: number;
+  /** The mean probability that it gave a rollout to find the difference by the end of its part, those that did, and all. */
+  readonly promised: number;
+  readonly found: number;
+  readonly rollouts: number;
+}
+
+async function heldAgainst(
+  setting: Setting,
+  others: readonly Setting[],
+  { engines }: ChoiceCase,
+  other: string,
+): Promise<Held> {
+  const study = await planOf(setting, engines, other, others.map(comparedHours));
+  const chosen = study.designs.find((design) => design.name === study.recommendation.design)!;
+  const interval = study.shown[KEY];
+  const drawn = others.map((part, i) =>
+    Array.from({ length: DRAWS }, (_, draw) => rolled(part, chosen, other, 100 * i + draw + 1)),
+  );
+  const means = drawn.map((all) => all.reduce((sum, { mean }) => sum + mean, 0) / all.length);
+  const { powers } = chosen.figures[KEY];
+  return {
+    design: chosen.name,
+    within: means.filter((mean) => interval && interval.low <= mean && mean <= interval.high).length,
+    parts: others.length,
+    promised: powers.reduce((sum, power) => sum + power, 0) / powers.length,
+    found: drawn.flat().filter(({ found }) => found).length,
+    rollouts: drawn.flat().length,
+  };
+}
+
+function heldText(all: readonly Held[]): string {
+  const sum = (of: (one: Held) => number) => all.reduce((total, one) => total + of(one), 0);
+  const share = (value: number) => `${(100 * value).toFixed(0)} %`.padStart(5);
+  return (
+    `held ${sum(({ within }) => within)} of ${sum(({ parts }) => parts)}; ` +
+    `promised ${share(sum(({ promised }) => promised) / all.length)}, ` +
+    `found ${share(sum(({ found }) => found) / sum(({ rollouts }) => rollouts))} of ${sum(({ rollouts }) => rollouts)}`
+  );
+}
+
+/** Until the end of a part, from when it is compared. */
+function comparedHours(setting: Setting): number {
+  return ((1 - START_SHARE) * spanOf(setting)) / (3600 * MICROS_PER_SECOND);
+}
+
+function planOf(setting: Setting, engines: number, other: string, hours: readonly number[]): Promise<RolloutStudy> {
   return rolloutStudy({
     setting,
     control: candidateNamed("gnomon"),
-    other: candidateNamed(OTHER),
+    other: candidateNamed(other),
     designs: (spanMicros) =>
       namedDesigns({
         spanMicros,
@@ -118,69 +159,44 @@ function planOf(setting: Setting, { engines }: ChoiceCase): Promise<RolloutStudy
     power: POWER,
     level: LEVEL,
     figure: KEY,
-    hours: [1],
+    hours,
     threadsMax: 1,
   });
 }
 
 interface Rolled {
   readonly mean: number;
-  /** Whether the difference was found by the end of the part, and how long it was compared. */
+  /** Whether the difference was found by the end of the part. */
   readonly found: boolean;
-  readonly hours: number;
 }
 
-/** Probability to find what the plan expects, in a time, with what it does not know of the traffic. */
-function powerAt({ design, figures }: DesignStudy, { traffic }: RolloutStudy, hours: number): number {
-  const { estimate, runError, clusters, valuesPerHour, biasError } = figures[KEY];
-  const level = figureLevel({ level: LEVEL, primary: KEY }, twoArmPlan(design, 0), KEY);
-  const effectError = Math.hypot(biasError, Math.SQRT2 * (traffic[KEY]?.error ?? 0));
-  const deviation = runError * Math.sqrt(clusters);
-  const reached = (standardErrors: number) =>
-    effectFound(valuesPerHour * hours, deviation, { level, standardErrors, effectError });
-  // Too few blocks for any interval.
-  if (!Number.isFinite(reached(0))) return 0;
-  return normalShare((Math.abs(estimate) - reached(0)) / (reached(1) - reached(0)));
-}
-
-/** Share of a normal distribution below that many deviations (logistic approximation, to within 1 %). */
-function normalShare(deviations: number): number {
-  return 1 / (1 + Math.exp(-1.702 * deviations));
-}
-
-function rolled(setting: Setting, { design, figures }: DesignStudy, seed: number): Rolled {
-  const spanMicros = spanOf(setting);
-  const startMicros = Math.round(START_SHARE * spanMicros);
-  const hours = (spanMicros - startMicros) / (3600 * MICROS_PER_SECOND);
+function rolled(setting: Setting, { design, figures }: DesignStudy, other: string, seed: number): Rolled {
+  const startMicros = Math.round(START_SHARE * spanOf(setting));
   const { estimate, valuesPerHour } = figures[KEY];
   let found = false;
   const sample = simulatedRollout(
     setting,
     {
-      arms: [candidateNamed("gnomon"), candidateNamed(OTHER)],
+      arms: [candidateNamed("gnomon"), candidateNamed(other)],
       design,
       seed,
       replica: 0,
       startMicros,
       predicted: undefined,
       level: LEVEL,
-      plannedCount: Math.max(3, valuesPerHour * hours),
+      plannedCount: Math.max(3, valuesPerHour * comparedHours(setting)),
     },
     (_, judge) => {
       const { low, high } = judge.difference(1, "e2e", "mean");
       found ||= estimate > 0 ? low > 0 : high < 0;
     },
   );
-  return { mean: sample.figures[KEY].plain.mean, found, hours };
+  return { mean: sample.figures[KEY].plain.mean, found };
 }
 
 async function settingOf(one: ChoiceCase, half: HalfName, seed: number, traces: string): Promise<Setting> {
   const requests = await choiceWorkload(one, half, seed, REQUESTS, traces);
   return requestsSetting(requests, { endpoints: one.engines, engine: ENGINE });
-}
-
-function ms(micros = NaN): string {
-  return `${micros < 0 ? "" : "+"}${(micros / 1000).toFixed(0)}`;
 }
 
 function print(line: string): void {

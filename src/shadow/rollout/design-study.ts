@@ -1,12 +1,15 @@
 import { clustersNeeded } from "#core/rollout/judge/clusters-needed.ts";
 import { addedBlocks, adjustedEstimate, noBlocks, plainEstimate } from "#core/rollout/judge/block-differences.ts";
-import { effectFound, type MeanEstimate, valuesToFind } from "#core/rollout/judge/confidence-sequence.ts";
+import { effectFound, type MeanEstimate } from "#core/rollout/judge/confidence-sequence.ts";
 import { figureLevel } from "#core/rollout/judge/figure-level.ts";
 import { TIME_METRICS, type TimeMetric } from "#core/rollout/judge/outcome.ts";
 import { type Micros, MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { NamedDesign } from "../job/rollout-design.ts";
+import { normalQuantile } from "../figure/normal-quantile.ts";
 import { twoArmPlan } from "../job/two-arm-plan.ts";
+import type { TrafficError, TrafficErrors } from "./traffic-error.ts";
 import type { UnexplainedErrors } from "./unexplained-error.ts";
+import { type Findable, shareFoundBy, valuesUntilFound } from "./values-until-found.ts";
 import {
   type PlannedFigureKey,
   type FigureSample,
@@ -31,13 +34,19 @@ export interface FigureStudy {
   readonly runError: number;
   /** Variance of the estimate with the simulator's predictions, over the variance without. */
   readonly varianceLeft: number;
-  /** How long it must run to find what it shows; undefined where that is beyond `HOURS_MAX`. */
+  /**
+   * How long it must run to find what it shows with the power that is asked for, on other traffic of the kind; undefined
+   * where that is beyond `HOURS_MAX`, or where traffic differs too much for any time.
+   */
   readonly hours: number | undefined;
   /** The same with predictions. */
   readonly hoursAdjusted: number | undefined;
   /** Smallest difference that is found in a number of hours, by those hours' order in the question. */
   readonly detectable: readonly number[];
   readonly detectableAdjusted: readonly number[];
+  /** Probability to find what it shows in a number of hours, and the same with predictions; of the asked figure alone. */
+  readonly powers: readonly number[];
+  readonly powersAdjusted: readonly number[];
   /** Independent values in one rollout as long as the trace. */
   readonly clusters: number;
   /** Independent values in an hour: blocks of windows, or clusters. */
@@ -50,12 +59,17 @@ export interface DesignStudy extends NamedDesign {
   readonly requests: number;
 }
 
+/** What simulated rollouts of one trace do not show. */
+export interface DesignErrors {
+  readonly unexplained?: UnexplainedErrors | undefined;
+  readonly traffic?: TrafficErrors;
+}
+
 export interface PowerQuestion {
   readonly level: number;
   /** What the rollout is to find, which has the larger part of the level. */
   readonly primary: PlannedFigureKey;
-  /** Normal quantile of the power. */
-  readonly standardErrors: number;
+  readonly power: number;
   /** Durations that detectable differences are stated for. */
   readonly hours: readonly number[];
 }
@@ -65,6 +79,8 @@ const { arms: TWO_ARMS } = twoArmPlan({ kind: "shadow", windowMicros: 1 }, 0);
 const HOURS_MAX = 24 * 60;
 /** Blocks below which a deviation is not known, and clusters below which a mean of theirs is not normal. */
 const BLOCKS_MIN = 10;
+/** Of fewer the judge shows no interval. */
+const VALUES_MIN = 3;
 const CLUSTERS_MIN = 200;
 
 /** Puts together what the simulated rollouts of one design found. */
@@ -74,7 +90,7 @@ export function designStudy(
   samples: readonly RolloutSample[],
   spanMicros: Micros,
   question: PowerQuestion,
-  unexplained: UnexplainedErrors = {},
+  { unexplained = {}, traffic = {} }: DesignErrors = {},
 ): DesignStudy {
   const figures = TIME_METRICS.flatMap((metric) =>
     PLANNED_FIGURES.map((figure): [PlannedFigureKey, FigureStudy] => {
@@ -82,7 +98,7 @@ export function designStudy(
       const found = samples.map((sample) => sample.figures[key]);
       const error = figure === "mean" ? (unexplained[metric] ?? 0) : 0;
       const expected = truth.figures[key].plain.mean;
-      return [key, figureStudy(named, expected, found, spanMicros, question, error, key)];
+      return [key, figureStudy(named, expected, found, spanMicros, question, { error, traffic: traffic[key] }, key)];
     }),
   );
   return {
@@ -97,8 +113,8 @@ function figureStudy(
   truth: number,
   found: readonly FigureSample[],
   spanMicros: Micros,
-  { level, primary, standardErrors, hours }: PowerQuestion,
-  unexplained: number,
+  { level, primary, power, hours }: PowerQuestion,
+  { error: unexplained, traffic }: { readonly error: number; readonly traffic: TrafficError | undefined },
   key: PlannedFigureKey,
 ): FigureStudy {
   const [, figure] = key.split(".") as [TimeMetric, PlannedFigure];
@@ -114,27 +130,43 @@ function figureStudy(
   const error = (spread.adjusted * adjusted.deviation) / Math.sqrt(adjusted.count);
   const steps =
     design.kind === "canary" ? { ...design, stepPercents: Array.from({ length: stages }, () => 1) } : design;
-  const planned = { level: figureLevel({ level, primary }, { design: steps, arms: TWO_ARMS }, key), standardErrors };
+  const planned = {
+    level: figureLevel({ level, primary }, { design: steps, arms: TWO_ARMS }, key),
+    standardErrors: normalQuantile(power),
+  };
   const finding = (one: MeanEstimate) => ({
     ...planned,
     degreesOf: blocks
       ? (count: number) => count - 1 - Number(one === adjusted)
       : // As large a part of the clusters as in the simulation is in the smaller arm.
         (count: number) => (count * (plain.degrees + found.length)) / plain.count - 1,
-    // The smaller arm must have as many as the judge asks for.
-    valuesMin: blocks
-      ? BLOCKS_MIN
-      : Math.max(CLUSTERS_MIN, Math.ceil((needed * plain.count) / (plain.degrees + found.length))),
     valuesMax: Math.max(BLOCKS_MIN, HOURS_MAX * perHour),
   });
   // Of one value, so that a rollout as long as the trace has the error that the recorded run shows.
   const live = unexplained * Math.sqrt(plain.count / found.length);
   const deviationOf = (one: MeanEstimate) =>
     Math.hypot(one.deviation * (one === plain ? spread.plain : spread.adjusted), live);
+  // The smaller arm must have as many as the judge asks for.
+  const judged = blocks ? VALUES_MIN : Math.ceil((needed * plain.count) / (plain.degrees + found.length));
+  const findable = (one: MeanEstimate): Findable => ({
+    ...finding(one),
+    effect: adjusted.mean,
+    effectError: error,
+    trafficError: traffic === undefined ? 0 : trafficErrorOf(traffic, blocks),
+    deviation: deviationOf(one),
+    valuesMin: Math.max(VALUES_MIN, judged),
+  });
   const hoursToFind = (one: MeanEstimate) => {
-    const values = valuesToFind(adjusted.mean, deviationOf(one), { ...finding(one), effectError: error });
-    return values === undefined ? undefined : values / perHour;
+    const counts = valuesUntilFound(findable(one));
+    const values = counts[Math.ceil(power * counts.length) - 1]!;
+    const least = blocks ? BLOCKS_MIN : Math.max(CLUSTERS_MIN, judged);
+    return values < Infinity ? Math.max(least, values) / perHour : undefined;
   };
+  const powersOf = (one: MeanEstimate) =>
+    (key === primary ? hours : []).map((duration) => {
+      const count = duration * perHour;
+      return count < 1 ? 0 : shareFoundBy(valuesUntilFound(findable(one), count), count);
+    });
   const detectable = (one: MeanEstimate) =>
     hours.map((duration) => effectFound(Math.max(1, duration * perHour), deviationOf(one), finding(one)));
   return {
@@ -146,11 +178,22 @@ function figureStudy(
     varianceLeft: (adjusted.deviation / plain.deviation) ** 2,
     hours: hoursToFind(plain),
     hoursAdjusted: hoursToFind(adjusted),
+    powers: powersOf(plain),
+    powersAdjusted: powersOf(adjusted),
     detectable: detectable(plain),
     detectableAdjusted: detectable(adjusted),
     clusters: plain.count / found.length,
     valuesPerHour: perHour,
   };
+}
+
+/**
+ * What the effect on other traffic of the kind is unsure by, as parts of the trace differ: of clusters once for the trace and
+ * once for the other traffic; what blocks of that differ by is in their own deviation. Without the allowance for what parts
+ * in a row have in common: an interval has to hold, and a probability has to be right on average.
+ */
+function trafficErrorOf({ error, drift }: TrafficError, blocks: boolean): number {
+  return (error / Math.sqrt(drift)) * (blocks ? 1 : Math.SQRT2);
 }
 
 /**

@@ -8,7 +8,6 @@ import { figuresOf } from "../figure/figures.ts";
 import { JobPool } from "../job/job-pool.ts";
 import type { WorkKeeping } from "../job/result-memory.ts";
 import { type PerMetric, perMetric } from "../figure/metric.ts";
-import { normalQuantile } from "../figure/normal-quantile.ts";
 import type { Observed } from "../recorded/recorded-run.ts";
 import { type DesignStudy, designStudy, type PowerQuestion } from "./design-study.ts";
 import { type Recommendation, recommended } from "./recommendation.ts";
@@ -119,7 +118,7 @@ export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutSt
     const traffic = trafficErrors([ofControl, ofOther], startMicros);
     const predicted = predictedTimes(predicting);
     const arms = [control, other] as const;
-    const asked: PowerQuestion = { level, primary: figure, standardErrors: normalQuantile(power), hours };
+    const asked: PowerQuestion = { level, primary: figure, power, hours };
     type More = Partial<Pick<SimulatedRollout, "guardrails" | "replica">>;
     const simulated = (design: Design, run: number, more: More = {}) => {
       const rollout = { arms, design, seed: setting.seed + 1 + run, replica: 0, startMicros, predicted, ...more };
@@ -132,7 +131,7 @@ export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutSt
         const unexplained =
           observed && unexplainedErrors(design, setting, { simulated: ofControl, observed }, startMicros);
         const truth = rolloutTruth([ofControl, ofOther], design, startMicros);
-        return designStudy(named, truth, samples, spanMicros - startMicros, asked, unexplained);
+        return designStudy(named, truth, samples, spanMicros - startMicros, asked, { unexplained, traffic });
       }),
     );
     const truth = { control: armTruth(ofControl, startMicros), other: armTruth(ofOther, startMicros) };

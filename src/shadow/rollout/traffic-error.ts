@@ -9,6 +9,8 @@ import { PLANNED_FIGURES, type PlannedFigure, type PlannedFigureKey } from "../j
 export interface TrafficError {
   /** Standard error of the trace's difference, as its parts differ; microseconds. */
   readonly error: number;
+  /** How many parts in a row say as much as one that stands alone. */
+  readonly drift: number;
   /** Parts whose difference lay where the others had it expected with a probability of 90 %. */
   readonly covered: number;
   readonly of: number;
@@ -85,7 +87,7 @@ function errorOf(parts: readonly Part[]): TrafficError {
     const variance = others.reduce((sum, one) => sum + (one.difference - middle) ** 2, 0) / (others.length - 1);
     return Math.abs(difference - middle) <= STUDENT_OTHERS * Math.sqrt(variance * (1 + 1 / others.length));
   }).length;
-  return { error, covered, of: parts.length };
+  return { error, drift, covered, of: parts.length };
 }
 
 function weightedMean(parts: readonly Part[]): number {

@@ -27,7 +27,7 @@ function samplesOf(runs: number, offMicros: number): RolloutSample[] {
 
 function planned(design: Design, offMicros: number) {
   const samples = samplesOf(8, offMicros);
-  const asked = { level: 0.05, primary: "e2e.mean" as const, standardErrors: 0.84, hours: [1] };
+  const asked = { level: 0.05, primary: "e2e.mean" as const, power: 0.8, hours: [1] };
   const named = { name: "case", design, stages: 1 };
   return designStudy(named, samples[0]!, samples, 60 * WINDOW_MICROS, asked).figures["e2e.mean"];
 }

@@ -14,6 +14,8 @@ const UNBIASED: FigureStudy = {
   varianceLeft: 1,
   hours: 5,
   hoursAdjusted: 1,
+  powers: [0.8],
+  powersAdjusted: [1],
   detectable: [50 * MILLI],
   detectableAdjusted: [10 * MILLI],
   clusters: 100,

@@ -1,0 +1,86 @@
+import { type Random, randomFor } from "#core/base/random.ts";
+import { evidence, priorFor, valuesToFind } from "#core/rollout/judge/confidence-sequence.ts";
+
+/** A difference that rollouts are to find, and what they measure it with. */
+export interface Findable {
+  readonly effect: number;
+  /** Standard error of the effect, from few simulated rollouts: normal. */
+  readonly effectError: number;
+  /** What the traffic leaves open of it: Student's, with as many degrees of freedom as parts of the trace leave. */
+  readonly trafficError: number;
+  /** Standard deviation of one value. */
+  readonly deviation: number;
+  readonly level: number;
+  /** Degrees of freedom that the deviation of so many values has. */
+  readonly degreesOf: (count: number) => number;
+  /** The judge shows no interval of fewer values; a rollout of more is none. */
+  readonly valuesMin: number;
+  readonly valuesMax: number;
+}
+
+const WALKS = 400;
+const TRAFFIC_DEGREES = 8;
+/** Between two looks: that part more values. */
+const LOOK_GROWTH = 1.04;
+/** Of the values at which the effect is found half the time: how many the first look has, and the last. */
+const FROM = 1 / 40;
+const TO = 16;
+
+/**
+ * After how many values rollouts find the effect, ascending; Infinity for those that do not. Each is walked through with
+ * drawn values and looked at all the way, since the interval holds at every look: whoever is lucky is done earlier than a
+ * single look at the end lets expect. `plannedCount`: where intervals are narrowest; where it is left out as many as find
+ * the effect half the time. Same arguments, same walks.
+ */
+export function valuesUntilFound(findable: Findable, plannedCount?: number): readonly number[] {
+  const { effect, deviation, level, degreesOf, valuesMin, valuesMax } = findable;
+  const half = valuesToFind(effect, deviation, { level, standardErrors: 0, degreesOf, valuesMin: 3, valuesMax });
+  const planned = plannedCount ?? half;
+  const never = () => Array.from({ length: WALKS }, () => Infinity);
+  if (planned === undefined || !(effect !== 0) || !(deviation > 0)) return never();
+  const prior = priorFor(planned, level);
+  const last = Math.min(valuesMax, TO * Math.max(planned, half ?? planned));
+  const first = Math.max(valuesMin, Math.floor(FROM * Math.min(planned, half ?? planned)));
+  return Array.from({ length: WALKS }, (_, walk) => {
+    const random = randomFor(29, walk);
+    const value = effectOf(findable, random);
+    let [count, mean, squares] = [0, 0, 0];
+    for (let next = first; next <= last; next = Math.max(next + 1, Math.floor(next * LOOK_GROWTH))) {
+      const more = next - count;
+      const ofMore = value + (deviation * normal(random)) / Math.sqrt(more);
+      squares += deviation ** 2 * chiSquared(random, more - 1) + ((ofMore - mean) ** 2 * count * more) / next;
+      mean += ((ofMore - mean) * more) / next;
+      count = next;
+      const estimate = { count, mean, deviation: Math.sqrt(squares / (count - 1)), degrees: degreesOf(count) };
+      if (mean * effect > 0 && evidence(estimate, prior) >= 1 / level) return count;
+    }
+    return Infinity;
+  }).toSorted((one, other) => one - other);
+}
+
+/** Share of them that need at most so many. */
+export function shareFoundBy(counts: readonly number[], count: number): number {
+  const more = counts.findIndex((one) => one > count);
+  return (more < 0 ? counts.length : more) / counts.length;
+}
+
+function effectOf({ effect, effectError, trafficError }: Findable, random: Random): number {
+  const student = normal(random) / Math.sqrt(chiSquared(random, TRAFFIC_DEGREES) / TRAFFIC_DEGREES);
+  return effect + effectError * normal(random) + trafficError * student;
+}
+
+/** Of many degrees of freedom by E. Wilson and M. Hilferty, "The distribution of chi-square" (1931). */
+function chiSquared(random: Random, degrees: number): number {
+  if (degrees <= 0) return 0;
+  if (degrees > 16) {
+    const ninth = 2 / (9 * degrees);
+    return degrees * (1 - ninth + normal(random) * Math.sqrt(ninth)) ** 3;
+  }
+  let sum = 0;
+  for (let i = 0; i < degrees; i++) sum += normal(random) ** 2;
+  return sum;
+}
+
+function normal(random: Random): number {
+  return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
+}

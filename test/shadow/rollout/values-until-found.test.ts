@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Random, randomFor } from "#core/base/random.ts";
+import { addBlock, noBlocks, plainEstimate } from "#core/rollout/judge/block-differences.ts";
+import { priorFor, reach, valuesToFind } from "#core/rollout/judge/confidence-sequence.ts";
+import { type Findable, shareFoundBy, valuesUntilFound } from "#shadow/rollout/values-until-found.ts";
+
+const LEVEL = 0.02;
+const EFFECT: Findable = {
+  effect: 0.7,
+  effectError: 0,
+  trafficError: 0,
+  deviation: 1,
+  level: LEVEL,
+  degreesOf: (count) => count - 1,
+  valuesMin: 3,
+  valuesMax: 10_000,
+};
+
+function normal(random: Random): number {
+  return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
+}
+
+/** Share of rollouts whose interval left out 0 at any look at up to `count` blocks, by the judge's own sums. */
+function foundShare(count: number, planned: number, effectOf: (random: Random) => number): number {
+  const runs = 1_500;
+  let found = 0;
+  for (let seed = 1; seed <= runs; seed++) {
+    const random = randomFor(seed, 3);
+    const effect = effectOf(random);
+    const sums = noBlocks();
+    for (let i = 0; i < count; i++) {
+      addBlock(sums, effect + normal(random), 0);
+      const estimate = plainEstimate(sums);
+      if (estimate.mean <= reach(estimate, LEVEL, priorFor(planned, LEVEL))) continue;
+      found++;
+      break;
+    }
+  }
+  return found / runs;
+}
+
+test("the promised share of rollouts is the one that finds the effect when every block is looked at", () => {
+  const half = valuesToFind(EFFECT.effect, 1, { level: LEVEL, standardErrors: 0, valuesMax: 10_000 })!;
+  const counts = valuesUntilFound(EFFECT);
+  for (const power of [0.3, 0.5, 0.8]) {
+    const count = counts[Math.ceil(power * counts.length) - 1]!;
+    const share = foundShare(count, half, () => EFFECT.effect);
+    // Chance of both: 400 walks and 1,500 rollouts.
+    assert.ok(Math.abs(share - power) < 0.09, `${share} of rollouts by ${count} blocks, promised ${power}`);
+  }
+  // A single look at the end promises less.
+  assert.ok(shareFoundBy(counts, half) > 0.55, String(shareFoundBy(counts, half)));
+});
+
+test("an effect that is not quite known is promised with what it may be", () => {
+  const unsure = { ...EFFECT, effectError: 0.5 };
+  for (const count of [20, 80]) {
+    const promised = shareFoundBy(valuesUntilFound(unsure, count), count);
+    const share = foundShare(count, count, (random) => 0.7 + 0.5 * normal(random));
+    assert.ok(Math.abs(share - promised) < 0.09, `${share} of rollouts, promised ${promised}`);
+  }
+  // Parts of the trace differ by more than the effect: no time finds it as surely.
+  const counts = valuesUntilFound({ ...EFFECT, trafficError: 2 });
+  assert.equal(counts[Math.ceil(0.8 * counts.length) - 1], Infinity);
+});
+
+test("nothing is promised of an effect that is none, or that is beyond the time there is", () => {
+  assert.equal(shareFoundBy(valuesUntilFound({ ...EFFECT, effect: 0 }), 1e9), 0);
+  assert.equal(shareFoundBy(valuesUntilFound({ ...EFFECT, effect: 0.001 }), 1e9), 0);
+  assert.equal(shareFoundBy(valuesUntilFound({ ...EFFECT, effect: NaN }), 1e9), 0);
+  assert.deepEqual(valuesUntilFound(EFFECT), valuesUntilFound(EFFECT));
+});
