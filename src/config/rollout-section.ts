@@ -27,7 +27,9 @@ const design = z
       .describe("Length of a window; of a canary, the least time of a step."),
     washoutMillis: millis(0, MILLIS_PER_DAY)
       .optional()
-      .describe("Of a switchback: what arrives so long after a change of arms is not compared; a fifth of the window."),
+      .describe(
+        "Of a switchback: what arrives so long after a change of arms is not compared; a fifth of the window. Where an arm's effect is seen to last longer the rollout makes both longer by itself.",
+      ),
     by: z
       .enum(["session", "tenant", "request"])
       .default("session")
@@ -161,7 +163,7 @@ export const ROLLOUT_SCHEMA = z.strictObject({
     .max(64)
     .optional()
     .describe(
-      "Limits that take the rollout back as soon as an arm is surely beyond one: the lower end of its figure, which is valid at any time of looking, with a fifth of the level shared by all of them. Left out: p50, p90 and p99 of each time at most 1.25 times the control's, errors, refusals and overdue first tokens twice, prompt tokens that no cache had 1.5 times; of each tenant and class p50 of TTFT and E2E twice, errors three times; error-rate at most 5 %, overdue-rate 90 % in a window.",
+      "Limits that take the rollout back as soon as an arm is surely beyond one: the lower end of its figure, which is valid at any time of looking, with a fifth of the level shared by all of them. Left out: p50, p90 and p99 of each time at most 1.25 times the control's, errors, refusals and overdue first tokens twice, prompt tokens that no cache had 1.5 times, of a split 1.5 times the requests that were the slowest to their first token of those that ended beside them; of each tenant and class p50 of TTFT and E2E twice, errors three times; error-rate at most 5 %, overdue-rate 90 % in a window.",
     ),
   predictions: z
     .array(prediction)

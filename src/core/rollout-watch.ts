@@ -175,7 +175,10 @@ export class RolloutWatch {
 
   /** The state after a step, or as it is elsewhere. */
   move(next: RolloutState): void {
+    const { design } = next.plan;
     if (next.canaryStep !== this.#state.canaryStep) this.#give({ kind: "stage", fromWindow: next.firstWindow });
+    else if (next.lengthened !== this.#state.lengthened)
+      this.#give({ kind: "stage", fromWindow: next.firstWindow, design });
     this.#state = next;
   }
 

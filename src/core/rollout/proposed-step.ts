@@ -2,11 +2,12 @@ import { MICROS_PER_SECOND, type Micros } from "../base/units.ts";
 import type { CanaryReading } from "./judge/canary-reading.ts";
 import type { GuardrailReading } from "./judge/guardrail.ts";
 import type { Verdict } from "./judge/verdict.ts";
-import { JUDGE, type RolloutState, type RolloutStep } from "./rollout-state.ts";
+import { JUDGE, lengthened, type RolloutState, type RolloutStep } from "./rollout-state.ts";
 
 /**
  * The step that a verdict calls for, undefined for none: a crossed guardrail takes the rollout back at once, a result
- * that contradicts the prediction, or that is worthless, pauses it, and a canary goes on when its step has shown that it does no harm beyond the
+ * that contradicts the prediction, or that is worthless, pauses it; what lasts into the other arm's windows makes them longer
+ * first. A canary goes on when its step has shown that it does no harm beyond the
  * margin; it goes back when it is surely worse, and holds while neither is known. Promotion is left to whoever started it.
  */
 export function proposedStep(state: RolloutState, at: Micros, verdict: Verdict): RolloutStep | undefined {
@@ -24,7 +25,10 @@ export function proposedStep(state: RolloutState, at: Micros, verdict: Verdict):
   const [crossed] = verdict.crossings;
   if (crossed !== undefined) return step("rollback", crossingText(plan.arms[crossed.arm]!.name, crossed));
   const [ailment] = verdict.ailments;
-  if (ailment !== undefined) return step("pause", `${plan.arms[ailment.arm]!.name}: ${ailment.sentence}`);
+  if (ailment !== undefined) {
+    const kind = ailment.kind === "carry-over" && lengthened(state) !== undefined ? "lengthen" : "pause";
+    return step(kind, `${plan.arms[ailment.arm]!.name}: ${ailment.sentence}`);
+  }
   const [contradiction] = verdict.contradictions;
   if (contradiction !== undefined) {
     const { prediction, difference } = contradiction;

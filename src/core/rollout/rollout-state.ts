@@ -1,5 +1,5 @@
 import type { Micros } from "../base/units.ts";
-import type { RolloutPlan } from "./plan/rollout-plan.ts";
+import type { Design, RolloutPlan } from "./plan/rollout-plan.ts";
 
 export type Phase = "planned" | "running" | "paused" | "promoted" | "rolled-back";
 
@@ -14,14 +14,16 @@ export interface RolloutState {
   readonly firstWindow: number;
   /** Place in a canary's steps; 0 for other designs. */
   readonly canaryStep: number;
+  /** How often a switchback's windows were made longer; absent for never. */
+  readonly lengthened?: number;
   /** Name of the arm that was promoted, "" before. */
   readonly promoted: string;
   /** Why the last step was made. */
   readonly reason: string;
 }
 
-/** advance: a canary's next step. */
-export type StepKind = "start" | "pause" | "resume" | "advance" | "promote" | "rollback";
+/** advance: a canary's next step. lengthen: of a switchback, windows three times as long that leave as much out as one had. */
+export type StepKind = "start" | "pause" | "resume" | "advance" | "lengthen" | "promote" | "rollback";
 
 /** A step of a rollout: an input, so that a trace with a rollout in it replays to the same decisions. */
 export interface RolloutStep {
@@ -46,6 +48,7 @@ const ACCEPTED: Readonly<Record<StepKind, readonly Phase[]>> = {
   pause: ["running"],
   resume: ["paused"],
   advance: ["running"],
+  lengthen: ["running"],
   promote: ["running", "paused"],
   rollback: ["running", "paused"],
 };
@@ -95,8 +98,27 @@ export function steppedRollout(state: RolloutState, step: RolloutStep): RolloutS
       if (canaryStep >= design.stepPercents.length) return `rollout ${plan.name}: it is at its last step`;
       return { ...next, canaryStep, startedAt: step.at, firstWindow: windowAfter(state, step.at) };
     }
+    case "lengthen": {
+      const design = lengthened(state);
+      if (design === undefined)
+        return `rollout ${plan.name}: expected a switchback that was lengthened at most once, got ${plan.design.kind}`;
+      const times = (state.lengthened ?? 0) + 1;
+      const longer = { ...next, plan: { ...plan, design }, lengthened: times };
+      return { ...longer, startedAt: step.at, firstWindow: windowAfter(state, step.at) };
+    }
   }
 }
+
+/** Windows nine times as long as were asked for are another rollout. */
+const LENGTHENED_MAX = 2;
+
+/** What leaves out an arm's effect that lasts into the windows of the other: undefined where that was done often enough. */
+export function lengthened({ plan: { design }, lengthened: times = 0 }: RolloutState): Switchback | undefined {
+  if (design.kind !== "switchback" || times >= LENGTHENED_MAX) return undefined;
+  return { ...design, windowMicros: 3 * design.windowMicros, washoutMicros: design.windowMicros };
+}
+
+type Switchback = Extract<Design, { readonly kind: "switchback" }>;
 
 /** Share of the traffic that a canary's arm has in its present step, in percent; undefined for other designs. */
 export function canaryPercent({ plan: { design }, canaryStep }: RolloutState): number | undefined {

@@ -18,6 +18,7 @@ const GUARDRAILS: NonNullable<RolloutDocument["guardrails"]> = [
   { figure: "error-rate", relativeMax: 2, samplesMin: 100 },
   { figure: "refused-rate", relativeMax: 2, samplesMin: 100 },
   { figure: "miss-rate", relativeMax: 1.5, samplesMin: 100 },
+  { figure: "slow-rate", relativeMax: 1.5, samplesMin: 100 },
   { figure: "error-rate", absoluteMaxShare: 0.05, samplesMin: 30 },
   { figure: "overdue-rate", relativeMax: 2, samplesMin: 100 },
   { figure: "overdue-rate", absoluteMaxShare: 0.9, samplesMin: 10 },

@@ -302,7 +302,8 @@ export class RolloutKeeper implements RolloutAdmin {
   #stepped(step: RolloutStep): void {
     const { rollout, reason, by } = step;
     this.#memory.stepped(step);
-    const kind = by === JUDGE && step.step !== "advance" ? "rollout-taken-back" : "rollout-step";
+    const kind =
+      by === JUDGE && step.step !== "advance" && step.step !== "lengthen" ? "rollout-taken-back" : "rollout-step";
     this.#options.report({ kind, detail: `${rollout}, ${step.step} by ${by}: ${reason}`, done: DONE[step.step] });
     if (step.step === "rollback") this.#options.takenBack?.();
     this.#options.followed?.(this.#rollouts.book);
@@ -378,6 +379,7 @@ const DONE: Readonly<Record<StepKind, string>> = {
   pause: "the control routes",
   resume: "requests have their arms again",
   advance: "more requests are on the other arm",
+  lengthen: "windows are three times as long, and the comparison begins anew",
   promote: "its profile is the policy's",
   rollback: "the policy decides as before",
 };

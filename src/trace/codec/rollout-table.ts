@@ -21,7 +21,7 @@ import {
 import { profiles } from "./profile-table.ts";
 import { record, type TablesByKind, tagged } from "./record-type.ts";
 
-const STEPS: readonly StepKind[] = ["start", "pause", "resume", "advance", "promote", "rollback"];
+const STEPS: readonly StepKind[] = ["start", "pause", "resume", "advance", "lengthen", "promote", "rollback"];
 const PHASES: readonly Phase[] = ["planned", "running", "paused", "promoted", "rolled-back"];
 
 const windowMicros = integer(1);
@@ -72,6 +72,7 @@ export const rolloutState = record<RolloutState>({
   startedAt: time,
   firstWindow: integer(0),
   canaryStep: integer(0),
+  lengthened: optional(integer(1)),
   promoted: text,
   reason: text,
 });

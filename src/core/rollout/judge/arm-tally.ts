@@ -26,6 +26,9 @@ interface Counts {
   /** Requests of which it is known whether they got what they are promised, and those that did. */
   promised: number;
   met: number;
+  /** Requests that were ranked among those that ended beside them, and those that were among the slowest. */
+  ranked: number;
+  slow: number;
 }
 
 const NO_COUNTS: Readonly<Counts> = {
@@ -36,6 +39,8 @@ const NO_COUNTS: Readonly<Counts> = {
   cachedTokens: 0,
   promised: 0,
   met: 0,
+  ranked: 0,
+  slow: 0,
 };
 
 /** What one arm did: in a window, or in all. */
@@ -43,9 +48,9 @@ export class ArmTally {
   readonly counts: Counts;
   readonly #endpoints: Map<string, number>;
   readonly #times: Readonly<Record<TimeMetric, TimeHistogram>>;
-  /** Sum and count of predictions of requests whose time was measured. */
   /** Of each time, the sum of logarithms and the count of the earlier and the later half. */
   readonly #halves: number[];
+  /** Sum and count of predictions of requests whose time was measured. */
   readonly #predicted: Record<TimeMetric, [number, number]>;
 
   constructor(saved?: SavedTally) {
@@ -83,6 +88,11 @@ export class ArmTally {
       this.#predicted[metric][0] += expected;
       this.#predicted[metric][1]++;
     }
+  }
+
+  addRanked(isSlow: boolean): void {
+    this.counts.ranked++;
+    if (isSlow) this.counts.slow++;
   }
 
   /**

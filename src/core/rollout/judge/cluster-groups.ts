@@ -10,6 +10,8 @@ export interface SavedGroups {
   readonly arms: readonly (readonly (SavedTally | null)[])[];
   /** Of each arm, requests that are clusters of their own. */
   readonly alone: readonly number[];
+  /** Absent in what earlier versions saved. */
+  readonly ranked?: readonly number[];
 }
 
 /** A share of an arm's requests, and what so many requests say of it: as many independent ones as `independent`. */
@@ -30,6 +32,8 @@ export class ClusterGroups {
   readonly #groups: readonly (ArmTally | undefined)[][];
   readonly #totals: readonly ArmTally[];
   readonly #alone: number[];
+  /** The same of those that were ranked. */
+  readonly #ranked: number[];
   /** Shares since the last request: comparison and limits ask for the same ones. */
   readonly #known = new Map<string, ClusteredShare>();
 
@@ -46,6 +50,7 @@ export class ClusterGroups {
       return total;
     });
     this.#alone = Array.from({ length: arms }, (_, arm) => saved?.alone[arm] ?? 0);
+    this.#ranked = Array.from({ length: arms }, (_, arm) => saved?.ranked?.[arm] ?? 0);
   }
 
   add(outcome: RolloutOutcome): void {
@@ -54,6 +59,14 @@ export class ClusterGroups {
     const place = cluster === "" ? this.#alone[arm]!++ : mix32(nameHash(cluster) ^ GROUP_SALT);
     (this.#groups[arm]![place % GROUPS] ??= new ArmTally()).add(outcome);
     this.#totals[arm]!.add(outcome);
+  }
+
+  /** One that has been added, once it is ranked among those that ended beside it. */
+  addRanked({ arm, cluster }: Pick<RolloutOutcome, "arm" | "cluster">, isSlow: boolean): void {
+    this.#known.clear();
+    const place = cluster === "" ? this.#ranked[arm]!++ : mix32(nameHash(cluster) ^ GROUP_SALT);
+    (this.#groups[arm]![place % GROUPS] ??= new ArmTally()).addRanked(isSlow);
+    this.#totals[arm]!.addRanked(isSlow);
   }
 
   /** All that an arm did. */
@@ -79,7 +92,7 @@ export class ClusterGroups {
 
   saved(): SavedGroups {
     const arms = this.#groups.map((groups) => groups.map((tally) => tally?.saved() ?? null));
-    return { arms, alone: [...this.#alone] };
+    return { arms, alone: [...this.#alone], ranked: [...this.#ranked] };
   }
 
   /**

@@ -7,8 +7,8 @@ import { TimeHistogram } from "./time-histogram.ts";
 
 /** What a guardrail watches: a time in microseconds, or a share of requests in [0, 1]. */
 export type GuardedFigure = `${TimeMetric}.${TimeFigure}` | RateFigure | "overdue-rate";
-/** miss-rate: of prompt tokens those that no cache had. */
-export type RateFigure = "error-rate" | "refused-rate" | "miss-rate";
+/** miss-rate: of prompt tokens those that no cache had. slow-rate: of requests the slowest among those that ended beside them. */
+export type RateFigure = "error-rate" | "refused-rate" | "miss-rate" | "slow-rate";
 
 /** What a rate counts, of what. */
 export const RATES: Readonly<Record<RateFigure, (counts: ArmTally["counts"]) => readonly [some: number, all: number]>> =
@@ -16,6 +16,7 @@ export const RATES: Readonly<Record<RateFigure, (counts: ArmTally["counts"]) => 
     "error-rate": ({ failed, requests }) => [failed, requests],
     "refused-rate": ({ refused, requests }) => [refused, requests],
     "miss-rate": ({ promptTokens, cachedTokens }) => [promptTokens - cachedTokens, promptTokens],
+    "slow-rate": ({ slow, ranked }) => [slow, ranked],
   };
 
 export const GUARDED_FIGURES: readonly GuardedFigure[] = [
@@ -23,6 +24,7 @@ export const GUARDED_FIGURES: readonly GuardedFigure[] = [
   "error-rate",
   "refused-rate",
   "miss-rate",
+  "slow-rate",
   "overdue-rate",
 ];
 
@@ -129,9 +131,7 @@ function measuredOf(guardrail: Guardrail, requests: GuardedRequests): Measured {
   const overdueMicros = overdueOf(guardrail);
   const { ended, open, independent } = requests;
   const { requests: count } = ended.counts;
-  if (figure === "error-rate" || figure === "refused-rate" || figure === "miss-rate") {
-    return shareOf(...RATES[figure](ended.counts), independent);
-  }
+  if (figure in RATES) return shareOf(...RATES[figure as RateFigure](ended.counts), independent);
   if (figure === "overdue-rate") {
     const waiting = open.filter(({ ttftMicros, ageMicros }) => (ttftMicros ?? ageMicros) > overdueMicros).length;
     return shareOf(ended.above("ttft", overdueMicros) + waiting, count + open.length, independent);

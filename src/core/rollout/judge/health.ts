@@ -74,7 +74,7 @@ export function carryOver(
   return {
     kind: "carry-over",
     arm,
-    sentence: `its ${metric.toUpperCase()} beside the control's changes by ${share} within windows, so that the arm before is still there: ${longer}`,
+    sentence: `its ${metric.toUpperCase()} beside the control's changes by ${share} within windows of ${windowSeconds} s, so that the arm before is still there: ${longer}`,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Micros } from "../../base/units.ts";
+import type { Design } from "../plan/rollout-plan.ts";
 import type { Judge } from "./judge.ts";
 import type { RolloutOutcome, Times } from "./outcome.ts";
 
@@ -14,7 +15,7 @@ export type JudgeEntry =
     }
   | { readonly kind: "predicted"; readonly id: string; readonly times: Times }
   | { readonly kind: "advanced"; readonly at: Micros }
-  | { readonly kind: "stage"; readonly fromWindow: number };
+  | { readonly kind: "stage"; readonly fromWindow: number; readonly design?: Design };
 
 /** Gives a judge an entry. */
 export function giveJudge(judge: Judge, entry: JudgeEntry): void {
@@ -30,6 +31,6 @@ export function giveJudge(judge: Judge, entry: JudgeEntry): void {
     case "advanced":
       return judge.advance(entry.at);
     case "stage":
-      return judge.startStage(entry.fromWindow);
+      return judge.startStage(entry.fromWindow, entry.design);
   }
 }

@@ -1,6 +1,6 @@
 import { assert } from "../../base/assert.ts";
 import { MICROS_PER_SECOND, type Micros } from "../../base/units.ts";
-import type { RolloutPlan } from "../plan/rollout-plan.ts";
+import type { Design, RolloutPlan } from "../plan/rollout-plan.ts";
 import { armFigures, type WindowFigures } from "./arm-figures.ts";
 import { ArmTally, type SavedTally } from "./arm-tally.ts";
 import { AwaitedOutcomes, type SavedAwaited } from "./awaited-outcomes.ts";
@@ -32,6 +32,7 @@ import type { GuardrailReading, OpenRequest } from "./guardrail.ts";
 import type { JudgeRules } from "./judge-rules.ts";
 import { type Quantile, quantileDifference, type QuantileDifference } from "./quantile-difference.ts";
 import { type Membership, MemberTallies, type SavedMembers } from "./member-tallies.ts";
+import { RankedRequests, type Unranked } from "./ranked-requests.ts";
 import { RelativeLimits } from "./relative-limits.ts";
 import { type RolloutOutcome, TIME_FIGURES, TIME_METRICS, type TimeFigure, type TimeMetric } from "./outcome.ts";
 import { shareAtLeast } from "./share-bound.ts";
@@ -54,6 +55,8 @@ export interface SavedJudge {
   readonly blockMembers?: readonly (readonly [number, SavedMembers])[];
   /** Absent where windows are compared. */
   readonly groups?: SavedGroups;
+  /** Requests that wait to be ranked. */
+  readonly unranked?: readonly Unranked[];
   /** Absent in what earlier versions saved. */
   readonly arrivals?: readonly BlockSums[];
   readonly trends?: readonly BlockSums[];
@@ -84,7 +87,7 @@ const HISTORY_MAX = 256;
  * nothing by itself: `proposedStep` makes steps of its verdicts.
  */
 export class Judge {
-  readonly #options: JudgeOptions;
+  #options: JudgeOptions;
   readonly #arms: number;
   readonly #guard: Guard;
   readonly #memberships: ReadonlySet<Membership>;
@@ -100,11 +103,12 @@ export class Judge {
   readonly #kindOfBlocks: BlockKind;
   /** Of blocks, by arm (and time): requests less the control's, and the later half of windows less the earlier. */
   readonly #arrivals: BlockSums[];
-  readonly #trends: BlockSums[];
+  #trends: BlockSums[];
   readonly #history: WindowFigures[];
   readonly #awaited: AwaitedOutcomes;
   #clusters: ReadonlyMap<TimeMetric, ClusterMeans>;
   #groups: ClusterGroups;
+  #ranking: RankedRequests;
   #closedUntil: number;
   /** Outcomes of windows before it were compared with others than those that are compared now. */
   #stageFrom: number;
@@ -141,6 +145,7 @@ export class Judge {
       TIME_METRICS.map((metric) => [metric, new ClusterMeans(arms.length, clusters.get(metric))]),
     );
     this.#groups = new ClusterGroups(arms.length, saved?.groups);
+    this.#ranking = new RankedRequests(saved?.unranked);
     this.#closedUntil = saved?.closedUntil ?? -1;
     this.#stageFrom = saved?.stageFrom ?? 0;
     this.lateOutcomes = saved?.lateOutcomes ?? 0;
@@ -179,8 +184,14 @@ export class Judge {
     if (!outcome.counted) return;
     this.#totals[outcome.arm]!.add(outcome);
     if (outcome.window >= this.#stageFrom) {
-      if (this.#bySession) this.#groups.add(outcome);
       this.#members.add(outcome);
+      if (this.#bySession) {
+        this.#groups.add(outcome);
+        for (const [one, isSlow] of this.#ranking.add(outcome)) {
+          this.#groups.addRanked(one, isSlow);
+          this.#members.addRanked(one, isSlow);
+        }
+      }
     }
     const known = awaited === undefined ? outcome : this.#awaited.add({ ...awaited, outcome });
     if (known !== undefined) this.#compared(known);
@@ -223,11 +234,17 @@ export class Judge {
 
   /**
    * A canary's share has changed with that window: what was compared before is not who is compared now, so the
-   * comparison begins anew. The level is shared among the steps.
+   * comparison begins anew. The level is shared among the steps. With a design, windows are longer from then on: what was
+   * compared in shorter ones was not the arms alone. Arms that are alike leave nothing behind, so that they get there as
+   * rarely as health is wrong, and the level is not shared.
    */
-  startStage(fromWindow: number): void {
+  startStage(fromWindow: number, design?: Design): void {
     // Each replica that took the step brings it.
     if (fromWindow <= this.#stageFrom) return;
+    if (design !== undefined) {
+      this.#options = { ...this.#options, plan: { ...this.#options.plan, design } };
+      this.#trends = this.#trends.map(noBlocks);
+    }
     this.#closedUntil = Math.max(this.#closedUntil, fromWindow - 1);
     this.#stageFrom = fromWindow;
     this.#windows.clear();
@@ -237,6 +254,7 @@ export class Judge {
     this.#sums.clear();
     this.#clusters = new Map(TIME_METRICS.map((metric) => [metric, new ClusterMeans(this.#arms)]));
     this.#groups = new ClusterGroups(this.#arms);
+    this.#ranking = new RankedRequests();
   }
 
   /** With the requests that have not ended, for the guardrails; of a canary its present share, in percent. */
@@ -359,7 +377,7 @@ export class Judge {
         windowMembers: [...this.#windows].map(([window, { members }]) => [window, members.saved()] as const),
         blockMembers: [...this.#blockMembers].map(([block, members]) => [block, members.saved()] as const),
       }),
-      ...(this.#bySession && { groups: this.#groups.saved() }),
+      ...(this.#bySession && { groups: this.#groups.saved(), unranked: this.#ranking.saved() }),
       arrivals: this.#arrivals.map((sums) => ({ ...sums })),
       trends: this.#trends.map((sums) => ({ ...sums })),
       history: [...this.#history],

@@ -22,9 +22,12 @@ export class MemberTallies {
   }
 
   add(outcome: RolloutOutcome): void {
-    const { tenant = "", sloClass = "" } = outcome;
-    if (tenant !== "" && this.#by.has("tenant")) this.#count(`tenant ${tenant}`, outcome);
-    if (sloClass !== "" && this.#by.has("class")) this.#count(`class ${sloClass}`, outcome);
+    for (const name of this.#namesOf(outcome)) this.#tallies(name)?.[outcome.arm]!.add(outcome);
+  }
+
+  /** One that has been added, once it is ranked among those that ended beside it. */
+  addRanked(request: Pick<RolloutOutcome, "arm" | "tenant" | "sloClass">, isSlow: boolean): void {
+    for (const name of this.#namesOf(request)) this.#members.get(name)?.[request.arm]!.addRanked(isSlow);
   }
 
   /** Every tenant, or every class. */
@@ -44,8 +47,11 @@ export class MemberTallies {
     return [...this.#members].map(([name, tallies]) => [name, tallies.map((one) => one.saved())]);
   }
 
-  #count(name: string, outcome: RolloutOutcome): void {
-    this.#tallies(name)?.[outcome.arm]!.add(outcome);
+  #namesOf({ tenant = "", sloClass = "" }: Pick<RolloutOutcome, "tenant" | "sloClass">): string[] {
+    return [
+      ...(tenant !== "" && this.#by.has("tenant") ? [`tenant ${tenant}`] : []),
+      ...(sloClass !== "" && this.#by.has("class") ? [`class ${sloClass}`] : []),
+    ];
   }
 
   #tallies(name: string): readonly ArmTally[] | undefined {

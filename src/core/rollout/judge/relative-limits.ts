@@ -207,7 +207,8 @@ function figureOf(guardrail: Guardrail, tally: ArmTally, waiting: readonly OpenR
     const [some, all] = rateOf(guardrail, tally);
     const share = some / all;
     return {
-      samples: tally.counts.requests,
+      // Those that were not ranked yet show nothing.
+      samples: guardrail.figure === "slow-rate" ? all : tally.counts.requests,
       weight: all,
       value: share,
       atLeast: (count, evidence) => shareAtLeast(count, share, evidence),

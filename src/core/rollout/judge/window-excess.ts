@@ -8,15 +8,15 @@ const COUNT_PLANNED = 2;
 const COUNT_IN_ROW = 30;
 /** A time further from its limit than by this factor's logarithm counts as one by that much. */
 const EXCESS_MAX = 1;
-/** Of blocks, those that are high: above what this share of the earlier ones did not exceed. */
-const HIGH_FROM = 2 / 3;
-/** Of fewer nobody knows which are high. */
-const LEVELS_MIN = 8;
+/** Of blocks, those that are high: the third with the longest times, a third of them, and a third of those. */
+const HIGH_PARTS: readonly number[] = [1 / 3, 1 / 9, 1 / 27];
+/** So many of the earlier ones must have been high, or nobody knows which are. */
+const HIGH_MIN = 8 / 3;
 
 export interface SavedExcess {
   readonly all: BlockSums;
-  /** Of quantiles in the tail. */
-  readonly high?: BlockSums;
+  /** Of quantiles in the tail, by how high; an earlier version saved the widest part alone. */
+  readonly high?: BlockSums | readonly BlockSums[];
   readonly levels?: SavedHistogram;
 }
 
@@ -24,19 +24,21 @@ export interface SavedExcess {
  * By how much an arm's figure is above its limit, block by block, and what that is at least, at every look together. Where
  * arms have endpoints of their own the window is what was drawn: one in which a pool has the longer prompts shows little.
  *
- * A quantile in the tail of all requests is decided by the blocks that hold it: where a burst makes the p99, quiet blocks show nothing
- * of it, and there are many. So the level is shared by all blocks and the high ones, whose time (figure and limit alike) is
- * above that of two thirds of the blocks before. Which they are does not depend on whose was the longer: an arm that is at its
- * limit is above it in as many of them as below.
+ * A quantile in the tail of all requests is decided by the blocks that hold it: where a burst makes the p99, quiet blocks show
+ * nothing of it, and there are many. So the level is shared by all blocks and the high ones, whose time (figure and limit
+ * alike) is above that of two thirds, eight ninths and more of the blocks before; a burst that outlasts both windows of a
+ * block meets both arms, and shows most. Which they are does not depend on whose was the longer: an arm that is at its limit
+ * is above it in as many of them as below.
  */
 export class WindowExcess {
   readonly #all: BlockSums;
-  readonly #high: BlockSums;
+  readonly #high: readonly BlockSums[];
   readonly #levels: TimeHistogram;
 
   constructor(saved?: SavedExcess) {
     this.#all = { ...(saved?.all ?? noBlocks()) };
-    this.#high = { ...(saved?.high ?? noBlocks()) };
+    const high = saved?.high === undefined ? [] : [saved.high].flat();
+    this.#high = HIGH_PARTS.map((_, i) => ({ ...(high[i] ?? noBlocks()) }));
     this.#levels = new TimeHistogram(saved?.levels);
   }
 
@@ -49,7 +51,10 @@ export class WindowExcess {
     addBlock(this.#all, excess, 0);
     if (!isTail) return;
     const level = Math.sqrt(time * limit);
-    if (this.#levels.count >= LEVELS_MIN && level > this.#levels.quantile(HIGH_FROM)) addBlock(this.#high, excess, 0);
+    HIGH_PARTS.forEach((part, i) => {
+      const isKnown = this.#levels.count * part >= HIGH_MIN;
+      if (isKnown && level > this.#levels.quantile(1 - part)) addBlock(this.#high[i]!, excess, 0);
+    });
     this.#levels.add(level);
   }
 
@@ -60,9 +65,8 @@ export class WindowExcess {
 
   /** How many times its limit a time is at least; NaN where too little is known. */
   timesAtLeast(level: number, kind: BlockKind): number {
-    const ends = [this.#all, this.#high]
-      .map((sums) => lowOf(sums, level / 2, kind))
-      .filter((low) => !Number.isNaN(low));
+    const shown = this.#levels.count === 0 ? [this.#all] : [this.#all, ...this.#high];
+    const ends = shown.map((sums) => lowOf(sums, level / shown.length, kind)).filter((low) => !Number.isNaN(low));
     return ends.length === 0 ? NaN : Math.exp(Math.max(...ends));
   }
 
@@ -73,7 +77,7 @@ export class WindowExcess {
 
   saved(): SavedExcess {
     if (this.#levels.count === 0) return { all: { ...this.#all } };
-    return { all: { ...this.#all }, high: { ...this.#high }, levels: this.#levels.saved() };
+    return { all: { ...this.#all }, high: this.#high.map((sums) => ({ ...sums })), levels: this.#levels.saved() };
   }
 }
 

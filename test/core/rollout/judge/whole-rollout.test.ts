@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Design } from "#core/rollout/plan/rollout-plan.ts";
+import { proposedStep } from "#core/rollout/proposed-step.ts";
+import { plannedRollout, type RolloutState, steppedRollout } from "#core/rollout/rollout-state.ts";
 import { defaultGuardrails } from "#serve/rollout/guardrails.ts";
 import { type ArmEffect, outcomeRollout } from "../../../../bench/rollout/outcome-rollout.ts";
+import { planOf, stepOf, WINDOW_MICROS } from "../rollout-case.ts";
 import { drawnTraffic } from "../../../../bench/rollout/outcome-traffic.ts";
 
-const WINDOW_MICROS = 60_000_000;
 const SPLIT: Design = { kind: "split", windowMicros: WINDOW_MICROS, by: "session" };
 const DESIGNS: readonly Design[] = [
   { kind: "switchback", windowMicros: WINDOW_MICROS, washoutMicros: WINDOW_MICROS / 5 },
@@ -62,19 +64,56 @@ test("an arm that takes 60 % longer is taken back by the limits that a rollout h
     assert.equal(last, "rollback");
 });
 
-test("an effect that outlasts the washout pauses a switchback as carry-over, one that is there at once does not", () => {
+test("an effect that outlasts the washout makes a switchback's windows longer; one that is there at once does not", () => {
   const design: Design = { kind: "switchback", windowMicros: WINDOW_MICROS / 2, washoutMicros: WINDOW_MICROS / 10 };
   const slower: ArmEffect = (outcome) => ({ ...outcome, ttft: 1.5 * outcome.ttft, tpot: 1.5 * outcome.tpot });
-  const pausesWith = (carrySeconds: number) =>
-    [1, 2, 3].flatMap((seed) => {
-      const traffic = drawnTraffic(seed, 2400, 6);
-      const run = { traffic, design, seed, seconds: 2400, plannedCount: 40, guardrails: [], speed: 4, effect: slower };
-      const { steps } = outcomeRollout({ ...run, carrySeconds, accepts: () => true });
-      return steps.filter(({ step }) => step === "pause").map(({ reason }) => reason);
+  const rolledWith = (carrySeconds: number) =>
+    [1, 2, 3].map((seed) => {
+      const traffic = drawnTraffic(seed, 3600, 6);
+      const run = { traffic, design, seed, seconds: 3600, plannedCount: 40, guardrails: [], speed: 4, effect: slower };
+      return outcomeRollout({ ...run, carrySeconds, accepts: () => true });
     });
-  assert.deepEqual(pausesWith(0), []);
-  const reasons = pausesWith(15);
-  assert.equal(reasons.length, 3);
-  for (const reason of reasons)
-    assert.match(reason, /changes by [\d.]+ % within windows, .* windows of 90 s with a washout of 30 s/);
+  const healthOf = ({ steps }: ReturnType<typeof outcomeRollout>) =>
+    steps.filter(({ step }) => step === "pause" || step === "lengthen");
+  assert.deepEqual(rolledWith(0).flatMap(healthOf), []);
+  for (const rollout of rolledWith(15)) {
+    const [first, ...more] = healthOf(rollout);
+    assert.equal(first?.step, "lengthen");
+    const sentence = /changes by [\d.]+ % within windows of 30 s, .*: windows of 90 s with a washout of 30 s/;
+    assert.match(first.reason, sentence);
+    // That is long enough, so that it goes on.
+    assert.deepEqual(more, []);
+    const { state, judge } = rollout.watch;
+    assert.deepEqual(state.plan.design, {
+      ...design,
+      windowMicros: 1.5 * WINDOW_MICROS,
+      washoutMicros: WINDOW_MICROS / 2,
+    });
+    // What was compared before is gone: the truth is that it takes half as long again.
+    const { mean } = judge.difference(1, "e2e", "mean");
+    const share = mean / judge.totals[0]!.time("e2e", "mean");
+    assert.ok(share > 0.25 && share < 0.8, String(share));
+  }
+});
+
+test("windows are made longer twice; an effect that outlasts those too pauses the rollout", () => {
+  const design: Design = { kind: "switchback", windowMicros: WINDOW_MICROS / 4, washoutMicros: 0 };
+  let state: RolloutState = { ...plannedRollout(planOf(design), 0), phase: "running" };
+  const at = 1_000 * WINDOW_MICROS;
+  const ailment = { kind: "carry-over", arm: 1, sentence: "it lasts" } as const;
+  const verdict = { differences: [], crossings: [], contradictions: [], ailments: [ailment] };
+  for (const windowMicros of [3, 9].map((times) => times * design.windowMicros)) {
+    const step = proposedStep(state, at, verdict)!;
+    assert.equal(step.step, "lengthen");
+    const next = steppedRollout(state, { ...step, rollout: state.plan.name });
+    if (typeof next === "string") throw new Error(next);
+    const before = state.plan.design as typeof design;
+    state = next;
+    assert.deepEqual(state.plan.design, { ...design, windowMicros, washoutMicros: before.windowMicros });
+    // A block of windows is whole: arms take turns as before.
+    assert.equal(state.firstWindow % 2, 0);
+  }
+  assert.equal(proposedStep(state, at, verdict)!.step, "pause");
+  const again = steppedRollout(state, stepOf("lengthen", at));
+  assert.match(String(again), /lengthened at most once/);
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Random, randomFor } from "#core/base/random.ts";
+import type { BlockSums } from "#core/rollout/judge/block-differences.ts";
 import { WindowExcess } from "#core/rollout/judge/window-excess.ts";
 
 /** Of four limits, together at 5 %. */
@@ -126,4 +127,28 @@ test("what was saved as text goes on as it was", () => {
   for (const [time, limit] of blocks.slice(17)) again.addTime(time, limit, true);
   for (const kind of [DRAWN, IN_ROW]) assert.equal(again.timesAtLeast(LEVEL, kind), whole.timesAtLeast(LEVEL, kind));
   assert.deepEqual(again.saved(), whole.saved());
+});
+
+test("what an earlier version saved, with one part of the high blocks, goes on", () => {
+  const excess = new WindowExcess();
+  for (const [time, limit] of burstBlocks(5, 40, 2)) excess.addTime(time, limit, true);
+  const saved = excess.saved();
+  const [widest] = saved.high as readonly BlockSums[];
+  const again = new WindowExcess({ ...saved, high: widest! });
+  assert.deepEqual((again.saved().high as readonly BlockSums[])[0], widest);
+  assert.deepEqual(again.saved().all, saved.all);
+});
+
+test("bursts that outlast both windows of a block show a tail that is twice as long before all bursts do", () => {
+  /** Now and then both windows are deep in a queue; often one of them alone meets a short burst. */
+  const blocks = (seed: number) => {
+    const random = randomFor(seed, 9);
+    return Array.from({ length: 120 }, (_, i) => {
+      const deep = i % 12 === 11;
+      const times = [0, 1].map(() => (deep ? 60 : random.next() < 0.4 ? 1 + 9 * random.next() : 1) * LIMIT);
+      return [times[0]! * (times[0]! > LIMIT ? 2 : 0.8) * Math.exp(0.05 * normal(random)), times[1]!] as const;
+    });
+  };
+  const found = Array.from({ length: 40 }, (_, seed) => foundAfter(blocks(seed))).toSorted((a, b) => a - b);
+  assert.ok(found[20]! <= 96, `${found[20]} blocks: eight that are deep`);
 });

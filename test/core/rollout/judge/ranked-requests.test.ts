@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { randomFor } from "#core/base/random.ts";
+import type { RolloutOutcome } from "#core/rollout/judge/outcome.ts";
+import { RankedRequests } from "#core/rollout/judge/ranked-requests.ts";
+
+function outcomeOf(arm: number, ttft: number | undefined): RolloutOutcome {
+  return {
+    arm,
+    window: 0,
+    counted: true,
+    stretch: 0,
+    slice: 0,
+    cluster: "",
+    status: "ok",
+    times: { ttft, tpot: undefined, e2e: undefined },
+    endpoint: "a",
+    promptTokens: 1,
+    cachedTokens: undefined,
+  };
+}
+
+/** Slow ones and all, by arm, of requests whose times a burst multiplies by up to a hundred. */
+function slowOf(worse: (time: number, draw: number) => number): [slow: number, all: number][] {
+  const random = randomFor(3, 1);
+  const ranking = new RankedRequests();
+  const counts: [number, number][] = [
+    [0, 0],
+    [0, 0],
+  ];
+  for (let i = 0; i < 50_000; i++) {
+    const burst = i % 5_000 < 1_500 ? 100 : 1;
+    const usual = burst * (10_000 + 90_000 * random.next());
+    const arm = random.below(2);
+    const time = arm === 1 ? worse(usual, random.next()) : usual;
+    for (const [one, isSlow] of ranking.add(outcomeOf(arm, time))) {
+      counts[one.arm]![1]++;
+      if (isSlow) counts[one.arm]![0]++;
+    }
+  }
+  return counts;
+}
+
+test("arms that are alike have as many of the slowest; one whose requests are late now and then has most, in bursts or not", () => {
+  const alike = slowOf((time) => time);
+  const all = alike.reduce((sum, [, of]) => sum + of, 0);
+  assert.equal(all, 50_000);
+  assert.equal(alike[0]![0] + alike[1]![0], (50_000 / 250) * 3);
+  assert.ok(Math.abs(alike[1]![0] / alike[0]![0] - 1) < 0.2, JSON.stringify(alike));
+  // A burst takes a hundred times as long: over all requests the slowest are those of the bursts, of either arm.
+  const late = slowOf((time, draw) => (draw < 0.03 ? 10 * time : time));
+  assert.ok(late[1]![0] > 8 * Math.max(1, late[0]![0]), JSON.stringify(late));
+});
+
+test("requests without a first token are not ranked, and what waits goes on after it was saved", () => {
+  const [whole, first] = [new RankedRequests(), new RankedRequests()];
+  const times = Array.from({ length: 600 }, (_, i) => (i % 7 === 0 ? undefined : (i * 7_919) % 1_000));
+  const ranked = times.flatMap((time, i) => whole.add(outcomeOf(i % 2, time)));
+  assert.equal(ranked.length, 500);
+  const again = times.slice(0, 130).flatMap((time, i) => first.add(outcomeOf(i % 2, time)));
+  const saved = JSON.parse(JSON.stringify(first.saved())) as ReturnType<RankedRequests["saved"]>;
+  const second = new RankedRequests(saved);
+  again.push(...times.slice(130).flatMap((time, i) => second.add(outcomeOf(i % 2, time))));
+  assert.deepEqual(again, ranked);
+});
