@@ -96,6 +96,8 @@ interface Held {
   /** Parts whose mean lay in its interval. */
   readonly within: number;
   readonly parts: number;
+  /** 1 where the plan had no interval, since its traffic is too short for one. */
+  readonly silent: number;
   /** The mean probability that it gave a rollout to find the difference by the end of its part, those that did, and all. */
   readonly promised: number;
   readonly found: number;
@@ -119,7 +121,9 @@ async function heldAgainst(
   return {
     design: chosen.name,
     within: means.filter((mean) => interval && interval.low <= mean && mean <= interval.high).length,
-    parts: others.length,
+    // A plan that cannot say it has no interval.
+    parts: interval === undefined ? 0 : others.length,
+    silent: interval === undefined ? 1 : 0,
     promised: powers.reduce((sum, power) => sum + power, 0) / powers.length,
     found: drawn.flat().filter(({ found }) => found).length,
     rollouts: drawn.flat().length,
@@ -130,7 +134,7 @@ function heldText(all: readonly Held[]): string {
   const sum = (of: (one: Held) => number) => all.reduce((total, one) => total + of(one), 0);
   const share = (value: number) => `${(100 * value).toFixed(0)} %`.padStart(5);
   return (
-    `held ${sum(({ within }) => within)} of ${sum(({ parts }) => parts)}; ` +
+    `held ${sum(({ within }) => within)} of ${sum(({ parts }) => parts)}, ${sum(({ silent }) => silent)} of ${all.length} plans silent; ` +
     `promised ${share(sum(({ promised }) => promised) / all.length)}, ` +
     `found ${share(sum(({ found }) => found) / sum(({ rollouts }) => rollouts))} of ${sum(({ rollouts }) => rollouts)}`
   );

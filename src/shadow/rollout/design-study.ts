@@ -60,7 +60,7 @@ export interface DesignStudy extends NamedDesign {
 }
 
 /** What simulated rollouts of one trace do not show. */
-export interface DesignErrors {
+interface DesignErrors {
   readonly unexplained?: UnexplainedErrors | undefined;
   readonly traffic?: TrafficErrors;
 }
@@ -156,17 +156,8 @@ function figureStudy(
     deviation: deviationOf(one),
     valuesMin: Math.max(VALUES_MIN, judged),
   });
-  const hoursToFind = (one: MeanEstimate) => {
-    const counts = valuesUntilFound(findable(one));
-    const values = counts[Math.ceil(power * counts.length) - 1]!;
-    const least = blocks ? BLOCKS_MIN : Math.max(CLUSTERS_MIN, judged);
-    return values < Infinity ? Math.max(least, values) / perHour : undefined;
-  };
-  const powersOf = (one: MeanEstimate) =>
-    (key === primary ? hours : []).map((duration) => {
-      const count = duration * perHour;
-      return count < 1 ? 0 : shareFoundBy(valuesUntilFound(findable(one), count), count);
-    });
+  const least = blocks ? BLOCKS_MIN : Math.max(CLUSTERS_MIN, judged);
+  const asked = { power, least, perHour, hours: key === primary ? hours : [] };
   const detectable = (one: MeanEstimate) =>
     hours.map((duration) => effectFound(Math.max(1, duration * perHour), deviationOf(one), finding(one)));
   return {
@@ -176,15 +167,36 @@ function figureStudy(
     biasError: error,
     runError: deviationOf(plain) / Math.sqrt(plain.count / found.length),
     varianceLeft: (adjusted.deviation / plain.deviation) ** 2,
-    hours: hoursToFind(plain),
-    hoursAdjusted: hoursToFind(adjusted),
-    powers: powersOf(plain),
-    powersAdjusted: powersOf(adjusted),
+    hours: hoursToFind(findable(plain), asked),
+    hoursAdjusted: hoursToFind(findable(adjusted), asked),
+    powers: powersOf(findable(plain), asked),
+    powersAdjusted: powersOf(findable(adjusted), asked),
     detectable: detectable(plain),
     detectableAdjusted: detectable(adjusted),
     clusters: plain.count / found.length,
     valuesPerHour: perHour,
   };
+}
+
+interface AskedPower {
+  readonly power: number;
+  /** Values of the shortest rollout that is planned, and how many an hour has. */
+  readonly least: number;
+  readonly perHour: number;
+  readonly hours: readonly number[];
+}
+
+function hoursToFind(findable: Findable, { power, least, perHour }: AskedPower): number | undefined {
+  const counts = valuesUntilFound(findable);
+  const values = counts[Math.ceil(power * counts.length) - 1]!;
+  return values < Infinity ? Math.max(least, values) / perHour : undefined;
+}
+
+function powersOf(findable: Findable, { perHour, hours }: AskedPower): number[] {
+  return hours.map((duration) => {
+    const count = duration * perHour;
+    return count < 1 ? 0 : shareFoundBy(valuesUntilFound(findable, count), count);
+  });
 }
 
 /**

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ownRedis } from "../../live/share/redis-server.ts";
 import { ADMIN, gnomon } from "../command-line.ts";
 
 const TOKEN = "a-token-for-this-test";
@@ -21,6 +22,8 @@ interface Answer {
     readonly version?: number;
     readonly defaultProfile?: string;
     readonly phase?: string;
+    readonly scope?: string;
+    readonly canary?: { readonly step: number; readonly stepPercents: readonly number[] };
     readonly rollouts?: readonly { readonly name: string; readonly phase: string }[];
   };
 }
@@ -33,13 +36,16 @@ class KilledGateway {
   #admin = "";
   url = "";
 
-  constructor(t: TestContext, folder: string, directory: string) {
+  /** What it keeps orders in: a folder, or the Redis that it shares. */
+  constructor(t: TestContext, folder: string, kept: { readonly directory: string } | { readonly redis: string }) {
     this.#t = t;
     this.#config = join(folder, "gnomon.json");
     const fixed = {
       listen: { port: 0 },
       admin: { tokenEnv: "ORDERS_TOKEN" },
-      policy: { directory },
+      ...("directory" in kept
+        ? { policy: kept }
+        : { share: { url: kept.redis }, prefix: { secretEnv: "ORDERS_SECRET" }, rollout: { lookMillis: 100 } }),
       emulate: { count: 1, timeScale: 1000 },
       log: { level: "error" },
     };
@@ -47,7 +53,10 @@ class KilledGateway {
   }
 
   async start(): Promise<void> {
-    this.#served = gnomon(this.#t, ["serve", "--config", this.#config], { ORDERS_TOKEN: TOKEN });
+    this.#served = gnomon(this.#t, ["serve", "--config", this.#config], {
+      ORDERS_TOKEN: TOKEN,
+      ORDERS_SECRET: "a-secret-for-this-test",
+    });
     [, this.url = ""] = await this.#served.said(/gnomon is ready at (http:\S+): /);
     [, this.#admin = ""] = await this.#served.said(ADMIN);
   }
@@ -76,7 +85,7 @@ function folderOf(t: TestContext): string {
 
 test("no order that was answered is lost by a kill -9 right after the answer, whichever it is", async (t) => {
   const folder = folderOf(t);
-  const gateway = new KilledGateway(t, folder, join(folder, "state"));
+  const gateway = new KilledGateway(t, folder, { directory: join(folder, "state") });
   await gateway.start();
   const rollout = (name: string) => ({ name, arms: ARMS, design: DESIGN, baselineMillis: 0, cooldownMillis: 0 });
   const phase = async (name: string) => (await gateway.ask("GET", `/rollout/${name}`)).body.phase;
@@ -103,6 +112,87 @@ test("no order that was answered is lost by a kill -9 right after the answer, wh
   }
 });
 
+/** A canary that is taken through all of its shares, and a gateway that is killed right behind each answer. */
+class KilledCanary {
+  readonly #gateway: KilledGateway;
+  readonly #name: string;
+
+  constructor(gateway: KilledGateway, name: string) {
+    this.#gateway = gateway;
+    this.#name = name;
+  }
+
+  async start(): Promise<void> {
+    const design = { ...DESIGN, stepPercents: [5, 25, 50, 100] };
+    const document = { name: this.#name, arms: ARMS, design, baselineMillis: 0, cooldownMillis: 0 };
+    await this.#order("", document, 5);
+  }
+
+  async advanceTo(share: number): Promise<void> {
+    await this.#order(`/${this.#name}/advance`, {}, share);
+  }
+
+  async promote(): Promise<void> {
+    await this.#order(`/${this.#name}/promote`, { arm: "other", evenSo: true }, "promoted");
+  }
+
+  async rollBack(): Promise<void> {
+    await this.#order(`/${this.#name}/rollback`, {}, "rolled-back");
+  }
+
+  /** Its share of the traffic in percent, or what became of it. */
+  async stands(): Promise<number | string | undefined> {
+    const { canary, phase } = (await this.#gateway.ask("GET", `/rollout/${this.#name}`)).body;
+    return phase === "running" ? canary?.stepPercents[canary.step] : phase;
+  }
+
+  async #order(path: string, body: object, expected: number | string): Promise<void> {
+    const { status, body: answer } = await this.#gateway.ask("POST", `/rollout${path}`, body);
+    assert.deepEqual([status, answer.outcome], [200, "applied"], `${path}: ${JSON.stringify(answer)}`);
+    await this.#gateway.kill();
+    await this.#gateway.start();
+    // What the store alone has is read right behind the start.
+    for (let i = 0; i < 200 && (await this.stands()) !== expected; i++) await sleep(50);
+    assert.equal(await this.stands(), expected, `${JSON.stringify(body)} was answered and is lost`);
+  }
+}
+
+test("a kill -9 in each step of a canary, 5, 25, 50, 100 %, and behind its promotion loses none that was answered", async (t) => {
+  const folder = folderOf(t);
+  const gateway = new KilledGateway(t, folder, { directory: join(folder, "state") });
+  await gateway.start();
+  await throughAllSteps(gateway, new KilledCanary(gateway, "one"));
+});
+
+test("the same where Redis alone keeps orders, and where Redis was killed with all that it held before a rollback", async (t) => {
+  const redis = await ownRedis();
+  if (redis === undefined) return t.skip("no redis-server in PATH");
+  const folder = folderOf(t);
+  t.after(() => redis.stop());
+  const gateway = new KilledGateway(t, folder, { redis: redis.url });
+  await gateway.start();
+  const promoted = new KilledCanary(gateway, "one");
+  await throughAllSteps(gateway, promoted);
+  const takenBack = new KilledCanary(gateway, "two");
+  await takenBack.start();
+  await takenBack.advanceTo(25);
+  await redis.restart();
+  const isApart = async () => (await gateway.ask("GET", "/rollout/two")).body.scope?.includes("own share alone");
+  for (let i = 0; i < 400 && (await isApart()) !== false; i++) await sleep(50);
+  // Answered as kept: what the gateway knew is in the empty store again, this order too.
+  await takenBack.rollBack();
+  assert.equal(await promoted.stands(), "promoted");
+});
+
+async function throughAllSteps(gateway: KilledGateway, canary: KilledCanary): Promise<void> {
+  await canary.start();
+  for (const share of [25, 50, 100]) await canary.advanceTo(share);
+  await canary.promote();
+  const profile = async () => (await gateway.ask("GET", "/policy")).body.defaultProfile;
+  for (let i = 0; i < 100 && (await profile()) !== "llm-d"; i++) await sleep(50);
+  assert.equal(await profile(), "llm-d");
+}
+
 /** A folder on a disk of its own, of a quarter of a megabyte; undefined where nobody may mount one. */
 function tinyDisk(folder: string): string | undefined {
   const path = join(folder, "disk");
@@ -119,7 +209,7 @@ test("on a full disk a rollback acts and answers at once that it is not kept, an
   const folder = folderOf(t);
   const disk = tinyDisk(folder);
   if (disk === undefined) return t.skip("nobody may mount a disk here");
-  const gateway = new KilledGateway(t, folder, join(disk, "state"));
+  const gateway = new KilledGateway(t, folder, { directory: join(disk, "state") });
   try {
     await onFullDisk(gateway, disk);
   } finally {
