@@ -66,6 +66,12 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     onDemand: true,
     needs: ["BENCH_TRACES"],
   },
+  agents: {
+    about: "agent sessions in a closed loop: how long until the whole of each is done, by policy",
+    page: "agents",
+    onDemand: true,
+    needs: ["BENCH_TRACES"],
+  },
   "closed-loop": {
     about: "live runs and what-if's prediction of them; minutes a profile",
     page: "what-if",

@@ -66,7 +66,7 @@ const cases: readonly Case[] = values.events
   ? given.filter(({ endpoints }) => endpoints === 100).flatMap((one) => [one, { ...one, events: true }])
   : values.predicted
     ? [5, 25, 100].flatMap((endpoints) =>
-        ["gnomon", "gnomon-predicted", "gnomon-predicted with slo-headroom"].map((profile) => ({
+        ["gnomon-added", "gnomon", "gnomon with slo-headroom"].map((profile) => ({
           endpoints,
           tokens: 8_192,
           shared: 0.9,

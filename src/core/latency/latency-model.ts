@@ -128,20 +128,26 @@ export class LatencyModel {
     return Math.max(0, sequence!) + (Math.max(0, context!) * tokens) / TOKEN_UNIT;
   }
 
-  ttftMicros(endpoint: EndpointId, situation: Situation): number {
-    return this.ttftSpeed(endpoint) * this.#ttft(situation) + this.turnMicros(endpoint, situation);
+  /** `speeds` are the endpoint's, by who has looked them up. */
+  ttftMicros(endpoint: EndpointId, situation: Situation, speeds = this.#speeds.get(endpoint)): number {
+    return (speeds?.ttft.value ?? 1) * this.#ttft(situation) + this.turnMicros(endpoint, situation, speeds);
   }
 
   /** Of that, until others have ended and there is room. */
-  turnMicros(endpoint: EndpointId, situation: Situation): number {
-    return situation.turnover === 0 ? 0 : this.#waitSpeed(endpoint) * this.#wait(endpoint, situation);
+  turnMicros(endpoint: EndpointId, situation: Situation, speeds = this.#speeds.get(endpoint)): number {
+    return situation.turnover === 0 ? 0 : (speeds?.wait.value ?? 1) * this.#wait(endpoint, situation);
   }
 
   /** `promptTokens` of the request itself. */
-  tpotMicros(endpoint: EndpointId, situation: Situation, promptTokens: number): number {
+  tpotMicros(
+    endpoint: EndpointId,
+    situation: Situation,
+    promptTokens: number,
+    speeds = this.#speeds.get(endpoint),
+  ): number {
     const { requests, contextTokens, prefillPerMicro, prefillPerStep } = situation;
-    const perToken = this.tokenMicros * this.ttftSpeed(endpoint);
-    const step = this.tpotSpeed(endpoint) * this.#stepOf(requests + 1, contextTokens + promptTokens);
+    const perToken = this.tokenMicros * (speeds?.ttft.value ?? 1);
+    const step = (speeds?.tpot.value ?? 1) * this.#stepOf(requests + 1, contextTokens + promptTokens);
     const busy = Math.min(PREFILL_SHARE_MAX, perToken * prefillPerMicro);
     const most = perToken * Math.min(this.#priors.stepTokensMax, prefillPerStep);
     return Math.min(step / (1 - busy), step + most);
@@ -158,10 +164,6 @@ export class LatencyModel {
 
   tpotSpeed(endpoint: EndpointId): number {
     return this.#speeds.get(endpoint)?.tpot.value ?? 1;
-  }
-
-  #waitSpeed(endpoint: EndpointId): number {
-    return this.#speeds.get(endpoint)?.wait.value ?? 1;
   }
 
   /** A request's first token came so long after it was sent into `situation`. */

@@ -4,10 +4,10 @@ import { scorerPlugin } from "./scorer.ts";
 import { newTokens } from "../endpoint/gauge.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { Decision } from "../input/decision.ts";
-import type { Endpoint, EndpointId } from "../endpoint/endpoint.ts";
 import type { Input } from "../input/input.ts";
-import type { LatencyModel, Speeds } from "../latency/latency-model.ts";
+import type { LatencyModel } from "../latency/latency-model.ts";
 import type { RouteRequest } from "../request/request.ts";
+import { ModelPlaces } from "./model-places.ts";
 import { FORECASTER_PARAMETERS, LatencyForecaster } from "./latency-forecaster.ts";
 
 /** Time constant of the mean length of answers. */
@@ -221,28 +221,15 @@ const PRIORS = {
 };
 const CANDIDATES = 8;
 
-/** What was found of a candidate, for as long as it is the same and the forecaster has the same `changes`. */
-interface Found {
-  readonly id: EndpointId;
-  readonly endpoint: Endpoint;
-  readonly changes: number;
-  readonly model: LatencyModel;
-  /** Undefined before its first answer. */
-  speeds: Speeds | undefined;
-}
-
 /**
  * How long a prompt token and a step of the batch take at each candidate, over the mean of all candidates, as the requests
  * that were placed show it: a board of another kind, or one that is throttled, is known after a few answers. All are 1
  * before the first, or as their step times have it where these are known.
- *
- * Candidates stand at the same place decision after decision, so what was found of each is kept by place: looked up by id,
- * five times each, 100 candidates took 5 us more.
  */
 export class EndpointSpeeds {
   readonly #weight: number;
   readonly #forecaster = new LatencyForecaster(PRIORS, "requests");
-  readonly #found: (Found | undefined)[] = [];
+  readonly #places = new ModelPlaces(this.#forecaster);
   #prompt: Float64Array = new Float64Array(CANDIDATES);
   #step: Float64Array = new Float64Array(CANDIDATES);
   #promptMean = 1;
@@ -266,15 +253,13 @@ export class EndpointSpeeds {
     let tokenMicros = 0;
     let stepMicros = 0;
     for (let i = 0; i < candidates.length; i++) {
-      const found = this.#at(i, candidates[i]!);
-      const { model } = found;
+      const { model, speeds } = this.#places.at(i, candidates[i]!);
       // Most candidates have the same.
       if (model !== last) {
         last = model;
         tokenMicros = model.tokenMicros;
         stepMicros = model.stepMicros(promptTokens);
       }
-      const speeds = (found.speeds ??= model.speedsOf(found.id));
       prompts += this.#prompt[i] = speeds === undefined ? tokenMicros : tokenMicros * speeds.ttft.value;
       steps += this.#step[i] = speeds === undefined ? stepMicros : stepMicros * speeds.tpot.value;
     }
@@ -294,16 +279,5 @@ export class EndpointSpeeds {
 
   observe(input: Input, decision: Decision | undefined, request: RouteRequest | undefined): void {
     this.#forecaster.observe(input, decision, request);
-  }
-
-  #at(place: number, candidate: Snapshot): Found {
-    const { id, endpoint } = candidate;
-    const known = this.#found[place];
-    const isSame = known?.endpoint === endpoint && known.id === id;
-    if (isSame && known.changes === this.#forecaster.changes) return known;
-    const model = this.#forecaster.modelOf(candidate);
-    const found = { id, endpoint, changes: this.#forecaster.changes, model, speeds: model.speedsOf(id) };
-    this.#found[place] = found;
-    return found;
   }
 }

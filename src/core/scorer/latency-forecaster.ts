@@ -52,6 +52,25 @@ interface Seen {
   readonly newTokens: number;
 }
 
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** Its numbers are no integers, so that V8 keeps room for others in place. */
+function emptySituation(): Writable<Situation> {
+  return {
+    requests: NaN,
+    contextTokens: NaN,
+    queuedTokens: NaN,
+    newTokens: NaN,
+    attentionPairs: NaN,
+    prefillPerMicro: NaN,
+    prefillPerStep: NaN,
+    turnover: NaN,
+    computingMicros: NaN,
+    ageMicros: NaN,
+    answerTokens: NaN,
+  };
+}
+
 /**
  * What an endpoint had when a request was sent there.
  * - decision: as the decision saw it, engines' gauges included, which a peer notes where its profile does so as well
@@ -73,6 +92,7 @@ export class LatencyForecaster {
   /** As the last input or decision had them. */
   readonly #endpoints = new Map<EndpointId, Endpoint>();
   readonly #loads = new Map<EndpointId, Load>();
+  readonly #looked = emptySituation();
   #changes = 0;
 
   constructor(options: ForecasterOptions, seenBy: SeenBy = "decision") {
@@ -120,6 +140,7 @@ export class LatencyForecaster {
     };
   }
 
+  /** Valid until the next call: a decision looks at as many as there are candidates. */
   situation(candidate: Snapshot, promptTokens: number): Situation {
     const { id, at, endpoint, effectiveLoad, requestsInFlight, prefillTokensQueued, promptTokensInFlight } = candidate;
     if (this.#endpoints.get(id) !== endpoint) this.#endpoints.set(id, endpoint);
@@ -138,6 +159,7 @@ export class LatencyForecaster {
         newTokens: added,
       },
       promptTokens,
+      this.#looked,
     );
   }
 
@@ -166,7 +188,7 @@ export class LatencyForecaster {
   }
 
   /** Prompts of others are taken to be as long as this one, and everybody to be in the midst of an answer. */
-  #situation(seen: Seen, promptTokens: number): Situation {
+  #situation(seen: Seen, promptTokens: number, into: Writable<Situation>): Situation {
     const { effectiveLoad, requestsInFlight, prefillTokensQueued, promptTokensInFlight } = seen;
     const answerTokens = this.outputTokens;
     const foreign = Math.max(0, effectiveLoad - requestsInFlight);
@@ -178,19 +200,18 @@ export class LatencyForecaster {
     const aboard = this.#underWay.at(seen.id);
     const computedSoon = Math.min(1, room / all);
     const pairs = (aboard?.queuedPairs ?? 0) * computedSoon;
-    return {
-      requests,
-      contextTokens: effectiveLoad === 0 ? 0 : (tokens * requests) / effectiveLoad,
-      queuedTokens: prefillTokensQueued * computedSoon,
-      newTokens: seen.newTokens,
-      attentionPairs: pairs + attentionPairs(promptTokens, seen.newTokens),
-      prefillPerMicro: this.#computed.sum(seen.id, seen.at) / (RATE_SECONDS * MICROS_PER_SECOND),
-      prefillPerStep: ((this.#added.value ?? seen.newTokens) * requests) / answerTokens,
-      turnover,
-      computingMicros: aboard?.computingMicros(seen.at) ?? 0,
-      ageMicros: aboard?.ageMicros(seen.at) ?? 0,
-      answerTokens,
-    };
+    into.requests = requests;
+    into.contextTokens = effectiveLoad === 0 ? 0 : (tokens * requests) / effectiveLoad;
+    into.queuedTokens = prefillTokensQueued * computedSoon;
+    into.newTokens = seen.newTokens;
+    into.attentionPairs = pairs + attentionPairs(promptTokens, seen.newTokens);
+    into.prefillPerMicro = this.#computed.sum(seen.id, seen.at) / (RATE_SECONDS * MICROS_PER_SECOND);
+    into.prefillPerStep = ((this.#added.value ?? seen.newTokens) * requests) / answerTokens;
+    into.turnover = turnover;
+    into.computingMicros = aboard?.computingMicros(seen.at) ?? 0;
+    into.ageMicros = aboard?.ageMicros(seen.at) ?? 0;
+    into.answerTokens = answerTokens;
+    return into;
   }
 
   #routed(decision: Routed, request: RouteRequest): void {
@@ -200,7 +221,7 @@ export class LatencyForecaster {
     const added = Math.max(1, request.promptTokens - Math.floor(hitTokens));
     const seen = this.#seen(decision, added);
     if (seen === undefined) return;
-    const situation = this.#situation(seen, request.promptTokens);
+    const situation = this.#situation(seen, request.promptTokens, emptySituation());
     this.#computed.add(id, at, added);
     this.#added.add(at, added);
     this.#underWay.began(decision, request, situation, Math.max(0, seen.effectiveLoad - seen.requestsInFlight));

@@ -6,6 +6,7 @@ import type { Noted, NotedLoadSource } from "../request/noted.ts";
 import type { RouteRequest } from "../request/request.ts";
 import { MICROS_PER_SECOND } from "../base/units.ts";
 import { addedLatency } from "./added-latency.ts";
+import { ModelPlaces } from "./model-places.ts";
 import { EndpointWindows } from "./window-sum.ts";
 import { FORECASTER_PARAMETERS, type ForecasterOptions, LatencyForecaster } from "./latency-forecaster.ts";
 import { type Scorer, scorerPlugin } from "./scorer.ts";
@@ -93,6 +94,7 @@ class LatencyScorer implements Scorer {
   readonly name: string;
   readonly #weights: Weights;
   readonly #forecaster: LatencyForecaster;
+  readonly #places: ModelPlaces;
   readonly #sent: EndpointWindows;
   /** Who decides where the forecast may not. */
   readonly #unsure: Scorer;
@@ -101,6 +103,7 @@ class LatencyScorer implements Scorer {
     this.name = name;
     this.#weights = weights;
     this.#forecaster = new LatencyForecaster(weights);
+    this.#places = new ModelPlaces(this.#forecaster);
     this.#sent = new EndpointWindows(weights.windowSeconds);
     const { windowSeconds, evidenceTokens, outputTokensGuess } = weights;
     this.#unsure = addedLatency.create(name, { windowSeconds, evidenceTokens, outputTokensGuess });
@@ -121,7 +124,7 @@ class LatencyScorer implements Scorer {
     let best = Infinity;
     for (let i = 0; i < candidates.length; i++) {
       const demand = mean > 0 ? (scores[i]! + evidenceTokens) / mean : 1;
-      scores[i] = this.#cost(candidates[i]!, promptTokens, demand);
+      scores[i] = this.#cost(i, candidates[i]!, promptTokens, demand);
       best = Math.min(best, scores[i]!);
     }
     for (let i = 0; i < candidates.length; i++) scores[i] = best / scores[i]!;
@@ -144,19 +147,19 @@ class LatencyScorer implements Scorer {
     if (input.kind === "endpoint-left") this.#sent.forget(input.endpoint);
   }
 
-  #cost(candidate: Snapshot, promptTokens: number, demand: number): number {
+  #cost(place: number, candidate: Snapshot, promptTokens: number, demand: number): number {
     const [weights, forecaster] = [this.#weights, this.#forecaster];
     const { id, endpoint, effectiveLoad } = candidate;
-    const model = forecaster.modelOf(candidate);
+    const { model, speeds } = this.#places.at(place, candidate);
     const situation = forecaster.situation(candidate, promptTokens);
-    const own = situation.newTokens * model.tokenMicros * model.ttftSpeed(id);
-    const turn = model.turnMicros(id, situation);
+    const own = situation.newTokens * model.tokenMicros * (speeds?.ttft.value ?? 1);
+    const turn = model.turnMicros(id, situation, speeds);
     const short = weights.turnSeconds * MICROS_PER_SECOND;
     const turned = turn === 0 ? 0 : turn * (1 + ((weights.turnWeight - 1) * short) / (short + turn));
-    const wait = model.ttftMicros(id, situation) - own - turn;
+    const wait = model.ttftMicros(id, situation, speeds) - own - turn;
     const prefill = own * (1 + effectiveLoad + weights.cacheWeight * demand);
-    const added = effectiveLoad * model.tpotSpeed(id) * model.addedMicros(promptTokens);
-    const decode = forecaster.outputTokens * (model.tpotMicros(id, situation, promptTokens) + added);
+    const added = effectiveLoad * (speeds?.tpot.value ?? 1) * model.addedMicros(promptTokens);
+    const decode = forecaster.outputTokens * (model.tpotMicros(id, situation, promptTokens, speeds) + added);
     const { kvCapacityTokens } = endpoint;
     const room = kvCapacityTokens === undefined ? Infinity : kvCapacityTokens * weights.roomShare;
     const overflow = Math.max(0, situation.contextTokens + situation.newTokens - room) * model.tokenMicros;
