@@ -10,12 +10,13 @@
  * both alike. It is no part of the tests: a machine that many share can still be off by some percent. The base is
  * checked out beside this one for as long as it takes, and uses its dependencies.
  */
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { median } from "#core/base/quantile.ts";
+import { cpuSecondsOf } from "./child-cpu.ts";
 
 const { values } = parseArgs({
   options: {
@@ -68,12 +69,6 @@ function compare(name: string, args: readonly string[]): void {
   if (middle > limit) process.exitCode = 1;
 }
 
-/** Of one run; throws where it fails. */
 function cpuSeconds(checkout: string, args: readonly string[]): number {
-  const line = ["TIMEFORMAT='%U %S'; time \"$@\" >/dev/null 2>&1"];
-  const command = [process.execPath, join(checkout, "src/main.ts"), ...args];
-  const run = spawnSync("bash", ["-c", ...line, "bash", ...command], { cwd: checkout });
-  const [user = NaN, system = NaN] = run.stderr.toString().trim().split(/\s+/).map(Number);
-  if (run.status !== 0 || Number.isNaN(user)) throw new Error(`${command.join(" ")} failed: ${run.stderr.toString()}`);
-  return user + system;
+  return cpuSecondsOf([process.execPath, join(checkout, "src/main.ts"), ...args], checkout);
 }

@@ -1,4 +1,16 @@
+/**
+ * The whole simulator: every case in a process of its own, cold, and where the time of one of them goes.
+ *
+ *     npm run bench -- simulate                                   all cases
+ *     npm run bench -- simulate CASE [--profile]                  one, here; or where its time goes
+ *     npm run bench -- simulate --blis FOLDER [--rounds 5] [--stale-rounds 0] [--requests 100000]
+ *
+ * The last one runs the command in turns with BLIS, whose sources (github.com/inference-sim/inference-sim) lie in FOLDER
+ * with the program built in them: `go build -o blis .`. It prints ratios of CPU time alone, since seconds are a machine's;
+ * BLIS with its default gauges of 50 ms ago takes minutes a round.
+ */
 import { execFileSync } from "node:child_process";
+import { parseArgs } from "node:util";
 import { loadProfile } from "#config/profile-file.ts";
 import { numberedIds } from "#core/endpoint/numbered-ids.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
@@ -8,6 +20,7 @@ import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import { ImportReport } from "#trace/import/import-report.ts";
 import { synthesize } from "#trace/import/synthetic.ts";
 import { parseSyntheticSpec } from "#trace/import/synthetic-spec.ts";
+import { besideBlis } from "./simulate/beside-blis.ts";
 import { type PartShare, profiled } from "./simulate/parts.ts";
 import { sharedPrefixes } from "./simulate/shared-prefixes.ts";
 import { PLAIN_CLUSTER } from "./plain-cluster.ts";
@@ -27,8 +40,9 @@ const CASES: readonly Case[] = [
   { requests: 1_000_000, instances: 16, ratePerInstance: 10, secondsMax: 20 },
   { requests: 100_000, instances: 16, ratePerInstance: 35, secondsMax: 2 },
   { requests: 1_000_000, instances: 16, ratePerInstance: 35, secondsMax: 20 },
+  { requests: 1_000_000, instances: 64, ratePerInstance: 35, secondsMax: 45 },
 ];
-const MEGABYTES_MAX = 2_000;
+const MEGABYTES_MAX = 1_000;
 /** The case whose time is printed by part. */
 const PROFILED = 2;
 
@@ -122,14 +136,27 @@ function measure(one: Case): Measured {
   };
 }
 
-const USAGE = `expected a case from 0 to ${CASES.length - 1}, and --profile or nothing`;
+const USAGE = `expected a case from 0 to ${CASES.length - 1}`;
 
-/**
- * `node bench/simulate.ts [case [--profile]]`: every case in a process of its own, cold, so that memory is its own, and
- * then where the time of one of them goes; or one here.
- */
-async function main([number, option]: readonly string[]): Promise<void> {
-  if (number !== undefined) return here(number, option);
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      profile: { type: "boolean", default: false },
+      blis: { type: "string" },
+      rounds: { type: "string", default: "5" },
+      "stale-rounds": { type: "string", default: "0" },
+      requests: { type: "string", default: "100000" },
+    },
+  });
+  const [number] = positionals;
+  if (number !== undefined) return here(number, values.profile);
+  if (values.blis !== undefined) {
+    const rounds = Number(values.rounds);
+    const staleRounds = Number(values["stale-rounds"]);
+    const requests = Number(values.requests);
+    return besideBlis({ folder: values.blis, requests, rounds, staleRounds, engine: ENGINE });
+  }
   process.stdout.write(
     "requests instances rate/inst  wall s  again  CPU s  thread  bound   MB  us/request  events/request  hits  TTFT ms\n",
   );
@@ -145,10 +172,10 @@ async function main([number, option]: readonly string[]): Promise<void> {
     process.stdout.write(`${(100 * share).toFixed(1).padStart(6)} %  ${part}\n`);
 }
 
-async function here(number: string, option: string | undefined): Promise<void> {
+async function here(number: string, profile: boolean): Promise<void> {
   const one = CASES[Number(number)];
-  if (one === undefined || (option !== undefined && option !== "--profile")) throw new Error(USAGE);
-  if (option !== undefined) {
+  if (one === undefined) throw new Error(USAGE);
+  if (profile) {
     const { parts } = await profiled(() => measure(one));
     process.stdout.write(JSON.stringify(parts));
     return;
@@ -184,4 +211,4 @@ function row(one: Case, measured: Measured): string {
   ].join(" ");
 }
 
-await main(process.argv.slice(2));
+await main();
