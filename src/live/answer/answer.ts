@@ -74,6 +74,12 @@ export interface EventTokens {
   readonly hasText: boolean;
 }
 
+/** Output that came in one event. */
+export interface EventOutput {
+  readonly ids: readonly number[];
+  readonly text: string;
+}
+
 /** Reads the events that go to the client, in bytes[start..end). */
 export interface EventReader {
   read(bytes: Buffer, start: number, end: number): void;
@@ -131,6 +137,11 @@ export interface Delivery {
    * known, unless the attempt is over by then.
    */
   proveEnd(then: (isWhole: boolean) => void): void;
+  /**
+   * How many of an event's tokens have so many code units of its text: the engine is asked. `then` is called once it is known,
+   * unless the attempt is over by then.
+   */
+  tokensUpTo(length: number, event: EventOutput, then: (tokens: number) => void): void;
   /** The engine ended the answer with an error event of its own, which the client has. */
   engineError(): void;
   /** It broke; `event` is the engine's own error event where it sent one, which the client has not. */

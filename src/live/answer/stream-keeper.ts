@@ -2,6 +2,7 @@ import type { Routed } from "#core/input/decision.ts";
 import type { PathRouter } from "#core/path/path-router.ts";
 import type { PathStage } from "#core/path/stage.ts";
 import type { GatewayCounters } from "../base/gateway-counters.ts";
+import type { TokenTexts } from "../beside/token-texts.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
 import type { AttemptSubject } from "../log/attempt-events.ts";
 import type { RequestObserver } from "../log/request-observer.ts";
@@ -24,6 +25,7 @@ export interface KeepableRequest extends ClientRequest, RequestLife {
     readonly observe: RequestObserver;
     readonly directory: Pick<EndpointDirectory, "get" | "all">;
     readonly answersIndexed: AnswersIndexed;
+    readonly tokenTexts: TokenTexts;
   };
 }
 

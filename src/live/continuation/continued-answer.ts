@@ -1,4 +1,4 @@
-import type { Answer, AnswerCounts, Delivery } from "../answer/answer.ts";
+import type { Answer, AnswerCounts, Delivery, EventOutput } from "../answer/answer.ts";
 import { findUsage } from "../answer/answer-json.ts";
 import { faultOfEvent } from "../answer/faults.ts";
 import { eventData, SseScanner } from "../answer/sse-scanner.ts";
@@ -18,7 +18,7 @@ export abstract class ResumedAnswer implements Answer {
   /** For the client. */
   protected out = "";
   #began = false;
-  #isProving = false;
+  #isAsking = false;
 
   constructor(delivery: Delivery, scanner: SseScanner) {
     this.delivery = delivery;
@@ -27,12 +27,12 @@ export abstract class ResumedAnswer implements Answer {
 
   data(chunk: Buffer): void {
     this.scanner.push(chunk);
-    while (!this.#isProving && this.delivery.stage !== "over" && this.scanner.next()) if (!this.event()) return;
+    while (!this.#isAsking && this.delivery.stage !== "over" && this.scanner.next()) if (!this.event()) return;
     this.flush();
   }
 
   ended(): void {
-    if (!this.#isProving) this.delivery.broke("cut");
+    if (!this.#isAsking) this.delivery.broke("cut");
   }
 
   /** The client has a head. */
@@ -72,12 +72,18 @@ export abstract class ResumedAnswer implements Answer {
 
   /** All is there, unless the engine turns out to be shutting down; `whole` writes what waits for that. */
   protected proveEnd(whole: () => void): void {
-    this.#isProving = true;
+    this.#isAsking = true;
     this.delivery.proveEnd((isWhole) => {
       if (!isWhole) return this.delivery.broke("draining");
       whole();
       this.complete();
     });
+  }
+
+  /** The event at hand is the last, and how many of its tokens belong to the answer is asked before it goes out. */
+  protected countLast(length: number, event: EventOutput, counted: (tokens: number) => void): void {
+    this.#isAsking = true;
+    this.delivery.tokensUpTo(length, event, counted);
   }
 
   /** What comes is another answer than the one that the client has a part of. */
@@ -101,6 +107,13 @@ export abstract class ResumedAnswer implements Answer {
   }
 }
 
+/** What an event of the endpoint has, and what of it goes to the client. */
+interface MadePiece extends EventOutput {
+  readonly shown: string;
+  readonly finishReason: string | null;
+  readonly stopReason: unknown;
+}
+
 /**
  * Carries the rest of a stream that broke: a completion of another endpoint, written as the first endpoint's stream goes
  * on. Its events are read and written anew, one for one.
@@ -110,22 +123,24 @@ export abstract class ResumedAnswer implements Answer {
  */
 export class ContinuedAnswer extends ResumedAnswer {
   readonly #kept: KeptStream;
+  /** As the gateway counts the prompt. */
+  readonly #ownPromptTokens: number;
   readonly #dialect: "chat" | "completions";
   readonly #events: ClientEvents;
   /** Text that the client has and that comes again. */
   #again: string;
   #outputTokens: number;
   #cachedTokens: number | undefined;
-  #fingerprint: unknown;
   /** Text of the endpoint before that is still to go out, and the same until it counts as made. */
   readonly #owed: OwedText | undefined;
   #held: string;
 
-  constructor(delivery: Delivery, kept: KeptStream) {
+  constructor(delivery: Delivery, kept: KeptStream, ownPromptTokens: number) {
     // Behind a text the same is asked again; behind ids a completion whatever was asked.
     const dialect = kept.text === undefined ? "completions" : kept.plan.dialect;
     super(delivery, new SseScanner(dialect, delivery.limits.eventBytesInspected));
     this.#kept = kept;
+    this.#ownPromptTokens = ownPromptTokens;
     this.#dialect = dialect;
     this.#events = new ClientEvents(kept.plan, kept.name!);
     this.#again = kept.seam.behind;
@@ -136,7 +151,11 @@ export class ContinuedAnswer extends ResumedAnswer {
 
   counts(): AnswerCounts {
     const { promptTokens } = this.#kept;
-    const usage = { promptTokens, cachedTokens: undefined, outputTokens: this.#outputTokens };
+    const usage = {
+      promptTokens: promptTokens || undefined,
+      cachedTokens: undefined,
+      outputTokens: this.#outputTokens,
+    };
     return { usage: this.#kept.ended ? usage : undefined, tokensSeen: this.#outputTokens };
   }
 
@@ -166,34 +185,56 @@ export class ContinuedAnswer extends ResumedAnswer {
     const facts = eventFacts(bytes, start, end, this.#dialect);
     const choice = firstChoice(eventData(bytes.subarray(start, end)));
     if (facts === undefined || choice === undefined) return true;
-    const ids = facts.ids ?? [];
-    const newIds = ids.slice(this.#kept.idsAgain);
     this.begin();
-    let shown = this.#new(facts.text);
-    if (shown === undefined || facts.otherPart !== undefined) return this.diverged();
+    const fresh = this.#new(facts.text);
+    if (fresh === undefined || facts.otherPart !== undefined) return this.diverged();
     const finish = choice["finish_reason"];
     const reason = choice["stop_reason"];
     const ended = typeof finish === "string" ? { stop: typeof reason === "string" ? reason : undefined } : undefined;
-    const piece = this.#pieceOf(shown, ended);
-    shown = piece.text;
-    const stopped = piece.stop !== undefined && ended?.stop === undefined;
-    this.#outputTokens += this.#kept.text === undefined ? ids.length : Number(facts.text !== "");
-    this.#kept.goOn(ids, this.#held + facts.text, shown);
+    const piece = this.#pieceOf(fresh, ended);
+    const made: MadePiece = {
+      ids: facts.ids ?? [],
+      text: facts.text,
+      shown: piece.text,
+      finishReason: typeof finish === "string" ? finish : null,
+      stopReason: piece.stop ?? reason ?? null,
+    };
+    if (piece.used === undefined) {
+      this.#pass(made);
+      return true;
+    }
+    const stopped = { ...made, finishReason: "stop" };
+    if (made.ids.length <= 1) return this.#stop(stopped);
+    // The engine goes on behind a stop string that began before its own text, and the event may have tokens of that.
+    this.countLast(facts.text.length - fresh.length + piece.used, made, (tokens) => {
+      this.#stop({ ...stopped, ids: made.ids.slice(0, tokens) });
+    });
+    return false;
+  }
+
+  #stop(last: MadePiece): false {
+    this.#pass(last);
+    return this.#done();
+  }
+
+  #pass({ ids, text, shown, finishReason, stopReason }: MadePiece): void {
+    const kept = this.#kept;
+    const newIds = ids.slice(kept.idsAgain);
+    this.#outputTokens += kept.text === undefined ? ids.length : Number(text !== "");
+    kept.goOn(ids, this.#held + text, shown);
     this.#held = "";
-    const finishReason = stopped ? "stop" : typeof finish === "string" ? finish : null;
-    const stopReason = piece.stop ?? reason ?? null;
-    if (shown !== "" || finishReason !== null || (this.#kept.plan.showsIds && newIds.length > 0))
+    if (shown !== "" || finishReason !== null || (kept.plan.showsIds && newIds.length > 0))
       this.out += this.#events.piece({ text: shown, ids: newIds, finishReason, stopReason }, this.#counts);
-    this.#kept.ended ||= finishReason !== null;
-    this.delivery.progress(this.#outputTokens - this.#kept.continuedTokens);
-    return !stopped || this.#done();
+    kept.ended ||= finishReason !== null;
+    this.delivery.progress(this.#outputTokens - kept.continuedTokens);
   }
 
   /** What of a text goes to the client, and the stop string that ends the answer with it. */
   #pieceOf(text: string, ended: { readonly stop: string | undefined } | undefined): OwedPiece {
     if (this.#owed !== undefined) return this.#owed.add(text, ended);
     const across = stopAcross(this.#kept, text);
-    return across === undefined ? { text, stop: undefined } : { text: text.slice(0, across.length), stop: across.stop };
+    if (across === undefined) return { text, stop: undefined };
+    return { text: text.slice(0, across.length), stop: across.stop, used: across.length };
   }
 
   /** What of a text the client has not; undefined where it has another text in its place. */
@@ -214,17 +255,24 @@ export class ContinuedAnswer extends ResumedAnswer {
     // Behind a text, the answer so far is in the engine's count of the prompt.
     if (this.#kept.promptTokens === 0 && usage?.promptTokens !== undefined)
       this.#kept.promptTokens = Math.max(1, usage.promptTokens - this.#kept.continuedTokens);
-    this.#fingerprint = eventData(bytes.subarray(start, end))?.["system_fingerprint"];
+    // Once the model has ended the counts are the whole answer's, whatever becomes of the mark behind them.
+    if (this.#kept.ended) this.#writeCounts(eventData(bytes.subarray(start, end))?.["system_fingerprint"]);
+  }
+
+  #writeCounts(fingerprint: unknown): void {
+    if (!this.#kept.counted) this.out += this.#events.usage(this.#counts, fingerprint);
+    this.#kept.counted = true;
   }
 
   get #counts() {
-    const { promptTokens } = this.#kept;
+    const promptTokens = this.#kept.promptTokens || this.#ownPromptTokens;
     return { promptTokens, outputTokens: this.#outputTokens, cachedTokens: this.#cachedTokens };
   }
 
   #done(): false {
     if (!this.#kept.ended) return this.broke();
-    this.out += this.#events.usage(this.#counts, this.#fingerprint) + DONE_EVENT;
+    this.#writeCounts(undefined);
+    this.out += DONE_EVENT;
     return this.complete();
   }
 }
@@ -319,6 +367,8 @@ interface OwedPiece {
   readonly text: string;
   /** The stop string that ends the answer here; undefined where none does. */
   readonly stop: string | undefined;
+  /** Length of what of the new text came before the end of a stop string that was found here. */
+  readonly used?: number;
 }
 
 /**
@@ -343,6 +393,7 @@ export class OwedText {
 
   /** More of the text. `ended`: the engine ends the answer with it, by a stop string of its own or without one. */
   add(text: string, ended: { readonly stop: string | undefined } | undefined): OwedPiece {
+    const before = this.#text.length;
     this.#text += text;
     const across = this.#across();
     const stop = across?.stop ?? ended?.stop;
@@ -353,7 +404,7 @@ export class OwedText {
     const shown = this.#text.slice(0, end);
     this.#text = this.#text.slice(end);
     this.#owed = Math.max(0, this.#owed - end);
-    return { text: shown, stop };
+    return { text: shown, stop, ...(across && { used: across.at + across.stop.length - before }) };
   }
 
   /** The stop string that ends first of those that begin in what the first engine made. */

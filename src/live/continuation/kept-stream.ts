@@ -142,6 +142,7 @@ export class KeptStream {
     this.#prompt = undefined;
     this.#name = undefined;
     this.#finder.whole(0);
+    this.#finder.resume(heldBackOf(this.plan));
     this.#textAt = -1;
     this.#textTokens = 0;
     this.#inParts = false;
@@ -220,7 +221,8 @@ export class KeptStream {
     }
     if (this.#byText === undefined) this.idsAgain = this.#tokens.length - tokens + this.idsAgain;
     this.#tokens.truncate(tokens);
-    this.#finder.resume();
+    // An engine whose text goes behind what is owed sends it at once.
+    this.#finder.resume(this.owed === undefined ? heldBackOf(this.plan) : 0);
     this.continuedTokens = tokens;
     this.continuations++;
   }
@@ -388,8 +390,8 @@ interface Boundary {
  * of several tokens in one event, the last may be held back.
  */
 class SeamFinder {
-  /** Code points that the engine holds back of all text, for stop strings. */
-  readonly #heldBack: number;
+  /** Code points that the engine at hand holds back of all text, for stop strings. */
+  #heldBack: number;
   #tokens = 0;
   /** Code points that the client has, and that the engine at hand has made, from the seam on. */
   #shown = 0;
@@ -425,8 +427,9 @@ class SeamFinder {
     if (passed >= 0) this.#advance(this.#boundaries.splice(0, passed + 1)[passed]!);
   }
 
-  /** Another engine goes on at the seam. */
-  resume(): void {
+  /** Another engine goes on at the seam, which holds back so much. */
+  resume(heldBack: number): void {
+    this.#heldBack = heldBack;
     this.#made = 0;
     this.#boundaries.length = 0;
   }

@@ -16,7 +16,6 @@ import type { KeepableRequest, KeptAttempts, StreamKeeper } from "../answer/stre
 import { continuedEvent } from "../log/attempt-events.ts";
 import { isFields } from "../base/fields.ts";
 import { countUp } from "../base/gateway-counters.ts";
-import type { EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import { headerOf, isMediaType } from "../http/headers.ts";
 import { withFields } from "../http/request-body.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
@@ -182,7 +181,7 @@ class ContinuedStream extends StreamHost implements ContinuationHost {
   }
 
   override goesOn(delivery: Delivery, head: AnswerHead): Answer | undefined {
-    return isStream(head) ? new ContinuedAnswer(delivery, this.tokens) : undefined;
+    return isStream(head) ? new ContinuedAnswer(delivery, this.tokens, this.exchange.prompt.promptTokens) : undefined;
   }
 
   override missing(tokensSeen: number): string | undefined {
@@ -239,7 +238,7 @@ class ContinuedStream extends StreamHost implements ContinuationHost {
     attempts.continueAt(decision);
     const entry = kept.unsettled && shared.directory.get(decision.endpoint);
     if (entry === undefined) return this.#resumed();
-    settleSeam(entry, model, kept)
+    settleSeam(kept, (tokens) => shared.tokenTexts.of(entry, model, tokens))
       .then((isSettled) => {
         // The client may have left.
         if (exchange.state.kind !== "severed") return;
@@ -320,8 +319,6 @@ function repeatedBody({ dialect, first }: RepeatableStream, body: Buffer): Buffe
 
 const COMPLETIONS = "/v1/completions";
 
-/** Longest that an engine may take to write a few tokens as text. */
-const MILLIS_MAX = 2_000;
 /** Tokens that can be held back: a character's bytes but the last. */
 const HELD_BACK_MAX = 3;
 
@@ -330,11 +327,14 @@ const HELD_BACK_MAX = 3;
  * end inside a character, the engine that is to go on is asked (vLLM's `/detokenize`). False where it does not answer, or
  * they are no text.
  */
-async function settleSeam(entry: EndpointEntry, model: string, kept: KeptStream): Promise<boolean> {
+async function settleSeam(
+  kept: KeptStream,
+  textOf: (tokens: Int32Array) => Promise<string | undefined>,
+): Promise<boolean> {
   const tokens = kept.unsettled;
   if (tokens === undefined) return true;
   for (let heldBack = 0; heldBack <= HELD_BACK_MAX && heldBack < tokens.length; heldBack++) {
-    const text = await textOf(entry, model, tokens.subarray(0, tokens.length - heldBack));
+    const text = await textOf(tokens.subarray(0, tokens.length - heldBack));
     if (text === undefined) return false;
     if (text.endsWith(REPLACEMENT)) continue;
     return kept.settle(heldBack, text);
@@ -343,24 +343,6 @@ async function settleSeam(entry: EndpointEntry, model: string, kept: KeptStream)
 }
 
 const REPLACEMENT = "\ufffd";
-
-async function textOf({ url, apiKey }: EndpointEntry, model: string, tokens: Int32Array): Promise<string | undefined> {
-  try {
-    const answer = await fetch(`${url}/detokenize`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
-      },
-      body: JSON.stringify({ model, tokens: [...tokens] }),
-      signal: AbortSignal.timeout(MILLIS_MAX),
-    });
-    const body: unknown = answer.ok ? await answer.json() : undefined;
-    return isFields(body) && typeof body["prompt"] === "string" ? body["prompt"] : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 /** The head is that of an answer with which a stream can go on. */
 function isStream({ status, headers }: AnswerHead): boolean {

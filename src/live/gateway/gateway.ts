@@ -36,6 +36,7 @@ import type { EngineName } from "#core/engine-names.ts";
 import { EngineFields } from "../request/engine-body.ts";
 import { EngineCaller } from "../beside/engine-caller.ts";
 import { ServingChecks } from "../beside/serving-checks.ts";
+import { TokenTexts } from "../beside/token-texts.ts";
 import { StoredResponses } from "../beside/stored-responses.ts";
 import { Cors } from "../http/cors.ts";
 import { Routes } from "../http/route.ts";
@@ -167,7 +168,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const caller = new EngineCaller(() => shared.limits, limits.connectMillisMax, connections, directory);
   const responses = new StoredResponses({ directory, caller, counters });
   const serving = new ServingChecks(caller, counters);
-  const shared = partsOf(options, { router, pools, limits, counters, hangs, answers, responses, serving });
+  const tokenTexts = new TokenTexts(caller);
+  const shared = partsOf(options, { router, pools, limits, counters, hangs, answers, responses, serving, tokenTexts });
   const app: GatewayApp = new Hono();
   const admin: GatewayApp = new Hono();
   for (const each of [app, admin]) options.openRoutes?.(each);
@@ -230,7 +232,7 @@ function authOf({ clientAuth, clientKeys }: GatewayOptions): ClientAuth | undefi
 
 type OwnParts = Pick<
   GatewayParts,
-  "router" | "pools" | "limits" | "counters" | "hangs" | "answers" | "responses" | "serving"
+  "router" | "pools" | "limits" | "counters" | "hangs" | "answers" | "responses" | "serving" | "tokenTexts"
 >;
 
 /** Of one shape whatever the options, so that code optimized for the warm-up's gateway serves this one too. */

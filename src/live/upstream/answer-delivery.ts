@@ -1,5 +1,13 @@
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { AnswerHead, AnswerStage, Delivery, EventReader, KeptAnswer, TokenReader } from "../answer/answer.ts";
+import type {
+  AnswerHead,
+  AnswerStage,
+  Delivery,
+  EventOutput,
+  EventReader,
+  KeptAnswer,
+  TokenReader,
+} from "../answer/answer.ts";
 import { PassAnswer } from "../answer/pass-answer.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { Dialect } from "../http/route.ts";
@@ -142,6 +150,10 @@ export class AnswerDelivery implements Delivery {
 
   proveEnd(then: (isWhole: boolean) => void): void {
     this.#forward.proveEnd(then);
+  }
+
+  tokensUpTo(length: number, event: EventOutput, then: (tokens: number) => void): void {
+    this.#forward.tokensUpTo(length, event, then);
   }
 
   engineError(): void {

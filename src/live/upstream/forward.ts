@@ -2,7 +2,7 @@ import type { Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import { firstStop } from "#core/stage-choice.ts";
 import { type Micros, MICROS_PER_MILLI } from "#core/base/units.ts";
-import type { Answer, AnswerHead, KeptAnswer, Delivery } from "../answer/answer.ts";
+import type { Answer, AnswerHead, EventOutput, KeptAnswer, Delivery } from "../answer/answer.ts";
 import { AnswerDelivery } from "./answer-delivery.ts";
 import { type Attempt, type AttemptListener, openAttempt } from "./connection/attempt.ts";
 import type { PathStage } from "#core/path/stage.ts";
@@ -22,6 +22,7 @@ import type { AheadPart, StandbyAttempts } from "./stage-performer.ts";
 import { progressOf, type TokenProgress } from "./token-progress.ts";
 import { countUp } from "../base/gateway-counters.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import { type FoundAttempt, look } from "#core/path/look.ts";
 import { faultOfLeaving } from "#core/path/wait-verdict.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
@@ -258,10 +259,20 @@ export class Forward implements AttemptListener {
 
   /** Asks the endpoint under way whether it still serves; nobody waits for that once the attempt is over. */
   proveEnd(then: (isWhole: boolean) => void): void {
+    this.#ask((entry) => this.#exchange.shared.serving.ask(entry), then);
+  }
+
+  /** The same of how many tokens have a part of the text of all. */
+  tokensUpTo(length: number, { ids: tokens, text }: EventOutput, then: (tokens: number) => void): void {
+    const { model, shared } = this.#exchange;
+    this.#ask((entry) => shared.tokenTexts.countUpTo(length, { entry, model, tokens, text }), then);
+  }
+
+  #ask<T>(question: (entry: EndpointEntry) => Promise<T>, then: (answer: T) => void): void {
     const attempt = this.#attempt;
     if (attempt === undefined) return;
-    void this.#exchange.shared.serving.ask(attempt.entry).then((serves) => {
-      if (this.#attempt === attempt) this.#reads(() => then(serves));
+    void question(attempt.entry).then((answer) => {
+      if (this.#attempt === attempt) this.#reads(() => then(answer));
     });
   }
 

@@ -16,20 +16,28 @@ interface Script {
   cuts: readonly number[];
   /** Lengths of the pieces that go out at once. */
   pieces: readonly number[];
-  asked: number;
+  /** What each of them sent, whole events alone. */
+  sent: Sent[];
 }
 
-const script: Script = { answer: { promptTokens: 3, tokens: [] }, groups: [1], cuts: [], pieces: [1_000], asked: 0 };
+interface Sent {
+  readonly textEvents: number;
+  /** The engine's own count; undefined where it did not send it. */
+  readonly tokens: number | undefined;
+}
+
+const script: Script = { answer: { promptTokens: 3, tokens: [] }, groups: [1], cuts: [], pieces: [1_000], sent: [] };
 
 const reply: Reply = (request, socket) => {
   if (request.path === "/detokenize") {
     socket.write(jsonReply(200, detokenized(script.answer, request)));
     return;
   }
-  const cut = script.cuts[script.asked++] ?? 1_000;
+  const cut = script.cuts[script.sent.length] ?? 1_000;
   const events = eventsOf(script.answer, request, script.groups).map((data) => `data: ${data}\n\n`);
   const body = Buffer.from(events.join(""));
   const sent = body.subarray(0, Math.floor((body.length * Math.min(1_000, cut)) / 1_000));
+  script.sent.push(sentIn(sent.toString()));
   socket.write(STREAM_HEAD);
   for (let at = 0, piece = 0; at < sent.length; piece++) {
     const part = sent.subarray(at, at + script.pieces[piece % script.pieces.length]!);
@@ -40,6 +48,23 @@ const reply: Reply = (request, socket) => {
   else socket.end();
 };
 
+function sentIn(body: string): Sent {
+  const chunks = chunksOf(body.slice(0, Math.max(0, body.lastIndexOf("\n\n"))));
+  return {
+    textEvents: chunks.filter(({ choices }) => choices.some((choice) => textOf(choice) !== "")).length,
+    tokens: chunks.find(({ usage }) => usage !== undefined)?.usage?.completion_tokens,
+  };
+}
+
+function textOf({ text, delta }: Chunk["choices"][number]): string {
+  return text ?? delta?.content ?? "";
+}
+
+function chunksOf(body: string): Chunk[] {
+  const events = body.split("\n\n").filter((one) => one !== "" && one !== "data: [DONE]");
+  return events.map((one) => JSON.parse(one.slice("data: ".length)) as Chunk);
+}
+
 /** Tokens as bytes: words, stop strings in pieces, and characters in one, two and three tokens. */
 const TOKENS: readonly (readonly Buffer[])[] = [
   ...["a", " bc", "END", "E", "N", "D", ' x\\"', "\n", "\u00e9"].map((text) => [Buffer.from(text)]),
@@ -49,13 +74,23 @@ const TOKENS: readonly (readonly Buffer[])[] = [
 const ANSWER = fc
   .array(fc.constantFrom(...TOKENS), { minLength: 3, maxLength: 25 })
   .map((parts) => ({ promptTokens: 3, tokens: [...parts.flat(), Buffer.from("")] }));
-const RUN = fc.record({
+type Run = Pick<Script, "answer" | "groups" | "cuts" | "pieces">;
+const RUN: fc.Arbitrary<Run> = fc.record({
   answer: ANSWER,
   groups: fc.array(fc.constantFrom(1, 1, 1, 2, 3), { minLength: 1, maxLength: 6 }),
   cuts: fc.array(fc.integer({ min: 0, max: 1_100 }), { maxLength: 3 }),
   pieces: fc.array(fc.integer({ min: 3, max: 900 }), { minLength: 1, maxLength: 5 }),
 });
-const ASK = fc.record({
+interface Asked {
+  readonly isChat: boolean;
+  readonly greedy: boolean;
+  readonly usage: boolean;
+  readonly ids: boolean;
+  readonly maxTokens: number;
+  readonly stops: readonly string[];
+  readonly includesStop: boolean;
+}
+const ASK: fc.Arbitrary<Asked> = fc.record({
   isChat: fc.boolean(),
   greedy: fc.boolean(),
   usage: fc.boolean(),
@@ -64,6 +99,35 @@ const ASK = fc.record({
   stops: fc.constantFrom<readonly string[]>([], [], ["END"], ["ND", "bcaE"]),
   includesStop: fc.boolean(),
 });
+
+const SAMPLED = { isChat: false, greedy: false, usage: true, ids: false, maxTokens: 40, includesStop: true };
+const tokensOf = (...texts: readonly string[]): readonly Buffer[] => texts.map((text) => Buffer.from(text));
+const BROKEN_BEFORE: [Run, Asked][] = [
+  // A stop string that began at one engine ends in the first of two tokens that another one sends in one event.
+  [
+    { answer: { promptTokens: 3, tokens: tokensOf("a", "N", "D", "a", "") }, groups: [2, 1], cuts: [349], pieces: [3] },
+    { ...SAMPLED, stops: ["ND", "bcaE"] },
+  ],
+  [
+    {
+      answer: { promptTokens: 3, tokens: tokensOf("a", "b", "N", "D", "a", "") },
+      groups: [3],
+      cuts: [300],
+      pieces: [9],
+    },
+    { ...SAMPLED, isChat: true, greedy: true, ids: true, stops: ["ND", "bcaE"] },
+  ],
+  // The engine that breaks second had written what the first one held back for a stop string.
+  [
+    {
+      answer: { promptTokens: 3, tokens: tokensOf(' x\\"', "a", " bc", "a", "a", "a", "") },
+      groups: [1],
+      cuts: [128, 434],
+      pieces: [3],
+    },
+    { ...SAMPLED, stops: ["END"], includesStop: false },
+  ],
+];
 
 interface Chunk {
   readonly id: string;
@@ -90,13 +154,13 @@ function seenIn({ body }: Got) {
     body,
   );
   assert.equal(events.at(-1), "data: [DONE]", body);
-  const chunks = events.slice(0, -1).map((one) => JSON.parse(one.slice(6)) as Chunk);
+  const chunks = chunksOf(body);
   const choices = chunks.flatMap((chunk) => chunk.choices);
   const ends = choices.filter(({ finish_reason }) => finish_reason !== null);
   return {
     names: new Set(chunks.map(({ id, object }) => `${id} ${object}`)).size,
     roles: choices.filter(({ delta }) => delta?.role !== undefined).length,
-    text: choices.map(({ text, delta }) => text ?? delta?.content ?? "").join(""),
+    text: choices.map(textOf).join(""),
     ids: choices.flatMap(({ token_ids }) => token_ids ?? []),
     ends: ends.map(({ finish_reason, stop_reason }) => `${finish_reason} ${stop_reason}`),
     lastHasEnd: choices.at(-1)?.finish_reason !== null,
@@ -133,9 +197,9 @@ describe("a stream whose engine breaks", () => {
           ...(stops.length > 0 && { stop: stops, include_stop_str_in_output: includesStop }),
         };
         const path = isChat ? "/v1/chat/completions" : "/v1/completions";
-        Object.assign(script, run, { asked: 0, cuts: [] });
+        Object.assign(script, run, { sent: [], cuts: [] });
         const whole = seenIn(await ask(rig.url, body, { path }));
-        Object.assign(script, run, { asked: 0 });
+        Object.assign(script, run, { sent: [] });
         const got = await ask(rig.url, body, { path });
         assert.equal(got.status, 200, got.body);
         assert.deepEqual(seenIn(got), whole);
@@ -143,7 +207,7 @@ describe("a stream whose engine breaks", () => {
         assert.equal(whole.names, 1);
         assert.equal(whole.usage.length, usage ? 1 : 0);
       }),
-      { numRuns: 80 },
+      { numRuns: 80, examples: BROKEN_BEFORE },
     );
     const { continuations, cuts } = rig.gateway.counters;
     assert.ok(continuations["cut"]! > 12, JSON.stringify(continuations));
@@ -197,16 +261,35 @@ describe("a stream whose engine sends no token ids, and breaks", () => {
           ...(stops.length > 0 && { stop: stops, include_stop_str_in_output: includesStop }),
         };
         const path = isChat ? "/v1/chat/completions" : "/v1/completions";
-        Object.assign(script, run, { groups: [1], asked: 0, cuts: [] });
+        Object.assign(script, run, { groups: [1], sent: [], cuts: [] });
         const { usage: counts, ...whole } = seenIn(await ask(rig.url, body, { path }));
-        Object.assign(script, run, { groups: [1], asked: 0 });
+        Object.assign(script, run, { groups: [1], sent: [] });
         const got = await ask(rig.url, body, { path });
         assert.equal(got.status, 200, got.body);
         const { usage: ownCounts, ...seen } = seenIn(got);
         assert.deepEqual(seen, whole);
         assert.equal(ownCounts.length, counts.length);
-        for (const { prompt_tokens: prompt, completion_tokens: output, total_tokens: total } of ownCounts)
+        for (const [
+          i,
+          { prompt_tokens: prompt, completion_tokens: output, total_tokens: total },
+        ] of ownCounts.entries()) {
           assert.equal(total, prompt + output);
+          // Those of the engine that wrote the end as it counts them itself, and others' events with text.
+          const ofEach = script.sent.map(({ textEvents, tokens = textEvents }) => tokens);
+          const isStopped = whole.ends[0] !== "stop null";
+          const holdsBack = stops.length > 0 && !includesStop;
+          // A stop string's last token has text, and no other token of these has none.
+          if (isStopped && !holdsBack) assert.equal(output, counts[i]!.completion_tokens);
+          else
+            assert.equal(
+              output,
+              ofEach.reduce((sum, one) => sum + one, 0),
+            );
+          // Where no engine's count came before the end, the prompt is as the gateway counts it.
+          const isCounted = script.sent.some(({ tokens }) => tokens !== undefined);
+          if (isCounted && !isStopped && !holdsBack) assert.equal(prompt, counts[i]!.prompt_tokens);
+          else assert.ok(prompt > 0);
+        }
       }),
       { numRuns: 80 },
     );

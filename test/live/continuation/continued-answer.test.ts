@@ -40,7 +40,7 @@ function carried(had: string, again: readonly string[]): Carried {
     },
     broke: () => {},
   };
-  const answer = new ContinuedAnswer(delivery as unknown as Delivery, kept as unknown as KeptStream);
+  const answer = new ContinuedAnswer(delivery as unknown as Delivery, kept as unknown as KeptStream, 1);
   for (const [i, text] of again.entries()) {
     const choice = { index: 0, text, token_ids: [10 + i], finish_reason: null };
     answer.data(Buffer.from(`data: ${JSON.stringify({ id: "d", choices: [choice] })}\n\n`));

@@ -10,7 +10,7 @@ interface Asked {
   readonly isChat: boolean;
   /** Text of the answer that the prompt holds. */
   readonly text: string;
-  /** Tokens of the answer that the prompt holds. */
+  /** Tokens of the answer that the prompt holds as ids. */
   readonly begun: number;
   readonly maxTokens: number;
   readonly stops: readonly string[];
@@ -71,7 +71,9 @@ export function eventsOf(
     events.push({ ...head, choices: [choice] });
     if (finish !== undefined) break;
   }
-  const prompt = promptTokens + asked.begun;
+  // A token of which it has a part is one of the prompt, and another one of the answer.
+  const asText = all.length - tokens.length + Number(tokens[0]?.length !== all.at(-tokens.length)?.length);
+  const prompt = promptTokens + asked.begun + asText;
   const usage = { prompt_tokens: prompt, total_tokens: prompt + made, completion_tokens: made };
   if (asked.usage) events.push({ ...head, choices: [], usage, system_fingerprint: "fp" });
   return [...events.map((event) => JSON.stringify(event)), "[DONE]"];

@@ -5,12 +5,12 @@ import { OwedText } from "#live/continuation/continued-answer.ts";
 test("a stop string that begins in one engine's text and ends in the next one's ends the answer before it", () => {
   const owed = new OwedText("abcE", ["END", "#"]);
   assert.deepEqual(owed.add("", undefined), { text: "ab", stop: undefined }, "held back as far as one may begin there");
-  assert.deepEqual(owed.add("ND rest", undefined), { text: "c", stop: "END" });
+  assert.deepEqual(owed.add("ND rest", undefined), { text: "c", stop: "END", used: 2 });
 });
 
 test("of two the one that ends first counts", () => {
   const owed = new OwedText("ab", ["bcdef", "bc"]);
-  assert.deepEqual(owed.add("cdefg", undefined), { text: "a", stop: "bc" });
+  assert.deepEqual(owed.add("cdefg", undefined), { text: "a", stop: "bc", used: 1 });
 });
 
 test("one that lies in the next engine's text alone is that engine's to report", () => {

@@ -75,6 +75,9 @@ export class HedgeDelivery implements Delivery {
   proveEnd(): void {
     this.#begins();
   }
+  tokensUpTo(): void {
+    this.#begins();
+  }
   engineError(): void {
     this.#fails("status");
   }
