@@ -23,6 +23,8 @@ const CHAT = '{"model":"tiny","messages":[{"role":"user","content":"hello"}]}';
 const LARGE = '{"model":"tiny","user":"large","messages":[{"role":"user","content":"hello"}]}';
 const MIB = 1024 * 1024;
 const PIPELINED_BYTES = 54_000;
+/** What one read brings. */
+const KEPT_BYTES = 65_000;
 const STATUS_LINE = /HTTP\/1\.1 (\d{3}) /g;
 
 function get(path: string): string {
@@ -51,6 +53,10 @@ function open({ port, until, answered }: AttackPlace, bytes: string | Buffer, re
   } else socket.pause();
   socket.write(bytes);
   return { socket, closed };
+}
+
+function firstAnswer({ socket, closed }: Client): Promise<void> {
+  return Promise.race([closed, new Promise<void>((resolve) => socket.once("data", () => resolve()))]);
 }
 
 /** So many connections at once; each that ends is made anew after a pause, until the time is over. */
@@ -151,6 +157,16 @@ export const HTTP_ATTACKS: Readonly<Record<string, Attack>> = {
   },
   "chunks of a byte": (place) =>
     many(place, 20, () => `${chatHead("Transfer-Encoding: chunked\r\n")}${repeated("1\r\n \r\n", MIB)}0\r\n\r\n`),
+  "chunks of a byte, kept connections": async (place) => {
+    const crumbs = `${chatHead("Transfer-Encoding: chunked\r\n")}${repeated("1\r\n \r\n", KEPT_BYTES)}0\r\n\r\n`;
+    while (performance.now() < place.until) {
+      const clients = Array.from({ length: 100 }, () => open(place, get("/healthz")));
+      await Promise.race([sleep(place.until - performance.now()), Promise.all(clients.map(firstAnswer))]);
+      for (const { socket } of clients) socket.write(crumbs);
+      await Promise.race([sleep(place.until - performance.now()), Promise.all(clients.map(({ closed }) => closed))]);
+      for (const { socket } of clients) socket.destroy();
+    }
+  },
   "chunk extensions": (place) =>
     many(place, 20, () => `${chatHead("Transfer-Encoding: chunked\r\n")}1;${"x".repeat(MIB)}\r\n \r\n0\r\n\r\n`),
   "many headers": (place) =>

@@ -7,9 +7,9 @@ import type { Socket } from "node:net";
  * many clients that come at once do not hold the event loop together, each pass of it begins to read from a few of them; the
  * others wait for a pass of their own. Who comes alone does not wait.
  *
- * Connections that are kept are not paced: a hundred that each send 64 KiB in chunks of a byte at the same moment take 0.5 to
- * 0.8 s of the loop's CPU together, a hundred new ones mostly 22 to 27 ms. Node's parser reads them past JavaScript, so that to
- * hold one back it would have to be paused before anything came; each request would cost more for it.
+ * Connections that are kept are not paced: Node's parser reads them past JavaScript, so that to hold one back it would have to
+ * be paused before anything came; each request would cost more for it. What they send in small pieces has a bound for all
+ * of them together (request-body.ts).
  */
 export class FirstReads {
   #waiting: Socket[] = [];

@@ -59,9 +59,11 @@ class CollectedBody implements BodyTaker {
     if (this.#refused) return false;
     this.#bytes += chunk.length;
     if (this.#bytes > this.#reader.bytesMax) return this.#refuse(tooLarge(this.#reader.bytesMax));
-    if (this.#pieces >= PIECES_MAX || this.#isCrumbled) {
+    if (chunk.length < SMALL_PIECE_BYTES) SMALL_PIECES.came();
+    const refused = this.#inPieces();
+    if (refused !== undefined) {
       passOverBody(this.#incoming.socket);
-      return this.#refuse(TOO_MANY_PIECES);
+      return this.#refuse(refused);
     }
     if (!this.#reader.hold(chunk.length)) return this.#refuse(TOO_MANY_BYTES);
     if (this.#first === undefined) this.#first = chunk;
@@ -120,8 +122,12 @@ class CollectedBody implements BodyTaker {
     }
   }
 
-  get #isCrumbled(): boolean {
-    return this.#pieces >= SMALL_PIECES_MAX && this.#bytes < this.#pieces * SMALL_PIECE_BYTES;
+  /** Why no more of its pieces are taken. */
+  #inPieces(): Refusal | undefined {
+    if (this.#pieces >= PIECES_MAX) return TOO_MANY_PIECES;
+    if (this.#pieces < SMALL_PIECES_AT_ONCE || this.#bytes >= this.#pieces * SMALL_PIECE_BYTES) return undefined;
+    if (this.#pieces >= SMALL_PIECES_MAX) return TOO_MANY_PIECES;
+    return SMALL_PIECES.isSpent ? TOO_MANY_AT_ONCE : undefined;
   }
 
   #refuse(refused: Refusal): false {
@@ -132,6 +138,25 @@ class CollectedBody implements BodyTaker {
   }
 }
 
+/**
+ * Small pieces of all bodies in one pass of the event loop. A hundred clients that each send 64 KiB in chunks of a byte at
+ * the same moment would hold it for half a second: Node reads and parses them in one pass, and kept connections cannot be
+ * held back before it is known what they bring.
+ */
+class SmallPieces {
+  #count = 0;
+
+  came(): void {
+    if (this.#count++ === 0) setImmediate(() => (this.#count = 0));
+  }
+
+  /** As many came as one body may have. */
+  get isSpent(): boolean {
+    return this.#count > SMALL_PIECES_MAX;
+  }
+}
+
+const SMALL_PIECES = new SmallPieces();
 const LOOSE_PIECES_MAX = 256;
 /** A read brings up to 64 KiB. */
 const LARGE_PIECE_BYTES = 16_384;
@@ -142,9 +167,15 @@ const PIECES_MAX = 65_536;
 /** Of pieces that are smaller than this on average a read brings 3,000 and more. */
 const SMALL_PIECE_BYTES = 16;
 export const SMALL_PIECES_MAX = 8_192;
+/** Of one body where the pass at hand has had as many of others'. */
+export const SMALL_PIECES_AT_ONCE = 64;
 const TOO_MANY_PIECES = refusal(
   "bad-request",
   `The request body comes in more than ${PIECES_MAX} pieces, or in more than ${SMALL_PIECES_MAX} of less than ${SMALL_PIECE_BYTES} bytes on average; write it in larger ones.`,
+);
+const TOO_MANY_AT_ONCE = refusal(
+  "saturated",
+  `Request bodies come in too many pieces of less than ${SMALL_PIECE_BYTES} bytes at once; write it in larger ones, or try again later.`,
 );
 const TOO_MANY_BYTES = refusal(
   "saturated",

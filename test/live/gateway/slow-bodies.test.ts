@@ -130,7 +130,7 @@ test("a body in chunks of a byte is refused once it is plain that it is one, and
   const chunks = "1\r\n \r\n".repeat(20_000);
   const senders = Array.from({ length: 3 }, () => send(rig, head("transfer-encoding: chunked") + chunks));
   assert.equal((await ask(rig.url, CHAT)).status, 200);
-  for (const { got } of senders) assert.match(await got, /^HTTP\/1\.1 400 .*in larger ones/s);
+  for (const { got } of senders) assert.match(await got, /^HTTP\/1\.1 4(?:00|29) .*in larger ones/s);
   const few = send(rig, `${head("transfer-encoding: chunked")}${"1\r\n \r\n".repeat(SMALL_PIECES_MAX - 10)}`);
   const body = JSON.stringify(CHAT);
   few.write(`${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
