@@ -16,14 +16,14 @@ export class TokenTexts {
     this.#caller = caller;
   }
 
-  /** Undefined where the engine does not say. */
+  /** Undefined where the engine does not tell. */
   async of(entry: EndpointEntry, model: string, tokens: ArrayLike<number>): Promise<string | undefined> {
     try {
       const body = Buffer.from(JSON.stringify({ model, tokens: Array.from(tokens) }));
       const answer = await this.#caller.call(entry, { ...QUESTION, body, signal: AbortSignal.timeout(MILLIS_MAX) });
       const text = await textUpTo(ANSWER_BYTES_MAX, answer.body);
-      const said: unknown = answer.statusCode === OK && text !== undefined ? JSON.parse(text) : undefined;
-      return isFields(said) && typeof said["prompt"] === "string" ? said["prompt"] : undefined;
+      const stated: unknown = answer.statusCode === OK && text !== undefined ? JSON.parse(text) : undefined;
+      return isFields(stated) && typeof stated["prompt"] === "string" ? stated["prompt"] : undefined;
     } catch {
       return undefined;
     }

@@ -15,8 +15,8 @@ function textsOf(pieces: readonly Buffer[], answer?: (text: string) => { statusC
     const prompt = Buffer.concat(tokens.map((id) => pieces[id]!))
       .toString()
       .trimStart();
-    const said = answer?.(prompt) ?? { statusCode: 200, body: JSON.stringify({ prompt }) };
-    return Promise.resolve({ statusCode: said.statusCode, body: [Buffer.from(said.body)] });
+    const stated = answer?.(prompt) ?? { statusCode: 200, body: JSON.stringify({ prompt }) };
+    return Promise.resolve({ statusCode: stated.statusCode, body: [Buffer.from(stated.body)] });
   };
   return new TokenTexts({ call } as unknown as EngineCaller);
 }
@@ -50,7 +50,7 @@ test("law: a part of a text has the tokens up to the first with which all of it 
   );
 });
 
-test("all tokens count where the engine does not say what their text is, or says another", async () => {
+test("all tokens count where the engine does not tell what their text is, or tells another", async () => {
   const pieces = ["a", "b", "c"].map((text) => Buffer.from(text));
   const asked = { entry: ENTRY, model: "m", tokens: [0, 1, 2], text: "abc" };
   assert.equal(await textsOf(pieces).countUpTo(1, asked), 1);
