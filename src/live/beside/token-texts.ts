@@ -16,7 +16,7 @@ export class TokenTexts {
     this.#caller = caller;
   }
 
-  /** Undefined where the engine does not tell. */
+  /** Undefined where the engine does not state it. */
   async of(entry: EndpointEntry, model: string, tokens: ArrayLike<number>): Promise<string | undefined> {
     try {
       const body = Buffer.from(JSON.stringify({ model, tokens: Array.from(tokens) }));

@@ -50,7 +50,7 @@ test("law: a part of a text has the tokens up to the first with which all of it 
   );
 });
 
-test("all tokens count where the engine does not tell what their text is, or tells another", async () => {
+test("all tokens count where the engine does not state what their text is, or states another", async () => {
   const pieces = ["a", "b", "c"].map((text) => Buffer.from(text));
   const asked = { entry: ENTRY, model: "m", tokens: [0, 1, 2], text: "abc" };
   assert.equal(await textsOf(pieces).countUpTo(1, asked), 1);
