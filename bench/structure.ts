@@ -17,8 +17,10 @@ import { touchedByChat } from "./structure/touched-by-chat.ts";
 /** What of a file's path or text names a feature. */
 const FEATURES: Readonly<Record<string, RegExp>> = {
   hedging: /hedg/i,
-  cascade: /cascad|escalat/i,
-  "prefill and decode apart": /disaggregat|hand-?off/i,
+  // Not Kubernetes' allowPrivilegeEscalation.
+  cascade: /cascad|(?<!privilege)escalat/i,
+  // Its folders have the name of its stage; engines compute prompts without it.
+  "prefill and decode apart": /disaggregat|hand-?off|prefill-?elsewhere|remote-?prefill|\/prefill\//i,
   continuation: /continuation|request-?continued|continueStreams/i,
   rollout: /rollout/i,
 };

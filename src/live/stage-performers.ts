@@ -6,9 +6,10 @@ import { remotePrefills } from "./prefill/remote-prefill.ts";
 import { secondOf } from "./upstream/hedging/second-attempt.ts";
 import type { StagePerformers } from "./upstream/stage-performer.ts";
 
-/** What performs stages in one gateway, beside what judges answers. */
+/** What performs stages in one gateway. */
 export const stagePerformers = ({ clients = {} }: StageSections): StagePerformers => ({
   keep: (exchange, parsed, prompt) => keepStream(clients, exchange, parsed, prompt),
+  stages: [({ keeper }, attempts) => keeper?.stage(attempts), ({ judge }) => judge?.stage],
   aheadOf: remotePrefills(),
   standbys: [secondOf],
 });

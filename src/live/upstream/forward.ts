@@ -66,9 +66,10 @@ export class Forward implements AttemptListener {
     this.#tokens = progressOf(this.#exchange);
     this.#delivery = new AnswerDelivery(exchange, this, hidesUsage);
     this.decidedAt = routed.at;
-    const goesOn = exchange.keeper?.stage(this);
-    if (goesOn !== undefined) this.stages.push(goesOn);
-    if (exchange.judge !== undefined) this.stages.push(exchange.judge.stage);
+    for (const stageOf of exchange.shared.performers.stages) {
+      const stage = stageOf(exchange, this);
+      if (stage !== undefined) this.stages.push(stage);
+    }
     this.#signs = new AttemptSigns(exchange.shared, this.endpoint, routed.at, exchange.stream, this.#promptTokens);
   }
 

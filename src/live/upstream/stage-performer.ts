@@ -66,12 +66,16 @@ export interface AheadPart {
 
 /** Performs the stage that a decision itself names; undefined of decisions that name none. */
 export type AheadOf = (exchange: ForwardedRequest, routed: Routed) => AheadPart | undefined;
-/** Performs a stage of a request from the first look at it on; undefined of those that do not have it. */
+/** Performs a stage of a request from its first attempt on; undefined of those that do not have it. */
+export type StageOf = (exchange: ForwardedRequest, attempts: ForwardedAttempts) => PathStage | undefined;
+/** The same where that is attempts that stand by, from the first look at it on. */
 export type StandbyOf = (exchange: ForwardedRequest, attempts: ForwardedAttempts) => StandbyAttempts | undefined;
 
-/** What performs the stages of requests, beside what judges their answers. */
+/** What performs the stages of requests. */
 export interface StagePerformers {
   readonly keep: KeepStream;
+  /** In the order in which a path asks them. */
+  readonly stages: readonly StageOf[];
   readonly aheadOf: AheadOf;
   /** A request has one of them at most. */
   readonly standbys: readonly StandbyOf[];
