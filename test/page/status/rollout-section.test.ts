@@ -59,3 +59,10 @@ test("where none is under way one can be started: name, profile and design are o
   const locked = starts(shown([], [], { order, kind: "locked", message: "" }))[0]!;
   assert.equal(all(locked, (one) => one.attributes["id"] === "admin-token").length, 1);
 });
+
+test("the first line of a rollout is the verdict of the API as a sentence, word for word", () => {
+  const text = "after 6 of 11 blocks: round-robin is slower by 9 to 22 % (E2E mean); roll back";
+  const rollout = rolloutCase({ phase: "running" });
+  const lines = all(shown([{ ...rollout, verdict: { ...rollout.verdict, text } }]), classed("verdict"));
+  assert.deepEqual(lines.map(textOf), [`A${text.slice(1)}.`]);
+});

@@ -18,13 +18,13 @@ const DESIGNS: readonly Design[] = [
   { kind: "canary", windowMicros: WINDOW_MICROS, by: "session", stepPercents: [25, 50, 100] },
 ];
 
-/** What looks at rollouts of 20 minutes with sessions, tenants, drift and bursts found, and what was done about it. */
+/** What looks at rollouts with sessions, tenants, drift and bursts found, and what was done about it. */
 function rolled(
   design: Design,
   seeds: number,
   effect?: ArmEffect,
+  seconds = 1200,
 ): { readonly alarms: number; readonly steps: string[][] } {
-  const seconds = 1200;
   let alarms = 0;
   const steps = Array.from({ length: seeds }, (_, i) => {
     const seed = i + 1;
@@ -63,6 +63,29 @@ test("an arm that takes 60 % longer is taken back by the limits that a rollout h
   for (const { last } of rolled(SPLIT, 6, slower).steps.map((steps) => ({ last: steps.at(-1) })))
     assert.equal(last, "rollback");
 });
+
+/** Harm that most limits on means and medians miss, and in how long the default limits find it in a split. */
+const HARM: readonly (readonly [what: string, minutes: number, effect: ArmEffect])[] = [
+  ["errors ten-fold", 50, (outcome, { fault }) => ({ ...outcome, failed: fault < 0.03 })],
+  [
+    "one tenant five-fold",
+    50,
+    (outcome, { tenant }) =>
+      tenant === "t2" ? { ...outcome, ttft: 5 * outcome.ttft, tpot: 5 * outcome.tpot } : outcome,
+  ],
+  [
+    "3 % of first tokens ten-fold",
+    100,
+    (outcome, { tail }) => (tail < 0.03 ? { ...outcome, ttft: 10 * outcome.ttft } : outcome),
+  ],
+];
+
+for (const [what, minutes, effect] of HARM) {
+  test(`${what}: the default limits take a split back`, () => {
+    for (const { last } of rolled(SPLIT, 2, effect, 60 * minutes).steps.map((steps) => ({ last: steps.at(-1) })))
+      assert.equal(last, "rollback");
+  });
+}
 
 test("an effect that outlasts the washout makes a switchback's windows longer; one that is there at once does not", () => {
   const design: Design = { kind: "switchback", windowMicros: WINDOW_MICROS / 2, washoutMicros: WINDOW_MICROS / 10 };
