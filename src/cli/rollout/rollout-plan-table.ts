@@ -72,6 +72,11 @@ function verdict(study: RolloutStudy, guessedEngine: string | undefined): string
   const finds =
     recommendation.hours === undefined ? "" : `, which finds that with a probability of ${percentOf(power)}`;
   const advice = `run ${spoken(recommendation.design)}${time}${finds}`;
+  const [share] = designs.find(({ name }) => name === recommendation.design)?.figures[figure].powers ?? [];
+  const anyway =
+    recommendation.hours !== undefined || share === undefined
+      ? ""
+      : ` In ${study.hours[0]} hours it would find that with a probability of ${percentOf(share)}.`;
   const warning = recommendation.warning === "" ? "" : ` (${recommendation.warning})`;
   const wrong = designs.filter((one) => isBiased(one, figure, before) && one.name !== recommendation.design);
   const worst = wrong.toSorted((a, b) => Math.abs(b.figures[figure].bias) - Math.abs(a.figures[figure].bias))[0];
@@ -82,7 +87,7 @@ function verdict(study: RolloutStudy, guessedEngine: string | undefined): string
   const guess =
     guessedEngine === undefined ? "" : ` All of this rests on the engine ${guessedEngine}, which is a guess.`;
   if (recommendation.warning === NOTHING_KNOWN) return `${known}; ${recommendation.warning}.${guess}`;
-  return `${known}: ${advice}${warning}.${would}${guess}`;
+  return `${known}: ${advice}${warning}.${anyway}${would}${guess}`;
 }
 
 /** A design's name in a sentence. */

@@ -56,7 +56,9 @@ test("the verdict comes first, in a sentence; tables fit a terminal", async (t) 
     /guardrails that a rollout has where its document names none\s.*ttft\.p90\s+at\s+most\s+1\.25\s+times.*overdue-rate\s+at\s+most\s+90.*,\s+(none|1)\s+of\s+1\s+simulated/s.exec(
       out,
     ) ?? [];
-  assert.equal(many, "none");
+  // How many is for the policies of the day: those of a split share caches.
+  assert.ok(many !== undefined, out);
+  assert.match(out.replaceAll("\n", " "), /In 2 hours it would find that with a probability of \d+\.\d %\./);
   for (const line of out.split("\n")) assert.ok(line.length <= 100, line);
   assert.match(notes, /the trace covers 0\.\d minutes/);
 });
