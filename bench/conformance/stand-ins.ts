@@ -1,7 +1,7 @@
 /**
  * Stands in for what a container engine and a gateway's controller do in the Inference Extension's conformance tests, on a
  * real API server and before a real Envoy: pods of the echo image are echo servers, pods of a picker are gnomon, each at
- * an address of its own in 127.0.1.0/24; what a controller reports of classes, gateways, routes and pools is reported, and
+ * an address of its own from 127.0.1.11 on (POD_ADDRESSES=10.78.1. has them begin so: slices of Services take no loopback); what a controller reports of classes, gateways, routes and pools is reported, and
  * Envoy's configuration follows them. So a test of a status shows nothing of gnomon; one of where requests go does.
  *
  *     KUBECONFIG=... TEST_ENVOY=... node bench/conformance/stand-ins.ts
@@ -10,7 +10,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createH2Server } from "node:http2";
-import { createServer as createSocketServer, type Server } from "node:net";
+import { type AddressInfo, connect, createServer as createSocketServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Agent, request } from "undici";
@@ -20,10 +20,12 @@ import type { Gateway, Pod, Pool, Resource, Route, Service } from "./resources.t
 import { gatewayStatus, poolStatus, routeStatus } from "./statuses.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
+/** Pods of no node are in no slice of a Service. */
+const NODE = "stand-in";
 const CONTROLLER = "gnomon.test/stand-in";
 const TURN_MILLIS = 300;
 const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-conformance-"));
-const { KUBECONFIG = "", TEST_ENVOY = "" } = process.env;
+const { KUBECONFIG = "", TEST_ENVOY = "", POD_ADDRESSES = "127.0.1." } = process.env;
 if (KUBECONFIG === "" || TEST_ENVOY === "") throw new Error("expected KUBECONFIG and TEST_ENVOY (Envoy's binary)");
 
 interface KubeFile {
@@ -63,6 +65,13 @@ async function report(path: string, status: object): Promise<void> {
   if (statusCode >= 300 && statusCode !== 404) process.stderr.write(`${path}: ${statusCode} ${text}\n`);
 }
 
+/** Creates what may be there. */
+async function post(path: string, body: object): Promise<void> {
+  const headers = { "content-type": "application/json" };
+  const options = { dispatcher, method: "POST", headers, body: JSON.stringify(body) } as const;
+  await (await request(`${cluster.server}${path}`, options)).body.dump();
+}
+
 /** Reports what is not reported yet. */
 const reported = new Map<string, string>();
 async function keepReported(path: string, { metadata }: Resource, status: object): Promise<void> {
@@ -88,15 +97,18 @@ const MODELS = JSON.stringify({ object: "list", data: [{ id: "conformance-fake-m
 function clearText(hasH2: boolean, handler: (asked: IncomingMessage, answer: ServerResponse) => void): Server {
   const first = createServer(handler);
   if (!hasH2) return first;
+  first.listen(0, "127.0.0.1");
   const second = createH2Server((asked, answer) =>
     handler(asked as unknown as IncomingMessage, answer as unknown as ServerResponse),
-  );
+  ).listen(0, "127.0.0.1");
   return createSocketServer((socket) =>
-    socket.once("data", (bytes: Buffer) => {
-      socket.pause();
-      socket.unshift(bytes);
-      (bytes.subarray(0, 3).toString("latin1") === "PRI" ? second : first).emit("connection", socket);
-      socket.resume();
+    socket.once("data", (begin: Buffer) => {
+      const isSecond = begin.subarray(0, 3).toString("latin1") === "PRI";
+      const { port } = (isSecond ? second : first).address() as AddressInfo;
+      const inner = connect(port, "127.0.0.1");
+      inner.write(begin);
+      socket.pipe(inner).pipe(socket);
+      for (const one of [socket, inner]) one.on("error", () => [socket, inner].forEach((each) => each.destroy()));
     }),
   );
 }
@@ -144,7 +156,7 @@ function picker({ metadata: { name, namespace } }: Pod, ip: string, pool: string
 }
 
 function started(pod: Pod): Running {
-  const ip = `127.0.1.${++addresses}`;
+  const ip = `${POD_ADDRESSES}${++addresses}`;
   const words = pod.spec.containers.flatMap(({ args = [] }) => args);
   const at = words.indexOf("--pool-name");
   return at < 0 ? echo(pod, ip) : picker(pod, ip, words[at + 1]!);
@@ -159,7 +171,15 @@ async function keepPod(pod: Pod): Promise<void> {
     return;
   }
   let it = running.get(uid);
-  if (it === undefined) running.set(uid, (it = started(pod)));
+  if (it === undefined) {
+    running.set(uid, (it = started(pod)));
+    await post(`${path}/binding`, {
+      apiVersion: "v1",
+      kind: "Binding",
+      metadata: { name },
+      target: { kind: "Node", name: NODE },
+    });
+  }
   const { ip } = it;
   const status = it.isReady ? "True" : "False";
   const conditions = [{ type: "Ready", status, lastTransitionTime: "2026-01-01T00:00:00Z" }];
@@ -220,6 +240,7 @@ async function turn(): Promise<void> {
     await keepReported(at(poolApi, "inferencepools", one), one, poolStatus(one, shown, CONTROLLER));
 }
 
+await post("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: NODE } });
 const empty = { gateways: [], routes: [], pools: [], services: [], pods: [] };
 for (const [name, text] of Object.entries(envoyFiles(empty))) write(name, text);
 const source = (name: string) => ({ resource_api_version: "V3", path_config_source: { path: join(FOLDER, name) } });
