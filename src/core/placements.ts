@@ -8,7 +8,6 @@ import { StandbyCharges } from "./standby-charges.ts";
 import type { AskedAnew, Settled, WentOn } from "./request/stage-step.ts";
 import { type StageAsking, type StageInput, stepOf } from "./request/stage-inputs.ts";
 import { behindAnswer } from "./request/behind-answer.ts";
-import type { ColocateReason } from "./prefill/colocate.ts";
 import type { PrefillFailed, TransferFailed } from "./request/prefill-input.ts";
 import type {
   AttemptFailedInput,
@@ -21,7 +20,7 @@ import type {
 import { isAhead, mayHaveStandby, type Pending } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import { RequestTable, RecentRequests } from "./base/request-table.ts";
-import { goesFirst, type PrefillChoice, triedIfItFails } from "./stage-choice.ts";
+import { goesFirst, type PrefillChoice, type PrefillVerdict, triedIfItFails } from "./stage-choice.ts";
 import type { Micros } from "./base/units.ts";
 import type { Fault } from "./endpoint/fault.ts";
 import type { Outcome } from "./endpoint/outcome.ts";
@@ -117,7 +116,7 @@ export class Placements {
    * the prompt, that one is charged the prompt's tokens, and this one the last of them, which it computes anew. A request
    * that an endpoint has already is charged at both.
    */
-  place(at: Micros, pending: Pending, state: EndpointState, chosen?: PrefillChoice | ColocateReason): void {
+  place(at: Micros, pending: Pending, state: EndpointState, chosen?: PrefillVerdict): void {
     if (pending.state !== undefined) return this.#standbys.place(at, pending, state);
     const { request } = pending;
     const prefill = typeof chosen === "string" ? undefined : chosen;

@@ -20,6 +20,9 @@ export interface PrefillChoice {
   readonly stage: PrefillStage;
 }
 
+/** Who computes the prompt, or why whoever answers does. */
+export type PrefillVerdict = PrefillChoice | ColocateReason;
+
 /** What `choice` is where somebody overrules it; an endpoint that may not serve cannot be forced. */
 export function forcedChoice(choice: Choice, { ids, ineligible }: Fleet, forced: EndpointId | undefined): Choice {
   const index = forced === undefined ? -1 : ids.indexOf(forced);
@@ -39,7 +42,7 @@ export function choosePrefill(
   pending: Pending,
   answers: EndpointState,
   random: Random,
-): PrefillChoice | ColocateReason | undefined {
+): PrefillVerdict | undefined {
   if (stages === undefined || pending.state !== undefined) return undefined;
   const { spec, roles, prefill } = stages;
   const { request, tried, transferFailed, asked, membership } = pending;
@@ -77,7 +80,7 @@ function mayPair(roles: PrefillStages["roles"], answers: Endpoint): MayServe {
 
 /** What a decision states of it; a forecast is of one endpoint that does both. */
 function decisionStages(
-  choice: PrefillChoice | ColocateReason | undefined,
+  choice: PrefillVerdict | undefined,
   forecast: Forecast | undefined,
 ): Pick<Routed, "prefill" | "colocated" | "forecast"> {
   if (typeof choice === "object") return { prefill: choice.stage };
@@ -108,7 +111,7 @@ export function firstStop(decision: Placed & { readonly kind: "routed" }): Endpo
 interface RoutedParts {
   readonly rollout: DecisionRollout | undefined;
   readonly heldTokens: number;
-  readonly prefill: PrefillChoice | ColocateReason | undefined;
+  readonly prefill: PrefillVerdict | undefined;
   readonly forecast: Forecast | undefined;
   readonly noted: Noted | undefined;
   readonly priority: number | undefined;

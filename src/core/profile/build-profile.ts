@@ -1,9 +1,8 @@
 import { assert } from "../base/assert.ts";
 import { CATALOG } from "./catalog.ts";
 import type { Plugin, Signal } from "../plugin/plugin.ts";
-import { Roles } from "../prefill/roles.ts";
 import type { PluginSpec, ProfileSpec, StageSpec } from "../plugin/spec.ts";
-import { divisionOf, type PrefillStages, signalsOfParts, stagesOf } from "./profile-parts.ts";
+import { divisionOf, type PrefillStages, prefillStages, signalsOfParts, stagesOf } from "./profile-parts.ts";
 import { Profile, prefillStageName } from "./profile.ts";
 
 /** A profile and the spec that it was built of. */
@@ -32,7 +31,7 @@ function buildStages(
   const stages = before?.profile.stages;
   const same = stages && { spec: stages.spec.prefill, profile: stages.prefill };
   const prefill = buildStage(prefillStageName(name), spec.prefill, keepsBreakdowns, same);
-  return { spec, roles: new Roles(spec.roles), prefill };
+  return prefillStages(spec, prefill);
 }
 
 function buildStage(

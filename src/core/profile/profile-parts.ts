@@ -1,5 +1,5 @@
 import { checkDivision, completeDivision, divisionText, type PartialDivision } from "../prefill/divided-profile.ts";
-import type { Roles } from "../prefill/roles.ts";
+import { Roles } from "../prefill/roles.ts";
 import type { ParameterProblem } from "../plugin/parameter.ts";
 import type { Signal } from "../plugin/plugin.ts";
 import type { DisaggregationSpec, PartialStage, ProfileSpec, StageSpec } from "../plugin/spec.ts";
@@ -49,6 +49,11 @@ export function divisionOf({ disaggregation }: ProfileSpec): DisaggregationSpec 
 /** The same policy with this in its place. */
 export function divided({ disaggregation: _before, ...stage }: ProfileSpec, by: PartialDivision | undefined) {
   return { ...stage, ...(by && { disaggregation: completeDivision(by, (one) => one as StageSpec) }) };
+}
+
+/** With the profile that chooses who computes the prompt. */
+export function prefillStages(spec: DisaggregationSpec, prefill: Profile): PrefillStages {
+  return { spec, roles: new Roles(spec.roles), prefill };
 }
 
 /** All choices that it makes of a request, the one of who answers first. */
