@@ -5,8 +5,8 @@ import { nowMicros } from "../base/clock.ts";
 import { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
 import { type GatewayOptions, createGateway } from "../gateway/gateway.ts";
 import type { RouterTap } from "../base/router-tap.ts";
-import type { Tokenizer } from "../tokenizer/text/tokenizer.ts";
 import { joinMadeUp, MADE_UP_MODEL as MODEL } from "./made-up-endpoint.ts";
+import { EVENTS, madeUpBody, SILENT, withoutLearning } from "./made-up-request.ts";
 
 type Shared = "identity" | "tokenizer" | "limits" | "requestUsage" | "stages";
 
@@ -20,7 +20,6 @@ export interface PathWarmUpOptions extends Pick<GatewayOptions, Shared> {
 }
 
 const IN_FLIGHT = 16;
-const EVENTS = 20;
 
 /**
  * Sends made-up requests through a gateway of its own to an engine of its own, both on loopback and gone afterwards, so
@@ -77,34 +76,6 @@ async function underWay(pool: Pool, held: HeldAnswers, call: () => void): Promis
 
 /** Of the made-up requests, one that is streamed, and whose successor is not. */
 const STREAMED = 0;
-
-const SILENT = { finished: () => {}, retried: () => {}, tokenizerFellBack: () => {} };
-
-/** The made-up engine's counts are of no prompt, so they must neither correct nor contradict a tokenizer. */
-function withoutLearning(tokenizer: Tokenizer): Tokenizer {
-  const { name } = tokenizer;
-  return {
-    name,
-    encode: (prompt, scope, asker) => tokenizer.encode(prompt, scope, asker),
-    learn: () => {},
-    close: () => {},
-  };
-}
-
-/**
- * Conversations of one to eight messages, each sent twice, every fourth request streamed. Some have long messages: the rest
- * of such a body is read behind messages that are known, and a prompt of thousands of tokens gives numbers that no longer
- * fit 31 bits. Code that was optimized without having met those is thrown away when the first client sends them.
- */
-function madeUpBody(n: number): string {
-  const conversation = n >> 4;
-  const words = conversation % 32 === 4 ? 200 : conversation % 8 === 0 ? 65 : 10;
-  const messages = Array.from({ length: 1 + (n % 8) }, (_, i) => ({
-    role: i % 2 === 0 ? "user" : "assistant",
-    content: `${conversation} ${i} ${"made up for the warm-up ".repeat(words)}`,
-  }));
-  return JSON.stringify({ model: MODEL, messages, max_tokens: EVENTS, ...(n % 4 === 0 ? { stream: true } : {}) });
-}
 
 const USAGE = { prompt_tokens: 100, total_tokens: 120, completion_tokens: EVENTS };
 const WHOLE = JSON.stringify({

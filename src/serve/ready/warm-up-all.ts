@@ -35,10 +35,16 @@ async function warmUpAll(
     settle();
     return decisions;
   }
+  const { clients, picker } = config;
+  const picked =
+    picker.port === undefined
+      ? undefined
+      : await (
+          await import("#picker/warm-up-picker.ts")
+        ).warmUpPicker({ ...path, stages: { clients }, tap: new RouterTap(newRouter(settings)), budgetMillis });
   const tap = new RouterTap(newRouter(settings));
-  const { clients } = config;
   const options = { ...path, stages: { clients }, tap, budgetMillis, whileUnderWay: settle };
-  return { ...decisions, requests: await warmUpPath(options) };
+  return { ...decisions, ...(picked !== undefined && { picked }), requests: await warmUpPath(options) };
 }
 
 interface Needed extends Pick<GatewayContext, "plan" | "log"> {

@@ -1,0 +1,100 @@
+import { type ClientDuplexStream, credentials, makeGenericClientConstructor } from "@grpc/grpc-js";
+import { nowMicros } from "#live/base/clock.ts";
+import type { RouterTap } from "#live/base/router-tap.ts";
+import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
+import { createGateway, type GatewayOptions } from "#live/gateway/gateway.ts";
+import { joinMadeUp } from "#live/warm-up/made-up-endpoint.ts";
+import { madeUpBody, SILENT, withoutLearning } from "#live/warm-up/made-up-request.ts";
+import { startPicker } from "./picker-server.ts";
+import { EXTERNAL_PROCESSOR, serviceOf } from "./protocol.ts";
+import type { ProcessingRequest, ProcessingResponse } from "./wire.ts";
+
+interface PickerWarmUpOptions extends Pick<GatewayOptions, "identity" | "tokenizer" | "stages"> {
+  /** Around a router of its own without endpoints, thrown away afterwards. */
+  readonly tap: RouterTap;
+  readonly requests?: number;
+  readonly budgetMillis: number;
+}
+
+type Call = ClientDuplexStream<ProcessingRequest, ProcessingResponse>;
+
+const IN_FLIGHT = 16;
+/** No engine is asked: the proxy would do that. */
+const ENGINE = "http://127.0.0.1:9";
+const BUFFERED = 2;
+const DUPLEX = 4;
+
+/**
+ * Asks a picker of its own, as a proxy does on loopback, about made-up requests, so that the first real ones meet
+ * compiled code. Resolves with the number of those that it answered.
+ */
+export async function warmUpPicker(options: PickerWarmUpOptions): Promise<number> {
+  const { tap, requests = 3_000, budgetMillis, ...shared } = options;
+  const directory = new EndpointDirectory();
+  joinMadeUp(ENGINE, nowMicros(), tap, directory);
+  const tokenizer = (model: string) => withoutLearning(shared.tokenizer(model));
+  const gateway = createGateway({ ...shared, tokenizer, tap, directory, observe: SILENT });
+  const picker = await startPicker({
+    gateway: gateway.parts,
+    routes: gateway.routes,
+    host: "127.0.0.1",
+    port: 0,
+    healthPort: undefined,
+    tls: undefined,
+    fallbacksMax: 0,
+    ready: () => true,
+  });
+  const Client = makeGenericClientConstructor(serviceOf("external_processor.proto", EXTERNAL_PROCESSOR), "picker");
+  const client = new Client(`127.0.0.1:${picker.port}`, credentials.createInsecure());
+  const open = client["Process"]!.bind(client) as () => Call;
+  const until = performance.now() + budgetMillis;
+  let sent = 0;
+  const proxy = async (): Promise<void> => {
+    while (sent < requests && performance.now() < until) await exchange(open(), sent++);
+  };
+  const failed = await Promise.allSettled(Array.from({ length: IN_FLIGHT }, proxy));
+  client.close();
+  await picker.stop(0);
+  await gateway.close(0);
+  return sent - failed.filter(({ status }) => status === "rejected").length;
+}
+
+/** A request and its answer, as Envoy passes them by; every fourth as proxies do that wait for whole bodies. */
+function exchange(call: Call, n: number): Promise<void> {
+  const mode = n % 4 === 3 ? BUFFERED : DUPLEX;
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let messages = 0;
+  call.on("data", () => {
+    messages++;
+    if (messages === REQUEST_MESSAGES) answered(call);
+    else if (messages > REQUEST_MESSAGES) call.end();
+  });
+  call.on("error", reject);
+  call.on("end", resolve);
+  call.write({
+    requestHeaders: { headers: { headers: headersOf(REQUEST) }, endOfStream: false },
+    protocolConfig: { requestBodyMode: mode, responseBodyMode: mode },
+  });
+  call.write({ requestBody: { body: Buffer.from(madeUpBody(n)), endOfStream: true } });
+  return promise;
+}
+
+/** To a head and to a body. */
+const REQUEST_MESSAGES = 2;
+const REQUEST = { ":method": "POST", ":path": "/v1/chat/completions", "content-type": "application/json" };
+const RESPONSE = { ":status": "200", "content-type": "application/json" };
+const ANSWER = Buffer.from(
+  JSON.stringify({
+    choices: [{ index: 0, message: { role: "assistant", content: "made up" }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 100, total_tokens: 120, completion_tokens: 20 },
+  }),
+);
+
+function answered(call: Call): void {
+  call.write({ responseHeaders: { headers: { headers: headersOf(RESPONSE) }, endOfStream: false } });
+  call.write({ responseBody: { body: ANSWER, endOfStream: true } });
+}
+
+function headersOf(given: Readonly<Record<string, string>>) {
+  return Object.entries(given).map(([key, value]) => ({ key, rawValue: Buffer.from(value) }));
+}

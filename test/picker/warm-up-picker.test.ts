@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { loadProfile } from "#config/profile-file.ts";
+import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import { Router } from "#core/router.ts";
+import { RouterTap } from "#live/base/router-tap.ts";
+import { warmUpPicker } from "#picker/warm-up-picker.ts";
+import { IDENTITY, LEARNT, WORD_TOKENIZER } from "../live/gateway/rig.ts";
+
+test("the picker's warm-up asks as a proxy does, and each request gets an engine and ends well", async () => {
+  const router = new Router({
+    seed: 1,
+    profiles: { default: loadProfile("gnomon").spec },
+    defaultProfile: "default",
+    index: new ApproximateIndex(),
+    blockTokens: 4,
+    staleAfterMicros: 1_000_000,
+  });
+  const tap = new RouterTap(router);
+  const outcomes = new Map<string, number>();
+  tap.listen({
+    accepted(input) {
+      if (input.kind === "request-finished") outcomes.set(input.outcome, (outcomes.get(input.outcome) ?? 0) + 1);
+    },
+  });
+  const options = { tap, identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
+  assert.equal(await warmUpPicker({ ...options, requests: 120, budgetMillis: 120_000 }), 120);
+  assert.deepEqual([...outcomes], [["ok", 120]]);
+  assert.equal(router.openCharges, 0);
+  assert.deepEqual(LEARNT, [], "the tokenizer learns no counts of a made-up engine");
+});
