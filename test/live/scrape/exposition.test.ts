@@ -200,3 +200,12 @@ test("a sample with too many labels or too long a line is left out and counted",
 function escapeLabel(text: string): string {
   return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }
+
+test("labels that are not closed make a line malformed, also behind a page that begins with a number", () => {
+  const many = Array.from({ length: 2_000 }, (_one, i) => `a${i}="b"`).join(",");
+  for (const labels of ['{a="b 3', '{a="b\\" 3', '{a="b",', "{", '{="b"} 3', "{a=b} 3", "{a= 3", `{${many}} 3`]) {
+    const { samples, malformed } = read(`7 \nm${labels}\nm 5\n`, ["m"]);
+    assert.deepEqual(samples, [{ name: "m", labels: {}, value: 5 }], labels.slice(0, 20));
+    assert.equal(malformed, 1, labels.slice(0, 20));
+  }
+});
