@@ -22,7 +22,6 @@ interface Answer {
     readonly version?: number;
     readonly defaultProfile?: string;
     readonly phase?: string;
-    readonly scope?: string;
     readonly canary?: { readonly step: number; readonly stepPercents: readonly number[] };
     readonly rollouts?: readonly { readonly name: string; readonly phase: string }[];
   };
@@ -124,7 +123,8 @@ class KilledCanary {
 
   async start(): Promise<void> {
     const design = { ...DESIGN, stepPercents: [5, 25, 50, 100] };
-    const document = { name: this.#name, arms: ARMS, design, baselineMillis: 0, cooldownMillis: 0 };
+    // While it cools down a gateway that did not run it knows that it was taken back.
+    const document = { name: this.#name, arms: ARMS, design, baselineMillis: 0, cooldownMillis: 600_000 };
     await this.#order("", document, 5);
   }
 
@@ -164,30 +164,28 @@ test("a kill -9 in each step of a canary, 5, 25, 50, 100 %, and behind its promo
   await throughAllSteps(gateway, new KilledCanary(gateway, "one"));
 });
 
-test("the same where Redis alone keeps orders, and where Redis was killed with all that it held before a rollback", async (t) => {
+test("the same where Redis alone keeps orders, and of a rollback in the second step", async (t) => {
   const redis = await ownRedis();
   if (redis === undefined) return t.skip("no redis-server in PATH");
   const folder = folderOf(t);
   t.after(() => redis.stop());
   const gateway = new KilledGateway(t, folder, { redis: redis.url });
   await gateway.start();
-  const promoted = new KilledCanary(gateway, "one");
-  await throughAllSteps(gateway, promoted);
+  await throughAllSteps(gateway, new KilledCanary(gateway, "one"));
   const takenBack = new KilledCanary(gateway, "two");
   await takenBack.start();
   await takenBack.advanceTo(25);
-  await redis.restart();
-  const isApart = async () => (await gateway.ask("GET", "/rollout/two")).body.scope?.includes("own share alone");
-  for (let i = 0; i < 400 && (await isApart()) !== false; i++) await sleep(50);
-  // Answered as kept: what the gateway knew is in the empty store again, this order too.
   await takenBack.rollBack();
-  assert.equal(await promoted.stands(), "promoted");
 });
 
 async function throughAllSteps(gateway: KilledGateway, canary: KilledCanary): Promise<void> {
   await canary.start();
   for (const share of [25, 50, 100]) await canary.advanceTo(share);
   await canary.promote();
+  await isPromoted(gateway);
+}
+
+async function isPromoted(gateway: KilledGateway): Promise<void> {
   const profile = async () => (await gateway.ask("GET", "/policy")).body.defaultProfile;
   for (let i = 0; i < 100 && (await profile()) !== "llm-d"; i++) await sleep(50);
   assert.equal(await profile(), "llm-d");
