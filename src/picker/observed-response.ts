@@ -9,7 +9,7 @@ import { eventData, responseIdOf, SseScanner } from "#live/answer/sse-scanner.ts
 import { nowMicros } from "#live/base/clock.ts";
 import type { Dialect } from "#live/http/route.ts";
 import type { GatewayLimits } from "#live/http/limits.ts";
-import type { TokenProgress } from "#live/upstream/token-progress.ts";
+import type { TokenProgress } from "#live/upstream/connection/attempt-signs.ts";
 
 export interface ResponseParts {
   readonly dialect: Dialect;

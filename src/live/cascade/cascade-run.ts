@@ -6,11 +6,10 @@ import type { Micros } from "#core/base/units.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { AnswerJudge, JudgedAttempts, JudgedRequest } from "../answer/answer-judge.ts";
 import { AskerLeft } from "../base/loop-turn.ts";
-import type { ParsedRequest } from "../request/parse-request.ts";
+import { type ParsedRequest, tokensOfAll, truncated } from "../request/parse-request.ts";
 import { withFields } from "../http/request-body.ts";
 import { ASKED_ANEW, FIRST_BYTES } from "#core/path/path-event.ts";
 import type { Dialect } from "../http/route.ts";
-import { tokensOfAll, truncated } from "../request/parse-prompt.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";
 import type { Cascades } from "./cascades.ts";
 

@@ -4,8 +4,7 @@ import { faultOfEvent } from "../answer/faults.ts";
 import { eventData, SseScanner } from "../answer/sse-scanner.ts";
 import { isFields } from "../base/fields.ts";
 import type { ContinuationPlan } from "./continuation-plan.ts";
-import { eventFacts } from "./event-facts.ts";
-import { type KeptStream, type StreamName, stopAcross } from "./kept-stream.ts";
+import { eventFacts, type KeptStream, stopAcross, type StreamName } from "./kept-stream.ts";
 
 /**
  * Carries what another endpoint answers at which a stream goes on: the client has a head, and what goes out is written anew,

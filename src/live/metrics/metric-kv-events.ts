@@ -1,5 +1,5 @@
 import type { FollowerRow } from "../kv-events/follower.ts";
-import type { HitAccuracy, HitCounts } from "./hit-accuracy.ts";
+import type { HitAccuracy, HitCounts } from "./prediction-accuracy.ts";
 import type { MetricFamily, MetricRow } from "./metric-family.ts";
 
 export interface KvEventSources {

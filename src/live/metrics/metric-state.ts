@@ -21,7 +21,7 @@ import type { ShareStatus } from "../share/share-status.ts";
 import type { ShadowStatus } from "./shadow-status.ts";
 import type { HangDetector } from "../keeper/hang-detector.ts";
 import type { TokenizerDescription } from "../tokenizer/described-tokenizer.ts";
-import type { ForecastAccuracy, ForecastCounts } from "./forecast-accuracy.ts";
+import type { ForecastAccuracy, ForecastCounts } from "./prediction-accuracy.ts";
 import type { CheckCounts } from "../keeper/health-checker.ts";
 import type { SourceRow } from "../endpoints/source-status.ts";
 import { JUDGE_FAMILIES, type StageJudges } from "../stage-performers.ts";

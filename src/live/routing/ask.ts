@@ -29,10 +29,9 @@ import { countUp } from "../base/gateway-counters.ts";
 import type { CountedPrompt } from "../base/decisive.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";
 import type { GatewayLimits } from "../http/limits.ts";
-import { type ParsedRequest, isRefusal, parseRequest } from "../request/parse-request.ts";
+import { isRefusal, type ParsedRequest, parseRequest, tokensOfAll, truncated } from "../request/parse-request.ts";
 import type { RequestHeaders } from "../http/headers.ts";
 import type { Route } from "../http/route.ts";
-import { tokensOfAll, truncated } from "../request/parse-prompt.ts";
 import type { Identifier, Identity } from "../http/identity.ts";
 import type { Promised, SloRules } from "../request/slo-rules.ts";
 

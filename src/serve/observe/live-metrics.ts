@@ -4,7 +4,7 @@ import type { SourceBoard } from "#live/endpoints/source-board.ts";
 import type { Gateway } from "#live/gateway/gateway.ts";
 import type { FleetKeeper } from "#live/keeper/fleet-keeper.ts";
 import type { HangDetector } from "#live/keeper/hang-detector.ts";
-import { ForecastAccuracy } from "#live/metrics/forecast-accuracy.ts";
+import { ForecastAccuracy } from "#live/metrics/prediction-accuracy.ts";
 import { GatewayMetrics, type MetricsOptions } from "#live/metrics/metrics.ts";
 import type { Recorder } from "#live/recorder/recorder.ts";
 import type { ShareStatus } from "#live/share/share-status.ts";

@@ -2,7 +2,7 @@ import { CacheWatch } from "#live/keeper/cache-watch.ts";
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import { KvEvents } from "#live/kv-events/kv-events.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
-import { HitAccuracy } from "#live/metrics/hit-accuracy.ts";
+import { HitAccuracy } from "#live/metrics/prediction-accuracy.ts";
 import type { KvEventSources } from "#live/metrics/metric-kv-events.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
 import type { StatusOptions } from "#live/status/status.ts";

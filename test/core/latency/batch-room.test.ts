@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Load } from "#core/endpoint/endpoint.ts";
-import { batchRoom } from "#core/latency/batch-room.ts";
+import { batchRoom } from "#core/latency/latency-model.ts";
 import { load } from "../state.ts";
 
 const ENDPOINT = { concurrencyMax: 64, kvCapacityTokens: 100_000 };

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { attentionPairs } from "#core/latency/batch-room.ts";
-import { LatencyModel, type Situation } from "#core/latency/latency-model.ts";
+import { attentionPairs, LatencyModel, type Situation } from "#core/latency/latency-model.ts";
 import { type Random, randomFor } from "#core/base/random.ts";
 
 const PRIORS = {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Aboard } from "#core/scorer/under-way.ts";
+import { Aboard } from "#core/scorer/latency-forecaster.ts";
 
 test("what was aboard between two times is the mean over the time between them", () => {
   const aboard = new Aboard(1_000);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ByteRun, viewOf } from "#live/answer/token-form.ts";
+import { ByteRun, viewOf } from "#live/answer/stream-answer.ts";
 
 const bytes = fc.uint8Array({ maxLength: 40 });
 

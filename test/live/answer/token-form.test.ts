@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { TokenForm } from "#live/answer/token-form.ts";
+import { TokenForm } from "#live/answer/stream-answer.ts";
 
 const event = (text: string, end: string, created = 1): Buffer =>
   Buffer.from(

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Decision } from "#core/input/decision.ts";
 import { EMPTY_BREAKDOWN } from "#core/input/breakdown.ts";
 import type { Forecast } from "#core/latency/forecast.ts";
-import { ForecastAccuracy } from "#live/metrics/forecast-accuracy.ts";
+import { ForecastAccuracy } from "#live/metrics/prediction-accuracy.ts";
 
 function routed(at: number, requestId: string, endpoint: string, forecast?: Forecast): Decision {
   return {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import * as fc from "fast-check";
-import { parsePrompt } from "#live/request/parse-prompt.ts";
+import { parsePrompt } from "#live/request/parse-request.ts";
 import { createTokenizer, type TokenizerOptions } from "./create-tokenizer.ts";
 import type { DescribedTokenizer } from "#live/tokenizer/described-tokenizer.ts";
 import type { ChatMessage, PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/text/tokenizer.ts";

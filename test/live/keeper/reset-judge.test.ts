@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 
 import fc from "fast-check";
 
-import { EXPECTED_TOKENS_MIN, MISSES_UNTIL_EMPTY, ResetJudge } from "#core/prefix/reset-judge.ts";
+import { EXPECTED_TOKENS_MIN, MISSES_UNTIL_EMPTY, ResetJudge } from "#live/keeper/cache-watch.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import "../../property-seed.ts";
 
