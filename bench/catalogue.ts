@@ -132,11 +132,6 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     onDemand: true,
     needs: ["BENCH_TOKENIZER"],
   },
-  "lost-engine": {
-    about: "real engines of which one is stopped or ends, under streams of every interface",
-    page: "continuation",
-    onDemand: true,
-  },
   continuation: {
     about: "streams whose engines are killed: whole, with the same text, and how long they pause",
     page: "continuation",

@@ -5,6 +5,7 @@ import { kept, message } from "../children.ts";
 import { listen, questions } from "../continuation/stream.ts";
 import { enginePort, engineReady, signalGroup, startGroup } from "../engine-group.ts";
 import { startGateway } from "../gateway-process.ts";
+import { askMessages } from "./messages-stream.ts";
 import type { Row } from "./report.ts";
 import { median } from "#core/base/quantile.ts";
 
@@ -108,10 +109,11 @@ export async function pausesPart(options: PausesOptions): Promise<Row[]> {
     const asked = questions(streams, streams, tokens);
     const begins = performance.now();
     const streamed = Promise.all(asked.map((question, i) => listen(gateway.port, `${name}-${i}`, question)));
+    const messages = Promise.all(asked.map((_one, i) => askMessages(gateway.port, i, tokens)));
     const whole = Promise.all(asked.map((_one, i) => askWhole(gateway.port, i, tokens)));
     await sleep(BEFORE_MILLIS);
     await pause.happens({ engines, gatewayPid: gateway.pid, stopMillis: 1_000 * stopSeconds });
-    const received = await streamed;
+    const received = [...(await streamed), ...(await messages)];
     const answers = await whole;
     const flaws = received.filter(({ flaw }) => flaw !== "");
     const page = await (await fetch(`http://127.0.0.1:${gateway.port}/metrics`)).text();
@@ -122,7 +124,7 @@ export async function pausesPart(options: PausesOptions): Promise<Row[]> {
     const silences = received.map(({ arrivals }) => longestGap([begins, ...arrivals]));
     const failed = answers.filter((isWhole) => !isWhole).length;
     rows.push({
-      what: `${pause.what}: ${streams} streams and ${streams} whole answers of ${tokens} tokens, ${count} engines, ${stopSeconds} s`,
+      what: `${pause.what}: ${streams} streams of OpenAI's, as many of Anthropic's messages and whole answers of ${tokens} tokens, ${count} engines, ${stopSeconds} s`,
       figure:
         `${received.length - flaws.length} streams and ${answers.length - failed} answers whole` +
         `${flaws.length === 0 ? "" : ` (${flaws[0]!.flaw})`}; longest silence of a stream ` +
