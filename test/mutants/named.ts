@@ -39,8 +39,8 @@ const NAMED: readonly Named[] = [
   {
     name: "a charge is released as often as its end is reported",
     file: "src/core/endpoint/ledger.ts",
-    code: "this.#charges.delete(requestId);",
-    instead: "",
+    code: "this.#charges.take(requestId)",
+    instead: "this.#charges.get(requestId)",
   },
   {
     name: "the first token does not release prefill",
