@@ -45,7 +45,7 @@ test("what replicas draw once spreads as the fit's own errors say, and as runs d
 });
 
 test("where this run lay moves what is drawn, and the first replica draws nothing", () => {
-  const residuals = { ...STEADY, betweenRuns: RUNS, thisRun: { level: 0.1, delay: -0.2 } };
+  const residuals = { ...STEADY, betweenRuns: RUNS, thisRun: { level: 0.1, delay: -0.2, error: 0 } };
   const usual = replicaEngines(ENGINE, residuals, 3, 0, 4e6)(0);
   assert.equal(usual.queueDelay.baseMicros, 1_000 * Math.exp(-0.2));
   assert.ok(Math.abs(usual.stepDrift!.factors[0]! - Math.exp(0.1)) < 1e-6);
