@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { describe, test } from "node:test";
+import { describe, test, type TestContext } from "node:test";
 
 const BIN = resolve(import.meta.dirname, "../../bin/gnomon.js");
 const OLD = "20.20.2";
@@ -46,22 +46,35 @@ function start(args: readonly string[], bin = BIN): { child: ChildProcess; ended
   return { child, ended, out: () => out };
 }
 
+/** The command with the sources and a Node of its own beside it, as it is where the system's is too old. */
+function withOwnNode(t: TestContext): string {
+  const place = mkdtempSync(join(tmpdir(), "gnomon-bin-"));
+  t.after(() => rmSync(place, { recursive: true, force: true, maxRetries: 3 }));
+  for (const folder of ["bin", "node_modules/node/bin"]) mkdirSync(join(place, folder), { recursive: true });
+  copyFileSync(BIN, join(place, "bin/gnomon.mjs"));
+  symlinkSync(process.execPath, join(place, "node_modules/node/bin/node"));
+  symlinkSync(resolve(import.meta.dirname, "../../src"), join(place, "src"));
+  return join(place, "bin/gnomon.mjs");
+}
+
 describe("the command gnomon", () => {
   test("runs under a Node that can read it", async () => {
     assert.match((await start(["--", "--help"]).ended).out, /^Usage: gnomon /);
   });
 
-  test("an older Node hands over to the one among the dependencies, and ends as that does", async () => {
-    const helped = await start([...AS_OLD, "--", "--help"]).ended;
+  test("an older Node hands over to the one among the dependencies, and ends as that does", async (t) => {
+    const bin = withOwnNode(t);
+    const helped = await start([...AS_OLD, "--", "--help"], bin).ended;
     assert.equal(helped.code, 0, helped.complaint);
     assert.match(helped.out, /^Usage: gnomon /);
-    const refused = await start([...AS_OLD, "--", "explain", "--no-such-flag"]).ended;
+    const refused = await start([...AS_OLD, "--", "explain", "--no-such-flag"], bin).ended;
     assert.equal(refused.code, 2);
     assert.match(refused.complaint, /no-such-flag/);
   });
 
-  test("an older Node passes a signal on and waits", async () => {
-    const { child, ended, out } = start([...AS_OLD, "--", "emulate", "--count", "1", "--port-base", "0"]);
+  test("an older Node passes a signal on and waits", async (t) => {
+    const args = [...AS_OLD, "--", "emulate", "--count", "1", "--port-base", "0"];
+    const { child, ended, out } = start(args, withOwnNode(t));
     while (!out().includes("gnomon emulates")) {
       await Promise.race([once(child.stdout!, "data"), ended.then(({ complaint }) => assert.fail(complaint))]);
     }

@@ -46,14 +46,15 @@ async function serve(t: TestContext, urls: readonly string[]) {
   return { served, url, standing };
 }
 
-/** Asks until a request goes there again and is answered. */
+/** Asks until a request goes there again and is answered: many at once, since an idle engine that is quicker gets single ones. */
 async function usedAgain(talk: Conversation, endpoint: string): Promise<void> {
-  for (let i = 0; ; i++) {
-    const turn = await talk.ask(`Are you there, ${i}?`, true);
-    assert.equal(turn.status, 200);
-    if (turn.endpoint === endpoint && turn.whole) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+  const until = performance.now() + WAIT_MILLIS_MAX;
+  while (performance.now() < until) {
+    const turns = await talk.askAll(12);
+    for (const { status } of turns) assert.equal(status, 200);
+    if (turns.some((turn) => turn.endpoint === endpoint && turn.whole)) return;
   }
+  assert.fail(`${endpoint} is not used again within ${WAIT_MILLIS_MAX} ms`);
 }
 
 test("an engine's process is stopped: its conversation goes on elsewhere, begun streams are cut; let go on, it is used", async (t) => {
