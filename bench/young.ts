@@ -52,7 +52,8 @@ interface Started {
 
 interface Proxy {
   readonly name: string;
-  readonly start: (ports: readonly number[]) => Promise<Started>;
+  /** Undefined where it does not start. */
+  readonly start: (ports: readonly number[]) => Promise<Started | undefined>;
 }
 
 interface Measured {
@@ -101,7 +102,8 @@ async function main(): Promise<void> {
     const all = new Map<string, Measured[]>(proxies.map(({ name }) => [name, []]));
     for (let round = 0; round < Number(values.rounds); round++) {
       for (const { name, start } of round % 2 === 0 ? proxies : proxies.toReversed()) {
-        all.get(name)!.push(await measure(load, await start(ports), workload));
+        const proxy = await start(ports);
+        if (proxy !== undefined) all.get(name)!.push(await measure(load, proxy, workload));
       }
     }
     report(workload, all);
@@ -142,6 +144,7 @@ function report({ name, stream }: Workload, all: ReadonlyMap<string, readonly Me
   console.log(`|---${"|---:".repeat(partsMillis.length + 3)}|`);
   const bare = all.get("bare")!;
   for (const [proxy, runs] of all) {
+    if (runs.length === 0) continue;
     const cells = partsMillis.map((_, part) => {
       const of = (pick: (one: Measured["parts"][number]) => number, from = runs): number =>
         median(from.map(({ parts }) => pick(parts[part]!)));
@@ -185,7 +188,7 @@ function peers(folder: string): Proxy[] {
     name,
     start: async (ports) => {
       const [peer] = await startPeers(ports, folder, [name]);
-      if (peer === undefined) throw new Error(`${name} did not start`);
+      if (peer === undefined) return undefined;
       return { port: peer.port, pids: peer.pids, readySeconds: peer.startMillis / 1e3, end: () => ended(peer.process) };
     },
   }));
