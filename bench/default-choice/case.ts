@@ -23,7 +23,8 @@ export interface ChoiceCase extends Pick<Case, "path" | "rateScale" | "sessionsP
   readonly beside: readonly Pick<ChoiceCase, "path" | "halves" | "rateScale" | "tokenScale" | "outputScale">[];
 }
 
-const OPEN = {
+/** Traffic that comes whatever becomes of it, to eight equal engines. */
+export const OPEN = {
   fleet: "even",
   engines: 8,
   sessionsPerSecond: 1,

@@ -5,7 +5,7 @@ import type { PlannedFigureKey } from "#shadow/job/rollout-sample.ts";
 import { simulatedRollout } from "#shadow/job/simulated-rollout.ts";
 import type { DesignStudy } from "#shadow/rollout/design-study.ts";
 import { rolloutStudy, type RolloutStudy } from "#shadow/rollout/rollout-study.ts";
-import type { ChoiceCase, HalfName } from "../default-choice/case.ts";
+import { type ChoiceCase, type HalfName, OPEN } from "../default-choice/case.ts";
 import { choiceWorkload } from "../default-choice/choice-workload.ts";
 import { candidateNamed, requestsSetting } from "./study-setting.ts";
 
@@ -30,22 +30,13 @@ const PARTS: readonly (readonly [HalfName, number])[] = [
 const DRAWS = 3;
 const START_SHARE = 0.1;
 
-const EVEN = {
-  fleet: "even",
-  engines: 8,
-  sessionsPerSecond: 1,
-  tokenScale: 1,
-  outputScale: 1,
-  thinkSecondsMax: Infinity,
-  beside: [],
-} as const;
-const MOONCAKE = { ...EVEN, path: "mooncake/conversation_trace.jsonl", halves: "time" } as const;
+const MOONCAKE = { ...OPEN, path: "mooncake/conversation_trace.jsonl", halves: "time" } as const;
 
 /** Five kinds of traffic; the last two are in no other bench of rollouts. */
 const TRAFFIC: Readonly<Record<string, ChoiceCase>> = {
   conversations: { ...MOONCAKE, name: "conversations", rateScale: 3 },
   agents: {
-    ...EVEN,
+    ...OPEN,
     name: "agents",
     path: "weka",
     halves: "sessions",
@@ -56,8 +47,8 @@ const TRAFFIC: Readonly<Record<string, ChoiceCase>> = {
   },
   "decode-heavy": { ...MOONCAKE, name: "decode-heavy", rateScale: 4, tokenScale: 0.25, outputScale: 3 },
   // Slow, since a sixth of the trace would last half a minute at the rate of its other benches.
-  code: { ...EVEN, name: "code", path: "azure/AzureLLMInferenceTrace_code.csv", halves: "time", rateScale: 4 },
-  "short prompts": { ...EVEN, name: "short prompts", path: "chatbot.yaml", halves: "draws", rateScale: 4 },
+  code: { ...OPEN, name: "code", path: "azure/AzureLLMInferenceTrace_code.csv", halves: "time", rateScale: 4 },
+  "short prompts": { ...OPEN, name: "short prompts", path: "chatbot.yaml", halves: "draws", rateScale: 4 },
 };
 
 /**
