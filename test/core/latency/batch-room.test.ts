@@ -26,4 +26,10 @@ test("a full batch is as large as it is seen to be while others wait; prompts th
   assert.equal(batchRoom(ENDPOINT, seen(64, 30, 0.4), 1_000), 64);
   assert.equal(batchRoom(ENDPOINT, seen(12, 30, 0.4), 1_000), 64);
   assert.equal(batchRoom(ENDPOINT, seen(12, 0, 0.97), 1_000), 64);
+  assert.equal(
+    batchRoom(ENDPOINT, seen(64, 1, 0.7), 4_000),
+    64,
+    "as many as it may run, whatever they were thought to need",
+  );
+  assert.equal(batchRoom(ENDPOINT, seen(63, 1, 0.7), 4_000), 25);
 });

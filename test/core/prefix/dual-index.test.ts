@@ -81,6 +81,19 @@ describe("an index of two minds", () => {
     assert.equal(index.strayRemovals, 0);
   });
 
+  it("infers only blocks that were not reported, so that one removal takes those that were", () => {
+    const index = followed(true);
+    index.missed(0);
+    index.stored(0, text.hashes.slice(0, 4), 5);
+    index.computed(index.insert(0, text, true), 10);
+    index.advance(10 + graceMicros);
+    assert.deepEqual([hits(index, text), index.size(0)], [[6], 6]);
+    index.removed(0, text.hashes.slice(2, 4), 20 + graceMicros);
+    assert.deepEqual([hits(index, text), index.size(0)], [[1], 5]);
+    index.removed(0, text.hashes.slice(0, 2), 30 + graceMicros);
+    assert.deepEqual([hits(index, text), index.size(0)], [[0], 4]);
+  });
+
   it("guesses of an engine that had content before, until that is replaced or gone", () => {
     const index = followed(false, 6);
     index.insert(0, other, true);

@@ -98,8 +98,8 @@ test("a difference that was found soon is likely smaller than it looks, one that
 
 test("the line names a design that cannot know, what a canary waits for, and why a comparison is worthless", () => {
   const at = 600_000_000;
-  const lineOf = (design: Design, give: (judge: Judge) => void = () => undefined) => {
-    const rules = { ...RULES, guardrails: [] };
+  const lineOf = (design: Design, give: (judge: Judge) => void = () => undefined, stepSamplesMin?: number) => {
+    const rules = { ...RULES, guardrails: [], ...(stepSamplesMin !== undefined && { stepSamplesMin }) };
     const judge = new Judge({ plan: planOf(design), ...rules });
     for (let window = 0; window < 8; window++) {
       for (let i = 0; i < 40; i++) {
@@ -129,6 +129,10 @@ test("the line names a design that cannot know, what a canary waits for, and why
     lineOf({ ...canary!, stepPercents: [50, 100] } as Design),
     /holds before 100 %: error-rate may be .* worse, 1 % allowed/,
   );
+  const needs = (stepSamplesMin: number) =>
+    lineOf({ ...canary!, stepPercents: [50, 100] } as Design, undefined, stepSamplesMin);
+  assert.match(needs(161), /holds before 100 %: 160 of 161 requests of an arm/);
+  assert.match(needs(160), /holds before 100 %: error-rate may be .* worse/, "as many as it needs are enough");
   const dead = (judge: Judge) => {
     for (let i = 0; i < 30; i++) {
       judge.arrived(9, 10 * WINDOW_MICROS);
