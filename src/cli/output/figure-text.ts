@@ -2,7 +2,7 @@ import Table from "cli-table3";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 
 /** Characters of a line that a terminal is sure to have room for. */
-const LINE_CHARS = 100;
+export const LINE_CHARS = 100;
 
 /** A table of figures: names to the left, numbers to the right. With `widths`, longer words are broken into lines. */
 export function figureTable(head: string[], widths?: readonly number[]): Table.Table {
@@ -21,11 +21,11 @@ export function brokenName(name: string, width: number): string {
 }
 
 /** Text in lines that a terminal has room for. */
-export function wrapped(text: string): string {
+export function wrapped(text: string, chars = LINE_CHARS): string {
   const lines: string[] = [];
   let line = "";
   for (const word of text.split(/ (?!%)/)) {
-    if (line !== "" && line.length + 1 + word.length > LINE_CHARS) {
+    if (line !== "" && line.length + 1 + word.length > chars) {
       lines.push(line);
       line = "";
     }

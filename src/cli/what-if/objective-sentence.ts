@@ -10,7 +10,7 @@ const METRIC_OF: Readonly<Record<string, Metric>> = { ttft: "ttftMicros", tpot: 
 /** A difference below this is none that anybody would change a policy for. */
 const WORTH = 0.01;
 
-interface Value {
+export interface ObjectiveValue {
   readonly candidate: CandidateAnswer;
   /** The less the better. */
   readonly loss: number;
@@ -20,12 +20,13 @@ interface Value {
 
 /** The answer to "what should I do, if this is what I want?", in a sentence or two. */
 export function objectiveSentence(answer: WhatIfAnswer, objective: WhatIfObjective): string {
-  const values = answer.candidates.flatMap((candidate) => valueOf(candidate, objective) ?? []);
+  const values = answer.candidates.flatMap((candidate) => objectiveValueOf(candidate, objective) ?? []);
   const now = values.find(({ candidate }) => candidate.name === answer.inForce);
   const what = objective === "goodput" ? "goodput" : objective.replace(/^(\w+)-(\w+)$/, "$2 $1").toUpperCase();
   const named = what.replace("MEAN", "mean").replace("P99", "p99").replace("SESSION", "session completion time");
   if (now === undefined) return `${named}: nothing is known of ${answer.inForce}, which is in force.`;
-  const words = (value: Value) => (objective === "goodput" ? percentOf(1 - value.loss) : `${millisOf(value.loss)} ms`);
+  const words = (value: ObjectiveValue) =>
+    objective === "goodput" ? percentOf(1 - value.loss) : `${millisOf(value.loss)} ms`;
   const others = values.filter(({ candidate }) => candidate.scenario === "" && candidate !== now.candidate);
   const best = others.toSorted((a, b) => a.loss - b.loss)[0];
   const gain = best === undefined ? 0 : now.loss - best.loss;
@@ -33,7 +34,7 @@ export function objectiveSentence(answer: WhatIfAnswer, objective: WhatIfObjecti
   if (best === undefined || gain <= WORTH * now.loss) {
     const tried = others.length === 0 ? "no other profile was asked about" : `none of ${others.length} others has less`;
     const none = objective === "goodput" ? tried.replace("less", "more") : tried;
-    return `${answer.inForce} stays best: ${asWas}, and ${none}.${otherwise(answer, values, now, named, words)}`;
+    return `${answer.inForce} stays best: ${asWas}, and ${none}.${otherwise(answer, values, now, { named, words, isGoodput: objective === "goodput" })}`;
   }
   const change = `${named} of ${words(best)} in place of ${words(now)} under ${answer.inForce}`;
   const isKnown = best.low < best.high && now.low < now.high;
@@ -45,21 +46,30 @@ export function objectiveSentence(answer: WhatIfAnswer, objective: WhatIfObjecti
 /** What another fleet would give, where policy gives nothing. */
 function otherwise(
   { inForce }: WhatIfAnswer,
-  values: readonly Value[],
-  now: Value,
-  named: string,
-  words: (value: Value) => string,
+  values: readonly ObjectiveValue[],
+  now: ObjectiveValue,
+  {
+    named,
+    words,
+    isGoodput,
+  }: {
+    readonly named: string;
+    readonly words: (value: ObjectiveValue) => string;
+    readonly isGoodput: boolean;
+  },
 ): string {
   const scenarios = values.filter(
     ({ candidate }) => candidate.scenario !== "" && candidate.name.startsWith(`${inForce}, `),
   );
   const best = scenarios.toSorted((a, b) => a.loss - b.loss)[0];
-  if (best === undefined) return " If that is too much, ask about more engines: --endpoints.";
+  if (best === undefined)
+    return ` If that is too ${isGoodput ? "little" : "much"}, ask about more engines: --endpoints.`;
   if (now.loss - best.loss <= WORTH * now.loss) return "";
   return ` The engines are the limit: with ${best.candidate.scenario} ${named} would be ${words(best)}.`;
 }
 
-function valueOf(candidate: CandidateAnswer, objective: WhatIfObjective): Value | undefined {
+/** What a candidate gives of it; undefined where that is not known. */
+export function objectiveValueOf(candidate: CandidateAnswer, objective: WhatIfObjective): ObjectiveValue | undefined {
   if (objective === "goodput") {
     if (candidate.goodput === undefined) return undefined;
     const loss = 1 - candidate.goodput;

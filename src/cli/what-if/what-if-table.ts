@@ -36,12 +36,10 @@ export interface TableOptions {
   readonly guessed?: string;
   /** The first sentence answers it. */
   readonly objective?: WhatIfObjective;
-  /** Every table; else what fits a screen. */
-  readonly all: boolean;
 }
 
-/** The answer for people: the verdict, then predictions, differences, why, and the model's own error. */
-export function whatIfTable(answer: WhatIfAnswer, { guessed, objective, all }: TableOptions): string {
+/** The whole answer for people: the verdict, then predictions, differences, why, and the model's own error. */
+export function whatIfTable(answer: WhatIfAnswer, { guessed, objective }: TableOptions): string {
   const parts = [
     ...(objective === undefined ? [] : [wrapped(objectiveSentence(answer, objective))]),
     wrapped(verdict(answer, guessed)),
@@ -52,16 +50,6 @@ export function whatIfTable(answer: WhatIfAnswer, { guessed, objective, all }: T
     predictions(answer),
     ...sessions(answer),
     ...backlogs(answer),
-    ...(all
-      ? rest(answer)
-      : [wrapped("Placement, differences, causes and the model's own error: --all, or -o FILE.html.")]),
-  ];
-  const blank = objective === undefined ? 1 : 2;
-  return `${parts.filter((part, i) => part !== "" || i === blank).join("\n")}\n`;
-}
-
-function rest(answer: WhatIfAnswer): string[] {
-  return [
     placement(answer),
     ...cost(answer),
     ...faults(answer),
@@ -73,6 +61,8 @@ function rest(answer: WhatIfAnswer): string[] {
     ...coverage(answer),
     ...scenarioWords(answer),
   ];
+  const blank = objective === undefined ? 1 : 2;
+  return `${parts.filter((part, i) => part !== "" || i === blank).join("\n")}\n`;
 }
 
 function intervalWords({ replicas }: WhatIfAnswer): string {

@@ -11,6 +11,7 @@ import { parseSlo } from "../flag/slo-flag.ts";
 import { type Autoscaled, chosenForHpa, hpaManifest } from "./hpa-manifest.ts";
 import { type WhatIfFlags, whatIfOptions } from "./what-if-flags.ts";
 import { writeWhatIfPage } from "./what-if-html.ts";
+import { whatIfScreen } from "./what-if-screen.ts";
 import { whatIfTable } from "./what-if-table.ts";
 import { candidatesOf, notesOf, signalsUsed, type Traffic, trafficOf } from "./what-if-traffic.ts";
 import { writeWholeFile } from "#trace/export/whole-file.ts";
@@ -55,15 +56,19 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
     writeWhatIfPage(html, result, { path, engine, isEngineGuess, setting, profiles, outcomes, observed, notes });
   }
   if (flags.hpa !== undefined) writeWholeFile(flags.hpa, hpaText(candidates, result, flags));
-  if (flags.json !== "-" && flags.output !== "-") {
-    const guessed = isEngineGuess ? engine : undefined;
-    const { objective, all = !process.stdout.isTTY } = flags;
-    process.stdout.write(whatIfTable(result, { ...(guessed && { guessed }), ...(objective && { objective }), all }));
-  }
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const { replicas = 0 } = question;
   const runs = `${result.candidates.length} candidates${replicas === 0 ? "" : ` x ${1 + replicas} simulations`}`;
-  process.stderr.write(`${setting.workload.length} requests x ${runs} in ${seconds} s\n`);
+  const lastLine = `${setting.workload.length} requests x ${runs} in ${seconds} s`;
+  if (flags.json !== "-" && flags.output !== "-") {
+    const guessed = isEngineGuess ? engine : undefined;
+    const { objective, all = !process.stdout.isTTY } = flags;
+    const options = { ...(guessed && { guessed }), ...(objective && { objective }) };
+    const beside = [...notes.map((line) => `note: ${line}`), lastLine];
+    const screen = { terminal: process.stdout, beside };
+    process.stdout.write(all ? whatIfTable(result, options) : whatIfScreen(result, { ...options, ...screen }));
+  }
+  process.stderr.write(`${lastLine}\n`);
 }
 
 interface Asked {
