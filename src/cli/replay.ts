@@ -92,5 +92,5 @@ function firstView(first: DecisionDifference | undefined) {
 }
 
 function viewOf(decision: Decision | RecordedDecision) {
-  return decisionView({ decision, model: undefined, promptTokens: undefined, decisionMicros: 0 });
+  return decisionView({ decision, model: undefined, promptTokens: undefined, decisionMicros: 0, came: {} });
 }

@@ -280,7 +280,7 @@ export class Router {
     }
     const attempt = pending.attempts + 1;
     const prefill = choosePrefill(at, profile, fleet, pending, state, random);
-    const forecast = profile.forecast(request, state);
+    const forecast = profile.forecast(request, fleet.states, choice);
     this.#placements.place(at, pending, state, prefill);
     const { id: endpoint, hitTokens, heldTokens, prefixSource } = state;
     const priority = this.admission.priorityOf(request);

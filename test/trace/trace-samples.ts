@@ -465,7 +465,8 @@ export function decisions(size: fc.Arbitrary<number>): fc.Arbitrary<Decision> {
       prefixSource,
       breakdown,
     } as const;
-    const forecast = { ttftMicros: 1_000 * sequence, tpotMicros: sequence };
+    const next = sequence % 2 === 0 ? {} : { nextTtftMicros: 3_000 * sequence };
+    const forecast = { ttftMicros: 1_000 * sequence, tpotMicros: sequence, ...next };
     const stages = [{ forecast }, { prefill }, { colocated: "cached" as const, forecast }][sequence % 3];
     return {
       kind: "routed",

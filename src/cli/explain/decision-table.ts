@@ -33,6 +33,8 @@ const DECISION_SCHEMA = z.object({
   endpoint: z.string().nullable(),
   reason: z.string(),
   why: z.string().optional(),
+  /** Those of older versions have none. */
+  came: z.object({ text: z.string() }).nullish(),
   hitTokens: number(),
   usedLedger: z.boolean().nullable(),
   ...BREAKDOWN,
@@ -59,7 +61,8 @@ export function decisionTable(value: unknown, from: string): string {
   const decision = checked.value;
   const { prefill, colocated } = decision;
   const alone = colocated ? `its prompt is computed there too: ${colocated}\n` : "";
-  const text = `${verdict(decision)}\n${alone}${stageTable(decision)}`;
+  const afterwards = decision.came?.text ? `then: ${decision.came.text}\n` : "";
+  const text = `${verdict(decision)}\n${afterwards}${alone}${stageTable(decision)}`;
   if (!prefill) return text;
   const first = `its prompt is computed at ${prefill.endpoint} because of ${prefill.reason}, expecting ${prefill.hitTokens} cached tokens`;
   return `${text}${first}\n${prefill.candidates.length === 0 ? "" : stageTable(prefill)}`;

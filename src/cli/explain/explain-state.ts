@@ -78,11 +78,16 @@ const STATE_SCHEMA = z.strictObject({
 
 type State = z.infer<typeof STATE_SCHEMA>;
 
-/** What a profile decides in a given state, with nothing that happened before. Throws ConfigError for a bad state. */
-export function decideState(profile: NamedProfile, value: unknown, from: string): Decision {
+/** Throws ConfigError with all that is wrong with it. */
+export function stateOf(value: unknown, from: string): State {
   const checked = checkShape(STATE_SCHEMA, value);
   if (!checked.ok) throw new ConfigError(checked.problems.map((problem) => problemLine(problem, from)));
-  const state = checked.value;
+  return checked.value;
+}
+
+/** What a profile decides in a given state, with nothing that happened before. Throws ConfigError for a bad state. */
+export function decideState(profile: NamedProfile, value: unknown, from: string): Decision {
+  const state = stateOf(value, from);
   const request = requestOf(state);
   const snapshots = state.endpoints.map((one) => snapshotOf(one, state)).sort((a, b) => (a.id < b.id ? -1 : 1));
   const cordoned = new Set(state.endpoints.filter((one) => one.cordoned).map((one) => one.id));
@@ -113,6 +118,7 @@ export function decideState(profile: NamedProfile, value: unknown, from: string)
     const nobody = sleeps ? "asleep" : known || snapshots.length === 0 ? "no-endpoint" : "unknown-model";
     return { kind: "rejected", ...common, reason: choice.reason === "" ? nobody : filteredReason(choice) };
   }
+  const forecast = built.forecast(request, snapshots, choice);
   const usedLedger = snapshots.some((snapshot) => snapshot.freshness !== "fresh");
   const stage = built.stages && explainedPrefill(built.stages, { request, snapshots, ids, ineligible, chosen, random });
   return {
@@ -123,6 +129,7 @@ export function decideState(profile: NamedProfile, value: unknown, from: string)
     hitTokens: chosen.hitTokens,
     prefixSource: chosen.prefixSource,
     usedLedger,
+    ...(forecast !== undefined && typeof stage !== "object" && { forecast }),
     ...(typeof stage === "object" && { prefill: stage }),
     ...(typeof stage === "string" && { colocated: stage }),
   };

@@ -5,8 +5,9 @@ import { ConfigError } from "#config/config-error.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { decisionTable } from "./decision-table.ts";
-import { decideState } from "./explain-state.ts";
+import { decideState, stateOf } from "./explain-state.ts";
 import { type Given, textOf } from "../flag/key-flags.ts";
+import { tracedViews } from "./traced-views.ts";
 
 const STDIN = 0;
 
@@ -20,29 +21,41 @@ that is left out was never scraped, and everything else that is left out is zero
       "tpotMillis": 12, "labels": {"capacity": "2"}, "kvCapacityTokens": 400000, "concurrencyMax": 256}]}
 
 A live decision:  curl -s 127.0.0.1:8081/gnomon/decisions?n=1 | gnomon explain --decision -
+A recorded one:   gnomon explain --trace traces/today --request chatcmpl-17
 `;
 
-/** Shows how a profile comes to its choice, in a state of one's own or in a decision that a gateway made. */
+/** Shows how a profile comes to its choice, in a state of one's own or in a decision that a gateway made or recorded. */
 export function explainCommand(): Command {
   return new Command("explain")
-    .description("Show the table behind a decision: what each filter removed, each scorer's values, totals and ties.")
+    .description(
+      "Show the table behind a decision: what each filter removed, each scorer's values, totals and ties, what was expected and what came.",
+    )
     .option("--profile <name>", `profile to decide with, by name, or the path of ${PROFILE_FILES}`, "gnomon")
     .option("--state <file>", "JSON with a request and endpoints to choose from; - is standard input")
     .option("--decision <file>", "JSON of /gnomon/decisions instead, of one decision or of many; - is standard input")
+    .option("--trace <path>", "a recorded trace instead, its last decision or all of one request")
+    .option("--request <id>", "the request of that trace")
     .option("--json", "print JSON in the form of /gnomon/decisions")
     .addHelpText("after", `\n${STATE_HELP}`)
-    .action((given: Given) => {
-      const state = textOf(given, "state");
-      const decision = textOf(given, "decision");
-      if ((state === undefined) === (decision === undefined)) {
+    .action(async (given: Given) => {
+      const [state, decision, trace] = ["state", "decision", "trace"].map((key) => textOf(given, key));
+      const request = textOf(given, "request");
+      const files = [state, decision, trace].filter((file) => file !== undefined);
+      if (files.length !== 1) {
         throw new ConfigError([
-          "explain: expected either --state or --decision, got both or neither; --help shows a state",
+          `explain: expected one of --state, --decision and --trace, got ${files.length}; --help shows a state`,
         ]);
       }
-      const file = state ?? decision ?? "";
-      const value = readJson(file);
+      if (request !== undefined && trace === undefined) {
+        throw new ConfigError(["explain: expected --trace beside --request, got none"]);
+      }
+      const file = files[0]!;
       const views =
-        state === undefined ? viewsIn(value) : [stateView(textOf(given, "profile") ?? "gnomon", value, file)];
+        trace !== undefined
+          ? await tracedViews(trace, request)
+          : state !== undefined
+            ? [stateView(textOf(given, "profile") ?? "gnomon", readJson(file), file)]
+            : viewsIn(readJson(file));
       for (const view of views) {
         process.stdout.write(given["json"] === true ? `${JSON.stringify(view)}\n` : decisionTable(view, file));
       }
@@ -50,8 +63,9 @@ export function explainCommand(): Command {
 }
 
 function stateView(profile: string, value: unknown, file: string): unknown {
-  const decided = decideState(loadProfile(profile), value, file);
-  return decisionView({ decision: decided, model: undefined, promptTokens: undefined, decisionMicros: 0 });
+  const decision = decideState(loadProfile(profile), value, file);
+  const { model, promptTokens } = stateOf(value, file).request;
+  return decisionView({ decision, model, promptTokens, promptTokensExact: true, decisionMicros: 0, came: {} });
 }
 
 /** A page of /gnomon/decisions holds many; a line of a log holds one. */

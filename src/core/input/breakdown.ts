@@ -20,6 +20,15 @@ const REMOVED_BY = 8;
 const COLUMNS = 9;
 const FRESHNESS: readonly Freshness[] = ["fresh", "stale", "unknown"];
 
+/** Where the highest total is beside the chosen one's; -1 where nobody else was left. */
+export function nextBest(totals: Float64Array, chosen: number): number {
+  let next = -1;
+  for (let i = 0; i < totals.length; i++) {
+    if (i !== chosen && totals[i]! >= 0 && (next < 0 || totals[i]! > totals[next]!)) next = i;
+  }
+  return next;
+}
+
 const SLAB_DOUBLES = 8192;
 
 /**

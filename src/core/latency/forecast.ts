@@ -6,4 +6,6 @@ export interface Forecast {
   readonly ttftMicros: Micros;
   /** Mean time of a token after the first. */
   readonly tpotMicros: Micros;
+  /** TTFT at the candidate with the next best total; absent where there was none, and in older traces. */
+  readonly nextTtftMicros?: Micros;
 }

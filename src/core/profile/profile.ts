@@ -1,5 +1,5 @@
 import { assert } from "../base/assert.ts";
-import { ABSTAINED, ColumnBreakdown, DoubleSlab } from "../input/breakdown.ts";
+import { ABSTAINED, ColumnBreakdown, DoubleSlab, nextBest } from "../input/breakdown.ts";
 import type { Decision } from "../input/decision.ts";
 import { ELIGIBILITY } from "../endpoint/eligibility.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
@@ -114,8 +114,13 @@ export class Profile {
   }
 
   /** By the first scorer that predicts times; undefined where none does. */
-  forecast(request: RouteRequest, chosen: Snapshot): Forecast | undefined {
-    return this.#forecaster?.forecast?.(request, chosen);
+  forecast(request: RouteRequest, snapshots: readonly Snapshot[], choice: Choice): Forecast | undefined {
+    const forecaster = this.#forecaster;
+    if (forecaster?.forecast === undefined) return undefined;
+    const { ttftMicros, tpotMicros } = forecaster.forecast(request, snapshots[choice.index]!);
+    const next = snapshots[nextBest(choice.breakdown.totals, choice.index)];
+    if (next === undefined) return { ttftMicros, tpotMicros };
+    return { ttftMicros, tpotMicros, nextTtftMicros: forecaster.forecast(request, next).ttftMicros };
   }
 
   /** What its plugins note of the choice that was made last; undefined where that is nothing. */

@@ -1,5 +1,5 @@
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
-import { ABSTAINED, type CandidateLoad, ColumnBreakdown } from "#core/input/breakdown.ts";
+import { ABSTAINED, type CandidateLoad, ColumnBreakdown, nextBest } from "#core/input/breakdown.ts";
 import type { Routed, Decision } from "#core/input/decision.ts";
 
 /** The prompt of a decision, in tokens as the gateway counted them. */
@@ -14,7 +14,7 @@ export interface CountedPrompt {
  * endpoint against the next best one. Printable ASCII, below 256 characters. For example:
  *
  *     predicted-latency; 672 of 694 tokens cached there, next best 0; the next best adds 7.1 times the waiting; first
- *     token expected in 45 ms
+ *     token expected in 45 ms, at the next best in 320 ms
  *
  * Made for each answer, so by adding to one text, without lists.
  */
@@ -33,7 +33,7 @@ function chosenFor(decision: Routed, prompt: CountedPrompt): string {
   const chosen = indexOf(decision);
   if (chosen < 0) return reason;
   if (reason === "only") return `only; ${removals(decision)}`;
-  const next = runnerUp(decision, chosen);
+  const next = nextBest(breakdown.totals, chosen);
   const facts = next < 0 ? reason : `${reason}; ${comparison(decision, chosen, next, prompt)}`;
   if (reason !== "tie") return facts;
   return `${facts}; equal to ${tiedWith(breakdown.totals, chosen)} more, decided by the tie rule`;
@@ -60,9 +60,10 @@ function cached(here: CandidateLoad, there: CandidateLoad, { promptTokens, exact
 }
 
 function expected({ forecast }: Routed): string {
-  return forecast === undefined
-    ? ""
-    : `; first token expected in ${rounded(forecast.ttftMicros / MICROS_PER_MILLI)} ms`;
+  if (forecast === undefined) return "";
+  const { ttftMicros, nextTtftMicros: next } = forecast;
+  const here = `; first token expected in ${rounded(ttftMicros / MICROS_PER_MILLI)} ms`;
+  return next === undefined ? here : `${here}, at the next best in ${rounded(next / MICROS_PER_MILLI)} ms`;
 }
 
 /** What the scorer that decided made of it; "" where it was none. */
@@ -93,14 +94,6 @@ function removals(decision: Routed): string {
   }
   if (counts.size === 0) return "there is no other endpoint";
   return `the others were removed: ${[...counts].map(([by, count]) => `${count} by ${by}`).join(", ")}`;
-}
-
-function runnerUp({ breakdown: { totals } }: Routed, chosen: number): number {
-  let next = -1;
-  for (let i = 0; i < totals.length; i++) {
-    if (i !== chosen && totals[i]! >= 0 && (next < 0 || totals[i]! > totals[next]!)) next = i;
-  }
-  return next;
 }
 
 function tiedWith(totals: Float64Array, chosen: number): number {

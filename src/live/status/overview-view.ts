@@ -25,6 +25,7 @@ import type { RecentTraffic } from "./recent-traffic.ts";
 import { rolloutCard } from "./rollout-card.ts";
 import type { ShadowStatus, ShadowCandidate } from "../metrics/shadow-status.ts";
 import { whyText } from "./status-view.ts";
+import { cameText, isOver } from "./what-came.ts";
 import type { AutopilotCard } from "#page/status/autopilot-overview.ts";
 
 export interface OverviewParts {
@@ -46,7 +47,7 @@ export interface OverviewParts {
 
 /** What the page knows already. */
 export interface OverviewQuery {
-  /** Decisions up to this sequence; -1 for none. */
+  /** Decisions up to this sequence, and what came of them; -1 for none. */
   readonly decisions: number;
   /** Slots of traffic up to this one; -1 for none. */
   readonly slot: number;
@@ -129,13 +130,8 @@ function knownEndpoint(row: EndpointRow): KnownEndpoint {
   };
 }
 
-function decisionLine({
-  decision,
-  model,
-  promptTokens,
-  promptTokensExact,
-  decisionMicros,
-}: KeptDecision): DecisionLine {
+function decisionLine(kept: KeptDecision): DecisionLine {
+  const { decision, model, promptTokens, promptTokensExact, decisionMicros } = kept;
   const { at, sequence, requestId, attempt, kind, profile, policyVersion, rollout } = decision;
   const routed = decision.kind === "routed" ? decision : undefined;
   return {
@@ -148,6 +144,8 @@ function decisionLine({
     endpoint: routed?.endpoint ?? null,
     arm: rollout?.arm ?? "",
     why: whyText(decision, promptTokens, promptTokensExact),
+    came: cameText(kept),
+    isOver: isOver(kept),
     profile,
     policyVersion,
     promptTokens: promptTokens ?? null,

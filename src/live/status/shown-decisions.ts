@@ -1,7 +1,9 @@
 import type { Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
+import { asksForStandby } from "#core/request/stage-inputs.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import type { TapListener } from "../base/router-tap.ts";
+import { type Followed, Following } from "./what-came.ts";
 
 /** Decisions of a second that are shown, and beside them refusals, waits and retries. */
 const PER_SECOND = 4;
@@ -19,16 +21,19 @@ export class ShownDecisions implements TapListener {
   #unusualUntil: Micros = -Infinity;
 
   accepted(input: Input, decision: Decision | undefined, decisionMicros: number): void {
-    if (decision === undefined) return;
-    const { at } = decision;
-    if (decision.kind !== "routed" || decision.attempt > 1) {
-      if (at < this.#unusualUntil) return;
+    const isKept = decision !== undefined && this.#isKept(decision);
+    this.#ring.accepted(input, decision, decisionMicros, isKept);
+  }
+
+  #isKept({ kind, attempt, at }: Decision): boolean {
+    if (kind !== "routed" || attempt > 1) {
+      if (at < this.#unusualUntil) return false;
       this.#unusualUntil = at + SPAN_MICROS;
     } else {
-      if (at < this.#usualUntil) return;
+      if (at < this.#usualUntil) return false;
       this.#usualUntil = at + SPAN_MICROS;
     }
-    this.#ring.accepted(input, decision, decisionMicros);
+    return true;
   }
 
   /** At most `count` of those after the sequence, newest first. */
@@ -41,9 +46,8 @@ export class ShownDecisions implements TapListener {
   }
 }
 
-/** A decision and what of its request may be shown. */
-export interface KeptDecision {
-  readonly decision: Decision;
+/** A decision, what of its request may be shown, and what came of it. */
+export interface KeptDecision extends Followed {
   /** Undefined for a retry, whose first decision has it. */
   readonly model: string | undefined;
   readonly promptTokens: number | undefined;
@@ -51,9 +55,10 @@ export interface KeptDecision {
   readonly decisionMicros: number;
 }
 
-/** Remembers the last decisions, at most `max` of them. */
+/** Remembers the last decisions, at most `max` of them, and what came of them. */
 export class DecisionRing implements TapListener {
   readonly #kept: KeptDecision[] = [];
+  readonly #following = new Following();
   readonly #max: number;
   #next = 0;
 
@@ -65,11 +70,18 @@ export class DecisionRing implements TapListener {
     return this.#kept.length;
   }
 
-  accepted(input: Input, decision: Decision | undefined, decisionMicros: number): void {
-    if (decision === undefined || this.#max === 0) return;
+  accepted(input: Input, decision: Decision | undefined, decisionMicros: number, isKept = true): void {
+    if (this.#max === 0) return;
+    if (decision === undefined) return this.#following.observe(input);
+    // Of two that answer side by side the first one's answer counts from its own decision.
+    if (!isKept) return asksForStandby(input) ? undefined : this.#following.decided(decision, undefined);
     const request = input.kind === "request-arrived" ? input.request : undefined;
     const { model, promptTokens, promptTokensExact } = request ?? {};
-    this.#kept[this.#next] = { decision, model, promptTokens, promptTokensExact, decisionMicros };
+    const last = this.#kept[this.#next];
+    if (last !== undefined) this.#following.forget(last);
+    const kept = { decision, model, promptTokens, promptTokensExact, decisionMicros, came: {} };
+    this.#kept[this.#next] = kept;
+    if (!asksForStandby(input)) this.#following.decided(decision, kept);
     this.#next = (this.#next + 1) % this.#max;
   }
 

@@ -1,9 +1,11 @@
 import type { Decision, PrefillStage } from "#core/input/decision.ts";
 import type { EndpointRow } from "#core/fleet/endpoint-row.ts";
+import type { Forecast } from "#core/latency/forecast.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import { WALL_START_MICROS } from "../base/clock.ts";
 import { decisiveText } from "../base/decisive.ts";
 import type { KeptDecision } from "./shown-decisions.ts";
+import { cameText, paceOf } from "./what-came.ts";
 import type { ScrapeRow } from "../keeper/fleet-keeper.ts";
 import type { FollowerRow } from "../kv-events/follower.ts";
 import type { EndpointEntry } from "../endpoints/endpoint-directory.ts";
@@ -105,12 +107,13 @@ function scrapeView({ counts, ageMicros, lastError }: ScrapeRow) {
   };
 }
 
-/** One decision as /gnomon/decisions shows it: everything that led to it. */
-export function decisionView({ decision, model, promptTokens, promptTokensExact, decisionMicros }: KeptDecision) {
+/** One decision as /gnomon/decisions shows it: everything that led to it, and what came of it. `startWallMicros` is the wall time of 0. */
+export function decisionView(kept: KeptDecision, startWallMicros = WALL_START_MICROS) {
+  const { decision, model, promptTokens, promptTokensExact, decisionMicros } = kept;
   const { at, sequence, requestId, attempt, profile, policyVersion, kind, reason } = decision;
   const routed = decision.kind === "routed" ? decision : undefined;
   return {
-    at: wallTime(at),
+    at: wallTime(startWallMicros + at),
     sequence,
     requestId,
     attempt,
@@ -127,10 +130,30 @@ export function decisionView({ decision, model, promptTokens, promptTokensExact,
     usedLedger: routed?.usedLedger ?? null,
     model: model ?? null,
     promptTokens: promptTokens ?? null,
+    expected: routed?.forecast === undefined ? null : expectedView(routed.forecast),
+    came: cameView(kept),
     decisionMicros: Math.round(decisionMicros),
     clampedScores: decision.breakdown.clamped,
     scorers: decision.breakdown.scorers,
     candidates: candidateViews(decision),
+  };
+}
+
+function expectedView({ ttftMicros, tpotMicros, nextTtftMicros }: Forecast) {
+  return { ttftMillis: millis(ttftMicros), tpotMillis: millis(tpotMicros), nextTtftMillis: millis(nextTtftMicros) };
+}
+
+/** Times from the decision on. */
+function cameView(kept: KeptDecision) {
+  const { firstTokenMicros, endMicros, outcome, outputTokens, cachedTokens } = kept.came;
+  return {
+    text: cameText(kept),
+    outcome: outcome ?? null,
+    ttftMillis: millis(firstTokenMicros),
+    tpotMillis: millis(paceOf(kept.came)),
+    e2eMillis: millis(endMicros),
+    outputTokens: outputTokens ?? null,
+    cachedTokens: cachedTokens ?? null,
   };
 }
 
@@ -155,8 +178,8 @@ function candidateViews({ breakdown }: Pick<Decision, "breakdown">) {
   }));
 }
 
-function wallTime(at: Micros): string {
-  return new Date((WALL_START_MICROS + at) / MICROS_PER_MILLI).toISOString();
+function wallTime(wallMicros: Micros): string {
+  return new Date(wallMicros / MICROS_PER_MILLI).toISOString();
 }
 
 function millis(micros: number | undefined): number | null {

@@ -121,7 +121,10 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
     app.get("/gnomon/decisions", (c) => {
       const count = readCount(c.req.query("n"));
       if (count === undefined) return problem(c, 400, "n must be an integer from 1 to 100000");
-      return c.json({ kept: options.decisions.size, decisions: options.decisions.last(count).map(decisionView) });
+      return c.json({
+        kept: options.decisions.size,
+        decisions: options.decisions.last(count).map((kept) => decisionView(kept)),
+      });
     });
   };
 }

@@ -7,7 +7,7 @@ export const DECISIONS_SHOWN = 30;
 /** The page after an answer of the gateway: what the answer has only in part is added to what was there. */
 export function mergeOverview(state: PageState, overview: Overview, now: number): PageState {
   const restarted = overview.gateway.startedAt !== state.overview?.gateway.startedAt;
-  const decisions = state.held && !restarted ? state.decisions : newest(state, overview, restarted);
+  const decisions = decisionsAfter(state, overview, restarted);
   const shown = new Set(decisions.map(({ sequence }) => sequence));
   return {
     ...state,
@@ -20,9 +20,11 @@ export function mergeOverview(state: PageState, overview: Overview, now: number)
   };
 }
 
-/** Up to where the page knows the decisions: asked for are those after it. */
+/** Up to where the page knows the decisions and what came of them: asked for are those after it. */
 export function lastSequence({ overview, decisions }: PageState): number {
-  return overview === undefined ? -1 : (decisions[0]?.sequence ?? -1);
+  if (overview === undefined) return -1;
+  const open = decisions.findLastIndex(({ isOver }) => !isOver);
+  return decisions[open + 1]?.sequence ?? -1;
 }
 
 /** The last slot but the one that was still being filled. */
@@ -30,10 +32,14 @@ export function lastSlot({ slots }: PageState): number {
   return slots.at(-2)?.slot ?? -1;
 }
 
-function newest({ decisions }: PageState, overview: Overview, restarted: boolean) {
+/** New ones in front, unless those that are there are held; what came of these is added in any case. */
+function decisionsAfter({ decisions, held }: PageState, overview: Overview, restarted: boolean) {
   const known = restarted ? [] : decisions;
   const last = known[0]?.sequence ?? -1;
-  return [...overview.decisions.filter(({ sequence }) => sequence > last), ...known].slice(0, DECISIONS_SHOWN);
+  const given = new Map(overview.decisions.map((one) => [one.sequence, one]));
+  const settled = known.map((one) => given.get(one.sequence) ?? one);
+  if (held && !restarted) return settled;
+  return [...overview.decisions.filter(({ sequence }) => sequence > last), ...settled].slice(0, DECISIONS_SHOWN);
 }
 
 function mergedSlots(known: readonly TrafficSlot[], { traffic }: Overview): readonly TrafficSlot[] {

@@ -143,6 +143,10 @@ export interface DecisionLine {
   /** Null unless it was routed. */
   readonly endpoint: string | null;
   readonly why: string;
+  /** What came of it, as far as it is known; "" for nothing yet. */
+  readonly came: string;
+  /** Nothing more will be known of it. */
+  readonly isOver: boolean;
   /** Of the rollout that it is part of; "" where there is none. */
   readonly arm: string;
   readonly profile: string;

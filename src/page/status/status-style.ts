@@ -30,7 +30,7 @@ form.notice{display:flex;flex-wrap:wrap;gap:8px;align-items:center;border-color:
 .table tbody tr:last-child>*{border-bottom:0}
 tbody th{font-weight:400}th.text,td.text{text-align:left}
 .name,.wrap{overflow-wrap:anywhere}
-.name{min-width:150px}td.trouble{min-width:180px;overflow-wrap:anywhere}td.why{min-width:220px}td.wrap{min-width:96px}td.figure{white-space:nowrap}
+.name{min-width:150px}td.trouble{min-width:180px;overflow-wrap:anywhere}td.why{min-width:220px}.came{display:block;color:var(--soft)}td.wrap{min-width:96px}td.figure{white-space:nowrap}
 .troubled>*{background:color-mix(in srgb,var(--bad) 7%,transparent)}
 button.sort{border:0;background:none;padding:0;color:var(--soft);font-weight:600;font-size:12.5px;text-decoration:underline dotted;text-underline-offset:3px}
 [aria-sort=ascending] button.sort,[aria-sort=descending] button.sort{color:var(--ink);text-decoration-style:solid}

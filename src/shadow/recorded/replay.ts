@@ -1,5 +1,6 @@
 import type { Decision, PrefillStage, Routed } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
+import type { Forecast } from "#core/latency/forecast.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
 import { checkProfile } from "#core/profile/check.ts";
 import type { RouteRequest } from "#core/request/request.ts";
@@ -234,7 +235,7 @@ function differing(recorded: RecordedDecision | undefined, replayed: Decision | 
       if (recorded[field] !== replayed[field])
         return `${field}: ${recorded[field]} recorded, ${replayed[field]} replayed`;
     }
-    if (JSON.stringify(recorded.forecast) !== JSON.stringify(replayed.forecast)) {
+    if (!isSameForecast(recorded.forecast, replayed.forecast)) {
       return `forecast: ${JSON.stringify(recorded.forecast)} recorded, ${JSON.stringify(replayed.forecast)} replayed`;
     }
     const stages = differingStages(recorded, replayed);
@@ -243,6 +244,17 @@ function differing(recorded: RecordedDecision | undefined, replayed: Decision | 
   const digest = breakdownDigest(replayed.breakdown);
   if (recorded.breakdown.digest === digest) return undefined;
   return `scores: digest ${recorded.breakdown.digest} recorded, ${digest} replayed`;
+}
+
+/** An older trace has none of the next best. */
+function isSameForecast(recorded: Forecast | undefined, replayed: Forecast | undefined): boolean {
+  if (recorded === undefined || replayed === undefined) return recorded === replayed;
+  const { ttftMicros, tpotMicros, nextTtftMicros = replayed.nextTtftMicros } = recorded;
+  return (
+    ttftMicros === replayed.ttftMicros &&
+    tpotMicros === replayed.tpotMicros &&
+    nextTtftMicros === replayed.nextTtftMicros
+  );
 }
 
 /** What of a stage is compared by its digest, or is not written whole. */

@@ -49,14 +49,15 @@ const REJECT_REASONS: readonly RejectReason[] = [
 /** Columns of a row before the total and the scorers' values. */
 const ROW_COLUMNS = 9;
 
-/** `[TTFT, TPOT]` in microseconds. */
+/** `[TTFT, TPOT, TTFT at the next best]` in microseconds; without the last where there was none, and in older traces. */
 const forecast: FieldType<Forecast> = {
-  write: ({ ttftMicros, tpotMicros }) => `[${ttftMicros},${tpotMicros}]`,
+  write: ({ ttftMicros, tpotMicros, nextTtftMicros: next }) =>
+    next === undefined ? `[${ttftMicros},${tpotMicros}]` : `[${ttftMicros},${tpotMicros},${next}]`,
   read(value, parent, key) {
-    const [ttftMicros, tpotMicros, ...more] = Array.isArray(value) ? (value as unknown[]) : [];
-    if (!isMicros(ttftMicros) || !isMicros(tpotMicros) || more.length > 0)
-      throw expected(pathOf(parent, key), "TTFT and TPOT in microseconds", value);
-    return { ttftMicros, tpotMicros };
+    const [ttftMicros, tpotMicros, next, ...more] = Array.isArray(value) ? (value as unknown[]) : [];
+    if (!isMicros(ttftMicros) || !isMicros(tpotMicros) || !(next === undefined || isMicros(next)) || more.length > 0)
+      throw expected(pathOf(parent, key), "TTFT, TPOT and maybe TTFT at the next best in microseconds", value);
+    return next === undefined ? { ttftMicros, tpotMicros } : { ttftMicros, tpotMicros, nextTtftMicros: next };
   },
 };
 

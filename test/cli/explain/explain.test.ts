@@ -65,7 +65,7 @@ test("the state that --help shows is one", () => {
 
 test("a state and the JSON of a live decision print the same table", () => {
   const decision = decideState(weighted, STATE, "state");
-  const view = decisionView({ decision, model: "m", promptTokens: 1000, decisionMicros: 3 });
+  const view = decisionView({ decision, model: "m", promptTokens: 1000, decisionMicros: 3, came: {} });
   const table = decisionTable(JSON.parse(JSON.stringify(view)), "decision");
   const lines = table.split("\n");
   assert.match(
@@ -131,7 +131,7 @@ test("a bad state is refused with the path and what is accepted", () => {
 });
 
 function kept(decision: ReturnType<typeof decideState>) {
-  return { decision, model: undefined, promptTokens: undefined, decisionMicros: 0 };
+  return { decision, model: undefined, promptTokens: undefined, decisionMicros: 0, came: {} };
 }
 
 const SHARED = {
@@ -158,7 +158,7 @@ test("a profile with a stage for prompts shows both, or why one endpoint does bo
     ],
   );
   const shown = (decision: Routed) =>
-    decisionTable(decisionView({ decision, model: "m", promptTokens: 4000, decisionMicros: 1 }), "state");
+    decisionTable(decisionView({ decision, model: "m", promptTokens: 4000, decisionMicros: 1, came: {} }), "state");
   assert.match(
     shown(shared),
     /picks d2 because[^]*removed by role[^]*its prompt is computed at p2 because of[^]*removed by answers/,

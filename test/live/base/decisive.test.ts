@@ -41,14 +41,14 @@ test("a hit is explained by how much is cached there and at the next best, and w
   const first = ask(made, 1, "q1", 7);
   assert.equal(
     decisiveText(first, exact),
-    "tie; none of its 100 tokens cached; first token expected in 12 ms; equal to 1 more, decided by the tie rule",
+    "tie; none of its 100 tokens cached; first token expected in 12 ms, at the next best in 12 ms; equal to 1 more, decided by the tie rule",
   );
   const done = { outcome: "ok", promptTokens: 100, cachedTokens: 0, outputTokens: 4 } as const;
   made.accept({ kind: "request-finished", at: 2, requestId: "q1", ...done });
   const second = ask(made, 3, "q2", 7);
   assert.match(
     decisiveText(second, exact),
-    /^predicted-latency; 96 of 100 tokens cached there, next best 0; the next best adds [\d.]+ times the waiting; first token expected in \d+ ms$/,
+    /^predicted-latency; 96 of 100 tokens cached there, next best 0; the next best adds [\d.]+ times the waiting; first token expected in \d+ ms, at the next best in \d+ ms$/,
   );
   assert.match(decisiveText(second, { promptTokens: 100, exact: false }), /; about 96 of 100 tokens cached there/);
 });

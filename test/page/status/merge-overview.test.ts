@@ -37,6 +37,23 @@ test("decisions are added in front, bounded, and those that go are closed", () =
   assert.deepEqual([third.decisions.length, third.openDecisions.size], [DECISIONS_SHOWN, 0]);
 });
 
+test("what comes of a decision later is asked for again, and takes its place, held or not", () => {
+  const going = { came: "", isOver: false };
+  const decisions = [decisionCase(1_003), decisionCase(1_002, going), decisionCase(1_001)];
+  const second = mergeOverview(FIRST, { ...OVERVIEW, decisions }, 2);
+  assert.equal(lastSequence(second), 1_001);
+  const came = { came: "no token, refused by the engine after 3.0 ms", isOver: true };
+  const answer = { ...OVERVIEW, decisions: [decisionCase(1_004), decisionCase(1_003), decisionCase(1_002, came)] };
+  for (const [held, newest] of [
+    [false, 1_004],
+    [true, 1_003],
+  ] as const) {
+    const third = mergeOverview({ ...second, held }, answer, 3);
+    assert.equal(lastSequence(third), newest);
+    assert.equal(third.decisions.find(({ sequence }) => sequence === 1_002)?.came, came.came);
+  }
+});
+
 test("another process of the gateway starts afresh, held or not: its sequences and slots are others", () => {
   const restarted = { ...OVERVIEW, gateway: { ...OVERVIEW.gateway, startedAt: 5 }, decisions: [decisionCase(0)] };
   const second = mergeOverview({ ...FIRST, held: true }, restarted, 2);

@@ -1,0 +1,137 @@
+import type { Decision } from "#core/input/decision.ts";
+import type { Outcome } from "#core/endpoint/outcome.ts";
+import type { Input } from "#core/input/input.ts";
+import { RequestTable } from "#core/base/request-table.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
+
+/** What became of a decision: from the decision on, as far as it is known yet. */
+export interface Came {
+  firstTokenMicros?: Micros;
+  endMicros?: Micros;
+  /** Beyond a request's own: the attempt failed and another decision followed, or who carries it took it elsewhere. */
+  outcome?: Outcome | "attempt-failed" | "moved";
+  outputTokens?: number;
+  cachedTokens?: number;
+}
+
+/** A decision beside what came of it. */
+export interface Followed {
+  readonly decision: Decision;
+  readonly came: Came;
+}
+
+/** Fills in what came of the decisions that somebody keeps: of each request's latest one. */
+export class Following {
+  readonly #awaited = new RequestTable<Followed>();
+
+  get size(): number {
+    return this.#awaited.size;
+  }
+
+  /** A decision was made. `kept` is who keeps it, undefined where nobody does. */
+  decided({ requestId }: Decision, kept: Followed | undefined): void {
+    if (kept?.decision.kind === "routed") this.#awaited.set(requestId, kept);
+    else if (this.#awaited.size > 0) this.#awaited.delete(requestId);
+  }
+
+  /** Nobody keeps it any more. */
+  forget(kept: Followed): void {
+    const { requestId } = kept.decision;
+    if (this.#awaited.get(requestId) === kept) this.#awaited.delete(requestId);
+  }
+
+  observe(input: Input): void {
+    if (this.#awaited.size === 0) return;
+    switch (input.kind) {
+      case "first-token": {
+        const one = this.#awaited.get(input.requestId);
+        if (one !== undefined) one.came.firstTokenMicros ??= input.at - one.decision.at;
+        return;
+      }
+      case "attempt-failed":
+        this.#ended(input, input.kind);
+        return;
+      case "request-moved":
+        this.#ended(input, "moved");
+        return;
+      case "request-finished": {
+        const one = this.#ended(input, input.outcome);
+        if (one === undefined) return;
+        if (input.outputTokens !== undefined) one.outputTokens = input.outputTokens;
+        if (input.cachedTokens !== undefined) one.cachedTokens = input.cachedTokens;
+        return;
+      }
+      default:
+    }
+  }
+
+  #ended(input: Input & { readonly requestId: string }, outcome: NonNullable<Came["outcome"]>): Came | undefined {
+    const one = this.#awaited.take(input.requestId);
+    if (one === undefined) return undefined;
+    one.came.endMicros = input.at - one.decision.at;
+    one.came.outcome = outcome;
+    return one.came;
+  }
+}
+
+/** Whether nothing more will be known of it. */
+export function isOver({ decision, came }: Followed): boolean {
+  return decision.kind !== "routed" || came.outcome !== undefined;
+}
+
+/**
+ * What came, in one sentence, each time beside the one that was expected; "" as long as nothing is known. For example:
+ *
+ *     first token after 52 ms (expected 45), then 180 tokens at 9.8 ms each (expected 9.1), whole after 1.81 s (expected
+ *     1.67); 640 tokens were cached (expected 672)
+ */
+export function cameText({ decision, came }: Followed): string {
+  if (decision.kind !== "routed") return "";
+  const { forecast, heldTokens = decision.hitTokens } = decision;
+  const { firstTokenMicros: first, endMicros: end, outcome, outputTokens: tokens, cachedTokens } = came;
+  if (first === undefined && outcome === undefined) return "";
+  let text = first === undefined ? "no token" : `first token after ${besides(first, forecast?.ttftMicros)}`;
+  if (outcome === undefined || end === undefined) return text;
+  if (outcome === "ok") {
+    const pace = paceOf(came);
+    if (pace !== undefined) text += `, then ${tokens} tokens at ${besides(pace, forecast?.tpotMicros)} each`;
+    const whole =
+      pace === undefined || forecast === undefined || tokens === undefined ? undefined : wholeOf(forecast, tokens);
+    text += `, whole after ${besides(end, whole)}`;
+  } else text += `, ${ENDED[outcome]} after ${besides(end)}`;
+  if (cachedTokens === undefined) return text;
+  return `${text}; ${cachedTokens} tokens were cached (expected ${Math.round(heldTokens)})`;
+}
+
+const ENDED: Readonly<Record<Exclude<NonNullable<Came["outcome"]>, "ok">, string>> = {
+  failed: "broken off",
+  aborted: "left by its client",
+  timeout: "given up for its time limit",
+  refused: "refused by the engine",
+  "attempt-failed": "failed there",
+  moved: "taken elsewhere",
+};
+
+/** Mean time of a token after the first; undefined where there was none, or nobody counted. */
+export function paceOf({ firstTokenMicros, endMicros, outputTokens = 0 }: Came): Micros | undefined {
+  if (firstTokenMicros === undefined || endMicros === undefined || outputTokens < 2) return undefined;
+  return (endMicros - firstTokenMicros) / (outputTokens - 1);
+}
+
+/** What the whole answer was expected to take, had its length been known. */
+export function wholeOf(
+  { ttftMicros, tpotMicros }: { readonly ttftMicros: Micros; readonly tpotMicros: Micros },
+  outputTokens: number,
+): Micros {
+  return ttftMicros + tpotMicros * Math.max(0, outputTokens - 1);
+}
+
+function besides(micros: Micros, expected?: Micros): string {
+  return expected === undefined ? timeText(micros) : `${timeText(micros)} (expected ${timeText(expected)})`;
+}
+
+function timeText(micros: Micros): string {
+  if (micros >= MICROS_PER_SECOND) return `${(micros / MICROS_PER_SECOND).toFixed(2)} s`;
+  const millis = micros / MICROS_PER_MILLI;
+  return `${millis < 10 ? millis.toFixed(1) : millis.toFixed(0)} ms`;
+}

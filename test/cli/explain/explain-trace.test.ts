@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { zstdCompressSync } from "node:zlib";
+import { loadProfile } from "#config/profile-file.ts";
+import { routerOf } from "#shadow/recorded/replay.ts";
+import { TraceEncoder } from "#trace/codec/encoder.ts";
+import type { TraceHeader } from "#trace/codec/record.ts";
+import { explainCommand } from "#cli/explain/explain.ts";
+import { drawTraffic } from "../../core/traffic.ts";
+import { HEADER } from "../../trace/trace-samples.ts";
+import { inProcess } from "../in-process.ts";
+
+const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-explain-"));
+after(() => rmSync(FOLDER, { recursive: true, force: true }));
+
+const profiles = { gnomon: loadProfile("gnomon").spec };
+const header: TraceHeader = { ...HEADER, router: { ...HEADER.router, profiles, defaultProfile: "gnomon" } };
+const records = drawTraffic(routerOf(header), 11, 400);
+const trace = join(FOLDER, "trace.ndjson.zst");
+const encoder = new TraceEncoder({ blockTokens: 16 });
+const lines = [encoder.header(header), ...records.map(({ input, decision }) => encoder.record(input, decision))];
+writeFileSync(trace, zstdCompressSync(`${lines.join("\n")}\n`));
+
+test("of a request in a trace every decision is shown, with what was expected and what came", async (t) => {
+  const ended = records.find(
+    ({ input }) => input.kind === "request-finished" && input.outcome === "ok" && input.cachedTokens !== undefined,
+  )!.input as { readonly requestId: string; readonly at: number; readonly cachedTokens: number };
+  const decisions = records.filter(({ decision }) => decision?.requestId === ended.requestId);
+  const { decision } = decisions.at(-1)!;
+  assert.ok(decision?.kind === "routed" && decision.forecast !== undefined);
+  const { code, out } = await inProcess(
+    t,
+    [explainCommand()],
+    ["explain", "--trace", trace, "--request", ended.requestId],
+  );
+  assert.equal(code, 0);
+  assert.equal(out.match(/^profile gnomon/gm)?.length, decisions.length);
+  const ttft = Math.round(decision.forecast.ttftMicros / 1_000);
+  assert.match(out, new RegExp(`first token expected in ${ttft} ms`));
+  assert.match(out, new RegExp(`^then: .*; ${ended.cachedTokens} tokens were cached`, "m"));
+});
+
+test("without a request it is the trace's last decision; what is not there is refused", async (t) => {
+  const last = records.findLast(({ decision }) => decision !== undefined)!.decision!;
+  const { out } = await inProcess(t, [explainCommand()], ["explain", "--trace", trace, "--json"]);
+  const view = JSON.parse(out) as { readonly sequence: number; readonly at: string };
+  assert.equal(view.sequence, last.sequence);
+  assert.equal(Date.parse(view.at), Math.floor((header.startWallMicros + last.at) / 1_000));
+  for (const [argv, problem] of [
+    [["--trace", trace, "--request", "nobody"], /expected a decision on request nobody/],
+    [["--trace", FOLDER, "--state", trace], /expected one of --state, --decision and --trace, got 2/],
+    [["--request", "r", "--state", trace], /expected --trace beside --request/],
+    [["--trace", "nowhere"], /expected a recorded trace, got nowhere/],
+  ] as const) {
+    const { code, said } = await inProcess(t, [explainCommand()], ["explain", ...argv]);
+    assert.notEqual(code, 0);
+    assert.match(said, problem);
+  }
+});
