@@ -1,4 +1,4 @@
-import type { Observed } from "#shadow/recorded/recorded-run.ts";
+import type { Observed } from "#shadow/recorded/observed.ts";
 import { uncomparedReason } from "#shadow/recorded/uncompared-reason.ts";
 
 /** Requests that a fit has as load and whose times it does not use, by reason; retried ones are counted elsewhere. */

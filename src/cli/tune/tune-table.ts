@@ -2,7 +2,8 @@ import { causeWords } from "#shadow/report/cause-words.ts";
 import type { TopologyRow } from "#shadow/tune/topology.ts";
 import { isShare, type Objective } from "#shadow/job/objective.ts";
 import type { GainPart } from "#shadow/tune/gain-parts.ts";
-import type { HeldOut, TuneAnswer } from "#shadow/tune/tune.ts";
+import type { TuneAnswer } from "#shadow/tune/tune.ts";
+import type { HeldOut } from "#shadow/tune/verdict.ts";
 import { originText } from "./tune-output.ts";
 import { figureTable, millisOf, percentOf, signedPercentOf, wrapped } from "../output/figure-text.ts";
 

@@ -1,6 +1,6 @@
 import { basename, resolve } from "node:path";
 import type { Candidate, CandidateOutcome, Setting } from "#shadow/candidate/candidate.ts";
-import type { Observed } from "#shadow/recorded/recorded-run.ts";
+import type { Observed } from "#shadow/recorded/observed.ts";
 import { divergences } from "#shadow/report/divergence.ts";
 import { whatIfPage } from "#shadow/report/what-if-page.ts";
 import type { WhatIfAnswer } from "#shadow/question/what-if.ts";

@@ -1,5 +1,5 @@
 import { compress } from "./blake3-compress.ts";
-import type { BlockHasher, ChainValue } from "./block-hash.ts";
+import type { BlockHasher, ChainValue } from "./block-hasher.ts";
 
 const VALUE_WORDS = 8;
 const COMPRESS_WORDS = 16;

@@ -1,4 +1,4 @@
-import type { BlockHasher, ChainValue } from "./block-hash.ts";
+import type { BlockHasher, ChainValue } from "./block-hasher.ts";
 
 /** The golden ratio in 32 bits. */
 const STEP = 0x9e3779b9;

@@ -1,6 +1,6 @@
 import type { KeptReason } from "#core/request/cascade-input.ts";
-import { type AnswerWorth, Cascade } from "#core/path/cascade/cascade.ts";
-import type { CascadeSpec, CascadeStep } from "#core/path/cascade/cascade-judge.ts";
+import { type AnswerWorth, Cascade, type CascadeHost } from "#core/path/cascade/cascade.ts";
+import type { CascadeJudge, CascadeSpec, CascadeStep } from "#core/path/cascade/cascade-judge.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import type { Micros } from "#core/base/units.ts";
 import { nowMicros } from "../base/clock.ts";
@@ -11,7 +11,16 @@ import { withFields } from "../http/request-body.ts";
 import { ASKED_ANEW, FIRST_BYTES } from "#core/path/path-event.ts";
 import type { Dialect } from "../http/route.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";
-import type { Cascades } from "./cascades.ts";
+
+/** What became of an answer of a cascade, or of a request to one: unjudged ones went to its last model at once. */
+export type CascadeVerdict = KeptReason | "escalated" | "unjudged";
+
+/** What a request has of all cascades of its gateway. */
+interface CascadeRoom {
+  readonly desk: CascadeJudge;
+  readonly host: CascadeHost;
+  count(cascade: string, verdict: CascadeVerdict): void;
+}
 
 interface Asked {
   readonly parsed: ParsedRequest;
@@ -26,7 +35,7 @@ interface Asked {
  * from the client.
  */
 export class CascadeRun implements AnswerJudge {
-  readonly #cascades: Cascades;
+  readonly #cascades: CascadeRoom;
   readonly #spec: CascadeSpec;
   readonly stage: Cascade;
   readonly #asked: Asked;
@@ -45,7 +54,7 @@ export class CascadeRun implements AnswerJudge {
   /** What is left of the answer at hand is to wait, since the next model's tokens are not known yet. */
   #waiting: (() => void)[] | undefined;
 
-  constructor(cascades: Cascades, spec: CascadeSpec, asked: Asked) {
+  constructor(cascades: CascadeRoom, spec: CascadeSpec, asked: Asked) {
     this.#cascades = cascades;
     this.#spec = spec;
     this.stage = new Cascade(spec, cascades.desk, cascades.host);

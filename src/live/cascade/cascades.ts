@@ -1,3 +1,4 @@
+import type { CascadeVerdict } from "./cascade-run.ts";
 import {
   CascadeJudge,
   type CascadeLimits,
@@ -5,7 +6,6 @@ import {
   type CascadeStep,
 } from "#core/path/cascade/cascade-judge.ts";
 import type { CascadeHost } from "#core/path/cascade/cascade.ts";
-import type { KeptReason } from "#core/request/cascade-input.ts";
 import { countUp } from "../base/gateway-counters.ts";
 import type { StageFamily } from "../base/stage-family.ts";
 import type { AnswerJudges, JudgeAsker } from "../answer/answer-judge.ts";
@@ -13,9 +13,6 @@ import type { ParsedRequest } from "../request/parse-request.ts";
 import { CascadeRun, isJudged } from "./cascade-run.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { PathRouter } from "#core/path/path-router.ts";
-
-/** What became of an answer of a cascade, or of a request to one: unjudged ones went to its last model at once. */
-export type CascadeVerdict = KeptReason | "escalated" | "unjudged";
 
 /** The cascades of a gateway, by the names that clients ask for, and what their answers came to. */
 export class Cascades implements AnswerJudges {

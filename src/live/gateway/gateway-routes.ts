@@ -11,7 +11,6 @@ import type { EngineCaller } from "../beside/engine-caller.ts";
 import type { AdministrationDone } from "../endpoints/adapter-loads.ts";
 import type { EndpointDirectory, ServedModel } from "../endpoints/endpoint-directory.ts";
 import { servedModels } from "../endpoints/models.ts";
-import type { GatewayApp } from "./gateway.ts";
 import type { ClientAuth } from "../http/client-auth.ts";
 import { type Cors, preflightHeaders, pushCors } from "../http/cors.ts";
 import { type InferenceDoor, UNAUTHORIZED } from "../inference/inference-door.ts";
@@ -19,6 +18,10 @@ import type { GatewayLimits } from "../http/limits.ts";
 import type { RequestObserver } from "../log/request-observer.ts";
 import type { Routes } from "../http/route.ts";
 import type { AdminCaller, AdminVerdict } from "../admin/admin-access.ts";
+import { type HttpBindings } from "@hono/node-server";
+import { Hono } from "hono";
+
+export type GatewayApp = Hono<{ Bindings: HttpBindings }>;
 
 export interface AdministrationOptions {
   readonly paths: readonly string[];

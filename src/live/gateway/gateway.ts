@@ -1,5 +1,6 @@
+import type { GatewayApp } from "./gateway-routes.ts";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
-import { type HttpBindings, getRequestListener } from "@hono/node-server";
+import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { AnswerIndexer } from "../answer/answer-indexer.ts";
 import type { AnswersIndexed } from "../answer/choose-reader.ts";
@@ -50,8 +51,6 @@ import { UpstreamPools } from "../upstream/connection/upstream-pools.ts";
 import { Server as SecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { stageSettings } from "#core/stages.ts";
-
-export type GatewayApp = Hono<{ Bindings: HttpBindings }>;
 
 /** What all requests share. */
 export type GatewayParts = DoorParts &

@@ -1,4 +1,4 @@
-import type { BlockHasher, ChainValue } from "#core/prompt/block-hash.ts";
+import type { BlockHasher, ChainValue } from "#core/prompt/block-hasher.ts";
 import type { CacheScope } from "../tokenizer/text/tokenizer.ts";
 import { EngineBlockTable, NO_PLACE } from "./engine-block-table.ts";
 import type { BlockStored, EngineHash } from "./kv-event.ts";

@@ -1,4 +1,4 @@
-import type { ChainValue } from "#core/prompt/block-hash.ts";
+import type { ChainValue } from "#core/prompt/block-hasher.ts";
 import type { EngineHash } from "./kv-event.ts";
 
 const VALUE_WORDS = 8;

@@ -1,6 +1,6 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { KvEventsLostReason } from "#core/endpoint/knowledge.ts";
-import type { BlockHasher, ChainValue } from "#core/prompt/block-hash.ts";
+import type { BlockHasher, ChainValue } from "#core/prompt/block-hasher.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import type { FaultEvent } from "../log/fault-log.ts";

@@ -3,7 +3,7 @@ import { Agent } from "undici";
 import type { Decision } from "#core/input/decision.ts";
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Input } from "#core/input/input.ts";
-import type { BlockHasher } from "#core/prompt/block-hash.ts";
+import type { BlockHasher } from "#core/prompt/block-hasher.ts";
 import type { Micros } from "#core/base/units.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { EndpointDirectory, EndpointEntry } from "../endpoints/endpoint-directory.ts";

@@ -1,5 +1,7 @@
 import type { Metric, Registry } from "prom-client";
 
+export type Family = (type: MetricFamily["type"], name: string, help: string, rows: () => MetricRow[]) => void;
+
 /** One line of a family. Objects that stay the same between pages are formatted once. */
 export interface MetricRow {
   readonly value: number;
@@ -11,7 +13,9 @@ export interface MetricRow {
   readonly metricName?: string;
 }
 
-export const NO_LABELS: Readonly<Record<string, string>> = {};
+export type LabelTexts = Readonly<Record<string, string>>;
+
+export const NO_LABELS: LabelTexts = {};
 
 export interface MetricFamily {
   readonly name: string;
@@ -20,6 +24,8 @@ export interface MetricFamily {
   /** Made when a page is asked for; the numbers live elsewhere. */
   readonly rows: () => MetricRow[];
 }
+
+export type MetricRowOf = (value: number, labels?: LabelTexts) => MetricRow;
 
 /**
  * Puts a family that keeps its own numbers into a registry. prom-client's own metrics hash the labels at every

@@ -7,7 +7,15 @@ import type { FleetKeeper } from "../keeper/fleet-keeper.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
 import type { SourceBoard } from "../endpoints/source-board.ts";
 import type { GatewayCounters } from "../base/gateway-counters.ts";
-import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
+import {
+  type Family,
+  type LabelTexts,
+  type MetricFamily,
+  type MetricRow,
+  type MetricRowOf,
+  NO_LABELS,
+  registerFamily,
+} from "./metric-family.ts";
 import { type KvEventSources, registerKvEvents } from "./metric-kv-events.ts";
 import { type LogCounts, registerLogs } from "./metric-logs.ts";
 import { type OrdersStatus, registerPolicy } from "./metric-policy.ts";
@@ -90,9 +98,6 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerRollouts(registry, sources);
   if (sources.shadow !== undefined) registerShadow(registry, sources.shadow);
 }
-
-export type MetricRowOf = (value: number, labels?: LabelTexts) => MetricRow;
-export type Family = (type: MetricFamily["type"], name: string, help: string, rows: () => MetricRow[]) => void;
 
 const STANDINGS = { well: 0, returning: 1, hung: 2 } as const;
 const BREAKER_STATES = { closed: 0, "half-open": 1, open: 2 } as const;
@@ -234,8 +239,6 @@ function registerTokenizers({ tokenizers }: StateSources, family: Family, row: M
       ),
   );
 }
-
-type LabelTexts = Readonly<Record<string, string>>;
 
 /** Label objects that stay the same between pages; forgotten when there are too many. */
 class SharedLabels {

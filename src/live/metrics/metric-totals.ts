@@ -1,6 +1,6 @@
 import { STAGE_COUNTS } from "#core/stages.ts";
 import type { GatewayCounters } from "../base/gateway-counters.ts";
-import type { Family, MetricRowOf } from "./metric-state.ts";
+import type { Family, MetricRowOf } from "./metric-family.ts";
 
 type CountersOf<T> = { [K in keyof GatewayCounters]: GatewayCounters[K] extends T ? K : never }[keyof GatewayCounters];
 type Total = CountersOf<number>;

@@ -1,16 +1,5 @@
-import type { ShareEvent } from "./fleet-share.ts";
-
-/** Why nothing is shared with a replica: it sends another version, hashes in another way, or has this one's name. */
-export type ApartReason = "version" | "settings" | "name";
-
-/** A replica that is there and that this one shares nothing with. */
-export interface ApartRow {
-  readonly replica: string;
-  readonly reason: ApartReason;
-  readonly detail: string;
-  /** Since anything of it came. */
-  readonly silentMillis: number;
-}
+import type { ApartReason, ApartRow } from "./share-status.ts";
+import type { ShareEvent } from "./share-status.ts";
 
 /** Replicas on the same link that this one does not listen to: reported when they come, shown while they are there. */
 export class Apart {

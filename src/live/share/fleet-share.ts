@@ -1,3 +1,4 @@
+import type { ShareEvent } from "./share-status.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { windowsOf } from "#core/admission/windows-elsewhere.ts";
 import type { Decision } from "#core/input/decision.ts";
@@ -40,11 +41,6 @@ export interface FleetShareOptions extends ShareTimes {
   readonly report: (event: ShareEvent) => void;
   /** Where what limits have counted outlives all replicas; left out, it does not. */
   readonly limits?: Pick<KeptLimitsOptions, "store" | "keptMillis" | "writeMillis">;
-}
-
-export interface ShareEvent {
-  readonly kind: "sharing-lost" | "sharing-recovered" | "sharing-refused";
-  readonly detail: string;
 }
 
 /** News beyond these in one flush are sent as they are: a batch of a size that others take at once. */

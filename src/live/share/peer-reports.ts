@@ -5,7 +5,7 @@ import { Apart } from "./apart.ts";
 import { WireError } from "#trace/codec/byte-reader.ts";
 import { OtherVersionError, readHead, ReportDecoder, type ReportHead } from "./report-decoder.ts";
 import type { PeerRow, ShareCounts } from "./share-status.ts";
-import type { ShareEvent } from "./fleet-share.ts";
+import type { ShareEvent } from "./share-status.ts";
 import { WIRE_VERSION } from "./report.ts";
 
 export interface PeerReportsOptions {

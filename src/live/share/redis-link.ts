@@ -1,20 +1,9 @@
-import { failureText, placeText, type RedisClient, type RedisPlace, redisClient } from "./redis-connection.ts";
+import type { RedisLinkOptions } from "./stream-reader.ts";
+import { failureText, placeText, type RedisClient, redisClient } from "./redis-connection.ts";
 import { WIRE_VERSION } from "./report.ts";
 import { StreamReader } from "./stream-reader.ts";
 import { SilenceWatch } from "./silence-watch.ts";
 import type { ShareLink, ShareListener } from "./share-link.ts";
-
-export interface RedisLinkOptions {
-  readonly place: RedisPlace;
-  /** Name of the stream. */
-  readonly stream: string;
-  /** Reports that the stream keeps, about. */
-  readonly entriesMax: number;
-  /** Age up to which past reports are read at the start. */
-  readonly warmMillis: number;
-  /** Where the link was away for longer, what was sent meanwhile is past. */
-  readonly leaseMillis: number;
-}
 
 /** Reports on their way at once, and their bytes. */
 const UNDER_WAY_MAX = 256;

@@ -1,6 +1,22 @@
 import type { PeerCounts } from "#core/peer/peer-counts.ts";
-import type { ApartRow } from "./apart.ts";
 import type { KeptLimitsStatus } from "./kept-limits.ts";
+
+export interface ShareEvent {
+  readonly kind: "sharing-lost" | "sharing-recovered" | "sharing-refused";
+  readonly detail: string;
+}
+
+/** Why nothing is shared with a replica: it sends another version, hashes in another way, or has this one's name. */
+export type ApartReason = "version" | "settings" | "name";
+
+/** A replica that is there and that this one shares nothing with. */
+export interface ApartRow {
+  readonly replica: string;
+  readonly reason: ApartReason;
+  readonly detail: string;
+  /** Since anything of it came. */
+  readonly silentMillis: number;
+}
 
 export interface ShareCounts {
   /** Requests that were reported to others, and the bytes of the reports with news, and of all. */

@@ -1,7 +1,19 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { failureText, type RedisClient, redisClient } from "./redis-connection.ts";
-import type { RedisLinkOptions } from "./redis-link.ts";
 import { SilenceWatch } from "./silence-watch.ts";
+import type { RedisPlace } from "./redis-connection.ts";
+
+export interface RedisLinkOptions {
+  readonly place: RedisPlace;
+  /** Name of the stream. */
+  readonly stream: string;
+  /** Reports that the stream keeps, about. */
+  readonly entriesMax: number;
+  /** Age up to which past reports are read at the start. */
+  readonly warmMillis: number;
+  /** Where the link was away for longer, what was sent meanwhile is past. */
+  readonly leaseMillis: number;
+}
 
 export interface StreamListener {
   received(report: Buffer, isPast: boolean): void;

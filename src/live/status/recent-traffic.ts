@@ -1,12 +1,7 @@
 import { TimeHistogram } from "#core/rollout/judge/time-histogram.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
-import type {
-  EndpointTraffic,
-  TimeFigures,
-  TrafficCard,
-  RecentTrafficFigures,
-  TrafficSlot,
-} from "#page/status/overview.ts";
+import type { EndpointTraffic, TrafficCard, RecentTrafficFigures, TrafficSlot } from "#page/status/overview.ts";
+import type { TimeFigures } from "#page/status/time-figures.ts";
 import type { FaultEvent, FaultKind } from "../log/fault-log.ts";
 import type { RequestSummary } from "../log/request-summary.ts";
 

@@ -1,11 +1,6 @@
 import type { TimeMetric } from "#core/rollout/judge/outcome.ts";
-import type {
-  RolloutCard,
-  RolloutGuardrail,
-  RolloutInterval,
-  RolloutWindows,
-  TimeFigures,
-} from "#page/status/overview.ts";
+import type { RolloutCard, RolloutGuardrail, RolloutInterval, RolloutWindows } from "#page/status/overview.ts";
+import type { TimeFigures } from "#page/status/time-figures.ts";
 import type { RolloutArm } from "#page/status/rollout-arm.ts";
 import type { ArmView, GuardrailView, RolloutView, TimeView } from "../admin/rollout-view.ts";
 

@@ -1,4 +1,5 @@
-import { type BlockHasher, blake3Hasher, fastHasher } from "#core/prompt/block-hash.ts";
+import { blake3Hasher, fastHasher } from "#core/prompt/block-hash.ts";
+import type { BlockHasher } from "#core/prompt/block-hasher.ts";
 import { ScopeRoots } from "./scope-roots.ts";
 import { type VllmHash, vllmHasher, vllmRoot } from "./vllm-hasher.ts";
 

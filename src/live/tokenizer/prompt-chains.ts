@@ -1,4 +1,4 @@
-import type { BlockHasher } from "#core/prompt/block-hash.ts";
+import type { BlockHasher } from "#core/prompt/block-hasher.ts";
 import { type Asker, loopTurn, STAYS } from "../base/loop-turn.ts";
 import { type ChainEnd, type ChainState, ChainExtender, rootState } from "./text/chain-state.ts";
 import { type MemoNode, PrefixMemo, type NodeHandle } from "./prefix-memo.ts";

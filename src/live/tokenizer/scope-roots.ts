@@ -1,6 +1,6 @@
 import { deriveKey, keyedHash } from "blake3-wasm";
 import { LRUCache } from "lru-cache";
-import type { ChainValue } from "#core/prompt/block-hash.ts";
+import type { ChainValue } from "#core/prompt/block-hasher.ts";
 import type { CacheScope } from "./text/tokenizer.ts";
 
 const KEY_CONTEXT = "gnomon 2026 block chain root";

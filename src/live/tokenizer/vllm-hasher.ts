@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { BlockHasher, ChainValue } from "#core/prompt/block-hash.ts";
+import type { BlockHasher, ChainValue } from "#core/prompt/block-hasher.ts";
 
 /** vLLM's --prefix-caching-hash-algo, those of them that are made here. */
 export type VllmHash = "sha256" | "sha256_cbor";

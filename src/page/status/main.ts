@@ -5,7 +5,8 @@ import { app } from "./app.ts";
 import { lastSequence, lastSlot, mergeOverview } from "./merge-overview.ts";
 import type { DecisionDetail, Overview } from "./overview.ts";
 import { EMPTY_PAGE, type PageActions, type PageState } from "./page-state.ts";
-import { isSame, type OrderState, type RolloutOrder } from "./rollout-orders.ts";
+import { isSame } from "./rollout-orders.ts";
+import type { OrderState, RolloutOrder } from "./rollout-order.ts";
 import { troubleOf } from "./trouble.ts";
 
 const POLL_MILLIS = 2_000;

@@ -1,7 +1,8 @@
 import { dataTable } from "../part/data-table.ts";
 import { compact, count, duration, percent } from "../part/format.ts";
 import type { Markup } from "../part/markup.ts";
-import type { TimeFigures, TrafficCard } from "./overview.ts";
+import type { TrafficCard } from "./overview.ts";
+import type { TimeFigures } from "./time-figures.ts";
 
 /** What each model's requests did over the last minute. */
 export function modelTable({ models, lastMinute }: TrafficCard): Markup {

@@ -1,3 +1,4 @@
+import type { TimeFigures } from "./time-figures.ts";
 import type { AutopilotCard } from "./autopilot-overview.ts";
 import type { RolloutArm } from "./rollout-arm.ts";
 
@@ -123,12 +124,6 @@ export interface RecentTrafficFigures {
   readonly ttft: TimeFigures | null;
   readonly tpot: TimeFigures | null;
   readonly e2e: TimeFigures | null;
-}
-
-export interface TimeFigures {
-  readonly mean: number;
-  readonly p50: number;
-  readonly p99: number;
 }
 
 export interface DecisionLine {

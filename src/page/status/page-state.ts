@@ -1,4 +1,4 @@
-import type { OrderState, RolloutOrder } from "./rollout-orders.ts";
+import type { OrderState, RolloutOrder } from "./rollout-order.ts";
 import type { DecisionDetail, DecisionLine, Overview, TrafficSlot } from "./overview.ts";
 
 /** All that the page shows: the same state is the same page. */

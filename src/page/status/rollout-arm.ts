@@ -1,4 +1,4 @@
-import type { TimeFigures } from "./overview.ts";
+import type { TimeFigures } from "./time-figures.ts";
 
 /** What an arm of a rollout did, as the status page shows it; null is what is not known. */
 export interface RolloutArm {

@@ -2,16 +2,29 @@ import { type BookInput, isRolloutUnderWay, rolloutOf } from "#core/rollout/roll
 import type { RolloutState, RolloutStep } from "#core/rollout/rollout-state.ts";
 import type { Rollouts } from "#core/rollouts.ts";
 import type { Micros } from "#core/base/units.ts";
-import type { RolloutKeeperOptions } from "./rollout-keeper.ts";
+import type { FaultEvent } from "#live/log/fault-log.ts";
+import type { RolloutMemory } from "./rollout-memory.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { SavedRollout } from "./saved-rollout.ts";
 import { isControlled } from "./standing-promotions.ts";
 
+/** What rollouts know of the policy that is in force, and do to it. */
+export interface PolicyInForce {
+  /** In force. */
+  readonly policy: () => Policy;
+  /** Makes an arm's profile the policy's. Returns what is wrong, and then nothing has changed. */
+  readonly promote: (state: RolloutState, arm: string, by: string) => readonly string[];
+  /**
+   * One was rolled back, or forgotten: policies that it stood in the way of may be asked for again. After a promotion they
+   * are not, since a file from before it would take the promotion back.
+   */
+  readonly takenBack?: () => void;
+}
+
 /** What following another replica needs of the keeper. */
-export interface AdoptingReplica extends Pick<
-  RolloutKeeperOptions,
-  "memory" | "policy" | "promote" | "report" | "takenBack"
-> {
+export interface AdoptingReplica extends PolicyInForce {
+  readonly memory: RolloutMemory;
+  readonly report: (event: FaultEvent) => void;
   readonly rollouts: Rollouts;
   readonly at: Micros;
   /** What is wrong with an input; the router has taken it where nothing is. */

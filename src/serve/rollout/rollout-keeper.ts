@@ -12,7 +12,7 @@ import type { RouterTap } from "#live/base/router-tap.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { SharedStore } from "../state/shared-store.ts";
 import type { RolloutMemory } from "./rollout-memory.ts";
-import { adoptRollout } from "./adopted-rollout.ts";
+import { adoptRollout, type PolicyInForce } from "./adopted-rollout.ts";
 import { JudgeShare } from "./judge-share.ts";
 import { RolloutShare } from "./rollout-share.ts";
 import { byThen } from "../state/unkept.ts";
@@ -23,10 +23,11 @@ import { inTheWay, objectionsOf } from "./rollouts-in-the-way.ts";
 import { isControlled, StandingPromotions } from "./standing-promotions.ts";
 import { WaitingRollouts } from "./waiting-rollouts.ts";
 
-export interface RolloutKeeperOptions {
+export interface RolloutKeeperOptions extends PolicyInForce {
   readonly tap: RouterTap;
   readonly now: () => Micros;
   readonly memory: RolloutMemory;
+  readonly report: (event: FaultEvent) => void;
   readonly lookMillis: number;
   /** Rollouts that are kept; the oldest ended ones are forgotten. */
   readonly keptMax: number;
@@ -34,18 +35,8 @@ export interface RolloutKeeperOptions {
   readonly bytesMax: number;
   /** A shadow runs that predicts requests. */
   readonly predicts?: boolean;
-  /** In force. */
-  readonly policy: () => Policy;
-  /** Makes an arm's profile the policy's. Returns what is wrong, and then nothing has changed. */
-  readonly promote: (state: RolloutState, arm: string, by: string) => readonly string[];
   /** Whether the policy's history has an arm's promotion. */
   readonly hasPromoted?: (rollout: string, arm: string) => boolean;
-  readonly report: (event: FaultEvent) => void;
-  /**
-   * One was rolled back, or forgotten: policies that it stood in the way of may be asked for again. After a promotion they
-   * are not, since a file from before it would take the promotion back.
-   */
-  readonly takenBack?: () => void;
   /** Sees all rollouts at every look, and after each step. */
   readonly followed?: (book: RolloutBook) => void;
   /** What replicas share; each runs its own rollouts where it is left out. */

@@ -3,7 +3,9 @@ import { isRolloutUnderWay } from "#core/rollout/rollout-book.ts";
 import type { RolloutWatch } from "#core/rollout-watch.ts";
 import type { Rollouts } from "#core/rollouts.ts";
 import type { IntervalsView } from "#live/admin/rollout-view.ts";
-import type { RolloutMemoryOptions } from "./rollout-memory.ts";
+import type { FaultEvent } from "#live/log/fault-log.ts";
+import type { Micros } from "#core/base/units.ts";
+import type { StateFolder } from "../state/state-folder.ts";
 import { replayedMeasure, versionText } from "./replayed-measure.ts";
 import { MEASURE_VERSION, type SavedMeasure, type SavedRollout } from "./saved-rollout.ts";
 
@@ -18,7 +20,12 @@ export interface RestoredMeasure {
   readonly intervals: readonly IntervalsView[];
 }
 
-export interface RolloutMeasuresOptions extends RolloutMemoryOptions {
+export interface RolloutMeasuresOptions {
+  /** Undefined where nothing is kept. */
+  readonly folder: StateFolder | undefined;
+  /** Wall time of the zero of the router's clock, in microseconds since 1970. */
+  readonly wallStartMicros: Micros;
+  readonly report: (event: FaultEvent) => void;
   /** Points of a rollout's chart. */
   readonly intervalsOf: (rollout: string) => readonly IntervalsView[];
 }

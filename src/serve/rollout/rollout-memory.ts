@@ -1,14 +1,12 @@
 import { type RolloutState, type RolloutStep, windowAt } from "#core/rollout/rollout-state.ts";
 import type { Rollouts } from "#core/rollouts.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
-import type { FaultEvent } from "#live/log/fault-log.ts";
 import type { IntervalsView, StepView } from "#live/admin/rollout-view.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
-import type { StateFolder } from "../state/state-folder.ts";
 import type { RolloutStory } from "./rollout-view-of.ts";
 import { intervalsAt } from "./rollout-view-of.ts";
 import { ORDER_ANSWER_MILLIS, unkeptOf } from "../state/unkept.ts";
-import { RolloutMeasures } from "./rollout-measures.ts";
+import { RolloutMeasures, type RolloutMeasuresOptions } from "./rollout-measures.ts";
 import { movedState, rolloutsText, type SavedRollout, savedRollouts } from "./saved-rollout.ts";
 
 const STEPS_MAX = 256;
@@ -26,13 +24,7 @@ interface Story {
   window: number;
 }
 
-export interface RolloutMemoryOptions {
-  /** Undefined where nothing is kept. */
-  readonly folder: StateFolder | undefined;
-  /** Wall time of the zero of the router's clock, in microseconds since 1970. */
-  readonly wallStartMicros: Micros;
-  readonly report: (event: FaultEvent) => void;
-}
+export type RolloutMemoryOptions = Omit<RolloutMeasuresOptions, "intervalsOf">;
 
 /** What is known of rollouts beside the router: their history, and all of it across restarts. */
 export class RolloutMemory {

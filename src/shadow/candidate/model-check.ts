@@ -1,7 +1,7 @@
 import type { CandidateOutcome } from "./candidate.ts";
 import { type PredictionError, predictionError } from "../figure/figures.ts";
 import { type PerMetric, perMetric } from "../figure/metric.ts";
-import type { Observed } from "../recorded/recorded-run.ts";
+import type { Observed } from "../recorded/observed.ts";
 import { uncomparedReason } from "../recorded/uncompared-reason.ts";
 
 /** A simulation of the profile in force against what really happened. */

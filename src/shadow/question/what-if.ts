@@ -16,7 +16,7 @@ import { type PerMetric, perMetric } from "../figure/metric.ts";
 import { type ModelCheck, modelCheck } from "../candidate/model-check.ts";
 import { type PairedDifference, pairedDifference } from "../figure/paired.ts";
 import { type RankingSums, blockSumsOf, type Ranking, rankingOf } from "../job/ranking.ts";
-import type { Observed } from "../recorded/recorded-run.ts";
+import type { Observed } from "../recorded/observed.ts";
 import { profileErrors } from "./profile-errors.ts";
 import { goodputOf, replicaHoursOf } from "../candidate/cost.ts";
 import { sessionLosses } from "../candidate/sessions.ts";

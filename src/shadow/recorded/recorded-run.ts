@@ -1,3 +1,4 @@
+import type { Observed } from "./observed.ts";
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type {
   AnswerKnown,
@@ -20,24 +21,6 @@ import { followStandby } from "./follow-standby.ts";
 import { FleetHistory } from "./fleet-history.ts";
 import { ScrapePace } from "./scrape-pace.ts";
 import { NOT_WHOLE } from "./uncompared-reason.ts";
-
-/** What really happened to one request of a trace. Times in microseconds; NaN is never or not seen. */
-export interface Observed {
-  /** Endpoint that answered last; "" for none. */
-  readonly endpoint: string;
-  /** Answered whole. */
-  readonly ok: boolean;
-  /** Why its times are no evidence of a model's error, where that is not all: see uncomparedReason. */
-  readonly uncompared?: string | undefined;
-  readonly ttftMicros: number;
-  readonly e2eMicros: number;
-  readonly outputTokens: number;
-  readonly cachedTokens: number;
-  /** Endpoints that it was sent to, one after another: 1 where nothing failed. */
-  readonly attempts: number;
-  /** From its arrival until it was sent to the last of them; 0 for the first. Part of both times above. */
-  readonly retriedMicros: number;
-}
 
 /** A trace as a simulation can use it: its exogenous part as a workload, and what was observed beside it. */
 export interface RecordedRun {

@@ -1,5 +1,5 @@
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import type { Observed } from "./recorded-run.ts";
+import type { Observed } from "./observed.ts";
 
 /** Why the times of a request that ended otherwise than well are no evidence, in words that follow a number of them. */
 export const NOT_WHOLE: Readonly<Record<Exclude<Outcome, "ok">, string>> = {

@@ -1,5 +1,5 @@
 import type { CandidateOutcome } from "../candidate/candidate.ts";
-import type { Observed } from "../recorded/recorded-run.ts";
+import type { Observed } from "../recorded/observed.ts";
 import type { Divergence } from "./divergence.ts";
 
 /** What a page shows beside the answer itself. Requests are in the workload's order everywhere. */

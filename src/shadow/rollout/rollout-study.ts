@@ -8,7 +8,7 @@ import { figuresOf } from "../figure/figures.ts";
 import { JobPool } from "../job/job-pool.ts";
 import type { WorkKeeping } from "../job/result-memory.ts";
 import { type PerMetric, perMetric } from "../figure/metric.ts";
-import type { Observed } from "../recorded/recorded-run.ts";
+import type { Observed } from "../recorded/observed.ts";
 import { type DesignStudy, designStudy, type PowerQuestion } from "./design-study.ts";
 import { type Recommendation, recommended } from "./recommendation.ts";
 import type { NamedDesign } from "../job/rollout-design.ts";

@@ -4,7 +4,7 @@ import { plannedRollout, type RolloutState } from "#core/rollout/rollout-state.t
 import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { CandidateOutcome, Setting } from "../candidate/candidate.ts";
-import type { Observed } from "../recorded/recorded-run.ts";
+import type { Observed } from "../recorded/observed.ts";
 import { twoArmPlan } from "../job/two-arm-plan.ts";
 
 /** Draws of arms: their spread is known to within a twentieth. */

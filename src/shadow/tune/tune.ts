@@ -1,12 +1,13 @@
+import type { Winner, HeldOut } from "./verdict.ts";
 import { availableParallelism } from "node:os";
 import type { Candidate, CandidateOutcome, Setting } from "../candidate/candidate.ts";
 import { JobPool } from "../job/job-pool.ts";
 import type { WorkKeeping } from "../job/result-memory.ts";
 import { modelCheck } from "../candidate/model-check.ts";
-import type { Observed } from "../recorded/recorded-run.ts";
+import type { Observed } from "../recorded/observed.ts";
 import { type Clusters, clustersOf } from "../job/clusters.ts";
 import { doubtedResiduals, type EngineDoubt, engineDoubt, modelRefusal } from "./engine-doubt.ts";
-import { type GainParts, gainParts } from "./gain-parts.ts";
+import { gainParts } from "./gain-parts.ts";
 import { type Gain, gainOf, type PairedLosses, signChance, unitDifferences, type Units } from "./gain.ts";
 import { lossesOf, lossOf, type Losses, type Objective } from "../job/objective.ts";
 import type { PolicySpace } from "./policy-space.ts";
@@ -59,30 +60,6 @@ export interface TuneAnswer {
   readonly winner: Winner | undefined;
   /** What it does with the conversations that the search did not see. */
   readonly heldOut: HeldOut | undefined;
-}
-
-export interface Winner extends Found {
-  /** On the part that was searched. */
-  readonly gain: number;
-  /** Probability of so good a best one among those that came to the end, were none better: by the largest of all. */
-  readonly chanceOfBest: number;
-  /** The same among all policies that were looked at, by Bonferroni's rule. */
-  readonly chanceOfAll: number;
-}
-
-export interface HeldOut {
-  /** The wider of the two below. */
-  readonly gain: Gain;
-  readonly bySessions: Gain;
-  readonly byTime: Gain;
-  /** On the engine as it was fitted: loss in force and of the winner. */
-  readonly before: number;
-  readonly after: number;
-  /** Gain on each drawn engine. */
-  readonly replicas: readonly number[];
-  /** Requests without an answer, in force and of the winner; of all engines together. */
-  readonly unanswered: { readonly before: number; readonly after: number };
-  readonly parts: GainParts;
 }
 
 /**

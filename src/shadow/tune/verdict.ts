@@ -1,5 +1,6 @@
-import type { HeldOut, Winner } from "./tune.ts";
 import type { Found, SearchResult } from "./search.ts";
+import type { GainParts } from "./gain-parts.ts";
+import type { Gain } from "./gain.ts";
 
 /**
  * - better: the gain is there beyond its interval, on conversations that the search did not see
@@ -71,4 +72,28 @@ export function verdictOf({ gainMin, search, winner, heldOut }: TunedPolicies): 
 
 function percent(part: number): string {
   return `${(100 * part).toFixed(1)} %`;
+}
+
+export interface Winner extends Found {
+  /** On the part that was searched. */
+  readonly gain: number;
+  /** Probability of so good a best one among those that came to the end, were none better: by the largest of all. */
+  readonly chanceOfBest: number;
+  /** The same among all policies that were looked at, by Bonferroni's rule. */
+  readonly chanceOfAll: number;
+}
+
+export interface HeldOut {
+  /** The wider of the two below. */
+  readonly gain: Gain;
+  readonly bySessions: Gain;
+  readonly byTime: Gain;
+  /** On the engine as it was fitted: loss in force and of the winner. */
+  readonly before: number;
+  readonly after: number;
+  /** Gain on each drawn engine. */
+  readonly replicas: readonly number[];
+  /** Requests without an answer, in force and of the winner; of all engines together. */
+  readonly unanswered: { readonly before: number; readonly after: number };
+  readonly parts: GainParts;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Observed } from "#shadow/recorded/recorded-run.ts";
+import type { Observed } from "#shadow/recorded/observed.ts";
 import { NOT_WHOLE } from "#shadow/recorded/uncompared-reason.ts";
 import { loadOnly } from "#cli/calibrate/load-only.ts";
 

@@ -4,7 +4,8 @@ import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
 import { RouterTap } from "#live/base/router-tap.ts";
-import { FleetShare, type FleetShareOptions, type ShareEvent, type ShareTimes } from "#live/share/fleet-share.ts";
+import { FleetShare, type FleetShareOptions, type ShareTimes } from "#live/share/fleet-share.ts";
+import type { ShareEvent } from "#live/share/share-status.ts";
 import type { ShareLink, ShareListener } from "#live/share/share-link.ts";
 import { request } from "../../core/state.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Markup, MarkupContent } from "#page/part/markup.ts";
 import { EMPTY_PAGE, type PageActions } from "#page/status/page-state.ts";
-import type { RolloutOrder } from "#page/status/rollout-orders.ts";
+import type { RolloutOrder } from "#page/status/rollout-order.ts";
 import { rolloutSection } from "#page/status/rollout-section.ts";
 import { rolloutCase } from "./overview-case.ts";
 

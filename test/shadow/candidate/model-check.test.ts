@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runCandidate } from "#shadow/candidate/candidate.ts";
 import { modelCheck } from "#shadow/candidate/model-check.ts";
-import type { Observed } from "#shadow/recorded/recorded-run.ts";
+import type { Observed } from "#shadow/recorded/observed.ts";
 import { caseSetting, caseWorkload, namedProfile } from "../question/what-if-case.ts";
 
 const workload = caseWorkload();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { randomFor } from "#core/base/random.ts";
 import type { Design } from "#core/rollout/plan/rollout-plan.ts";
-import type { Observed } from "#shadow/recorded/recorded-run.ts";
+import type { Observed } from "#shadow/recorded/observed.ts";
 import { runCandidate } from "#shadow/candidate/candidate.ts";
 import { rolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { unexplainedErrors } from "#shadow/rollout/unexplained-error.ts";

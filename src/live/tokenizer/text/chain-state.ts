@@ -1,4 +1,4 @@
-import type { BlockHasher, ChainValue } from "#core/prompt/block-hash.ts";
+import type { BlockHasher, ChainValue } from "#core/prompt/block-hasher.ts";
 
 const VALUE_WORDS = 8;
 const HASH_WORDS_MIN = 64;

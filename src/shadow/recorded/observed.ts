@@ -1,0 +1,17 @@
+/** What really happened to one request of a trace. Times in microseconds; NaN is never or not seen. */
+export interface Observed {
+  /** Endpoint that answered last; "" for none. */
+  readonly endpoint: string;
+  /** Answered whole. */
+  readonly ok: boolean;
+  /** Why its times are no evidence of a model's error, where that is not all: see uncomparedReason. */
+  readonly uncompared?: string | undefined;
+  readonly ttftMicros: number;
+  readonly e2eMicros: number;
+  readonly outputTokens: number;
+  readonly cachedTokens: number;
+  /** Endpoints that it was sent to, one after another: 1 where nothing failed. */
+  readonly attempts: number;
+  /** From its arrival until it was sent to the last of them; 0 for the first. Part of both times above. */
+  readonly retriedMicros: number;
+}
