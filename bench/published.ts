@@ -5,11 +5,13 @@
  *     npm run bench -- published              errors by model and boards, and of the other formulas for step times
  *     npm run bench -- published --shipped    by the constants in src/engine/achieved.ts, which all of them were fitted to
  *     npm run bench -- published --runs       every run, with its source
+ *     npm run bench -- published --handovers  of engines that hand prompts over to others, each group left out
  *     npm run bench -- published --fit        factors by which those constants would change if they were fitted again
  */
 import { parseArgs } from "node:util";
 import { groupOf, knownTo, predict, Slopes } from "./published/fit.ts";
 import type { Form } from "./published/form.ts";
+import { printHandovers } from "./published/handovers.ts";
 import { KERNEL_ROOFLINE } from "./published/kernel-roofline-form.ts";
 import { type Judged, printGroups, printRuns, printSummary } from "./published/print.ts";
 import { type PublishedRun, publishedRuns } from "./published/runs.ts";
@@ -24,8 +26,14 @@ const onesOf = ({ fitted }: Form) => fitted.map(() => 1);
 
 function main(): void {
   const { values } = parseArgs({
-    options: { shipped: { type: "boolean" }, runs: { type: "boolean" }, fit: { type: "boolean" } },
+    options: {
+      shipped: { type: "boolean" },
+      runs: { type: "boolean" },
+      fit: { type: "boolean" },
+      handovers: { type: "boolean" },
+    },
   });
+  if (values.handovers === true) return printHandovers();
   const runs = publishedRuns();
   if (values.fit === true) return printFit(runs);
   const left = values.shipped === true ? undefined : leftOut(KERNEL_ROOFLINE, runs, onesOf(KERNEL_ROOFLINE));

@@ -46,6 +46,7 @@ const CONFIGS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "llama-2-70b": sizes("llama", 80, 8192, 64, 8, 28_672, 32_000),
   "llama-3.1-8b": sizes("llama", 32, 4096, 32, 8, 14_336, 128_256),
   "llama-3.1-70b": sizes("llama", 80, 8192, 64, 8, 28_672, 128_256),
+  "llama-3.1-70b-fp8": { ...sizes("llama", 80, 8192, 64, 8, 28_672, 128_256), ...fp8 },
   "codellama-34b": sizes("llama", 48, 8192, 64, 8, 22_016, 32_000),
   "yi-34b": sizes("llama", 60, 7168, 56, 8, 20_480, 64_000),
   "mistral-nemo-12b": { ...sizes("mistral", 40, 5120, 32, 8, 14_336, 131_072), head_dim: 128 },

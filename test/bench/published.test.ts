@@ -4,6 +4,7 @@ import { loadEngine } from "#config/engine-file.ts";
 import { LEFT_OUT_ERROR } from "#engine/achieved.ts";
 import { groupOf, knownTo, predict } from "../../bench/published/fit.ts";
 import type { Form } from "../../bench/published/form.ts";
+import { handedOver, handoverRuns } from "../../bench/published/handovers.ts";
 import { KERNEL_ROOFLINE } from "../../bench/published/kernel-roofline-form.ts";
 import { replayed } from "../../bench/published/replay.ts";
 import { type PublishedRun, publishedRuns, SOURCES } from "../../bench/published/runs.ts";
@@ -52,6 +53,17 @@ test("the formula that simulate uses is nearer to published runs than the others
   );
   const at = (form: Form, share: number) => tpotErrors(form, runs)[Math.floor(share * runs.length)]!;
   for (const share of [0.5, 0.9]) assert.ok(at(KERNEL_ROOFLINE, share) < at(TRAINED_PHYSICS_BLIS, share));
+});
+
+test("engines that hand prompts over are as near published runs, and on several boards by the connector's wait alone", () => {
+  const runs = handoverRuns();
+  assert.ok(new Set(runs.map(({ group }) => group)).size >= 3);
+  for (const run of runs) {
+    const off = handedOver(run).tpotMillis / run.tpotMillis - 1;
+    assert.ok(Math.abs(off) < 0.09, `${run.source} ${off}`);
+    const bare = handedOver(run, 0).tpotMillis / run.tpotMillis - 1;
+    assert.ok(run.tp > 1 ? bare < -0.19 : bare === off, `${run.source} ${bare}`);
+  }
 });
 
 test("the engines that come with gnomon are as near the published runs of them as their files state", () => {

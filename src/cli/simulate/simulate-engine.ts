@@ -55,6 +55,8 @@ function modelledByConfig(file: string, flags: SimulateFlags): EngineConfig {
     tensorParallel,
     utilization,
     eager: flags.enforceEager,
+    asyncScheduling: flags.asyncScheduling,
+    connector: flags.architecture === "pd",
   });
   if (engine.kvBlocks < 2) {
     throw new ConfigError([

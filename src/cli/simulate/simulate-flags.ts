@@ -32,6 +32,7 @@ export interface SimulateFlags extends RouterFlags, AutoscaleFlags, Architecture
   readonly modelConfig?: string;
   readonly hardware?: string;
   readonly enforceEager: boolean;
+  readonly asyncScheduling: boolean;
   readonly model?: string;
   readonly tp: number;
   readonly gpuMemoryUtilization: number;
@@ -126,6 +127,11 @@ function addClusterFlags(to: FlagAdder): void {
     "a Hugging Face config.json: step time by a roofline of its kernels, KV blocks by memory, in place of --engine",
   );
   to.rare.flag("--enforce-eager", "with --model-config: the engine runs without CUDA graphs");
+  to.rare.option(
+    new Option("--no-async-scheduling", "with --model-config: no step is composed ahead (vLLM before 0.14)").default(
+      true,
+    ),
+  );
   to.rare.add(
     "--model <name>",
     "model of an engine that comes with gnomon, in place of --engine; with --hardware if it runs on several boards",
