@@ -39,6 +39,7 @@ const LOOK_MILLIS = 100;
 /** Who means harm must keep neither the gateway nor the others from their core. */
 const HOSTILE_NICENESS = 19;
 const GIVE_UP_MILLIS = 10_000;
+const ATTACKS = Object.keys(HTTP_ATTACKS);
 const DEFECTS = /^gnomon_internal_errors_total(?:\{.*\})? (\d+)$/gm;
 
 const { values, positionals } = parseArgs({
@@ -48,6 +49,7 @@ const { values, positionals } = parseArgs({
     seed: { type: "string", default: "1" },
     "wait-millis-max": { type: "string", default: "50" },
     "rss-mib-max": { type: "string", default: "900" },
+    attack: { type: "string" },
     stalls: { type: "boolean", default: false },
   },
   allowPositionals: true,
@@ -57,6 +59,8 @@ const mutator = new Mutator(seed);
 const parts = positionals.length > 0 ? (positionals as Part[]) : PARTS;
 const unknown = parts.filter((part) => !PARTS.includes(part));
 if (unknown.length > 0) throw new RangeError(`no part ${unknown.join(", ")}; expected some of ${PARTS.join(", ")}`);
+if (values.attack !== undefined && !ATTACKS.includes(values.attack))
+  throw new RangeError(`no attack "${values.attack}"; expected one of ${ATTACKS.join(", ")}`);
 const lastCore = availableParallelism() - 1;
 
 try {
@@ -73,23 +77,24 @@ interface Fleet {
   /** Of a process on the gateway's core that does nothing else. */
   readonly bareProbe: ChildProcess;
   readonly well: ChildProcess;
+  /** Asks the well engine itself, past the gateway. */
+  readonly straight: ChildProcess;
   readonly engine: ChildProcess;
   readonly writer: ChildProcess;
 }
 
+type Reports = [health: HealthReport, well: WellReport, bare: HealthReport, straight: WellReport];
+
 async function main(): Promise<void> {
   const ends = performance.now() + Number(values.minutes) * 60_000;
   pinSelf(lastCore);
-  const [probe, well, upstream] = [
+  const [probe, well, straight, upstream] = [
     child("health-probe.ts", []),
+    child("fuzz/well-client.ts", []),
     child("fuzz/well-client.ts", []),
     child("stub-upstream.ts", ["1"]),
   ];
-  const [, , { ports }] = (await Promise.all([message(probe), message(well), message(upstream)])) as [
-    unknown,
-    unknown,
-    { ports: number[] },
-  ];
+  const [{ ports }] = (await Promise.all([upstream, probe, well, straight].map(message))) as [{ ports: number[] }];
   const bare = child("fuzz/bare-loop.ts", [], 0);
   const { port: barePort } = (await message(bare)) as { port: number };
   const bareProbe = child("health-probe.ts", []);
@@ -122,10 +127,11 @@ async function main(): Promise<void> {
   stalls.of(pid);
   // Only now: who is started by a process inherits its priority.
   for (const harmful of [0, engine.pid!, writer.pid!]) setPriority(harmful, HOSTILE_NICENESS);
-  const fleet: Fleet = { port, pid, stalls, probe, bareProbe, well, engine, writer };
+  const fleet: Fleet = { port, pid, stalls, probe, bareProbe, well, straight, engine, writer };
   probe.send({ port, pid });
   bareProbe.send({ port: barePort, pid: bare.pid });
   well.send({ port, pids: [pid, upstream.pid!] });
+  straight.send({ port: ports[0]!, pids: [upstream.pid!] });
   await sleep(SETTLE_MILLIS);
   await reports(fleet);
   console.log(`seed ${seed}`);
@@ -136,6 +142,7 @@ async function main(): Promise<void> {
     "turn CPU ms",
     "request ms",
     "with cores",
+    "straight ms",
     "asked",
     "lost",
     "MiB at most",
@@ -175,11 +182,11 @@ async function attack(fleet: Fleet, chosen: readonly Part[], name: string) {
   writer.send(chosen.includes("reports"));
   const place = { port, until, draw: (below: number) => mutator.below(below), answered: () => {} };
   const work: Promise<unknown>[] = [sleep(Number(values.seconds) * 1_000)];
-  const attacked = chosen.includes("http") ? mutator.of(Object.keys(HTTP_ATTACKS)) : undefined;
+  const attacked = chosen.includes("http") ? (values.attack ?? mutator.of(ATTACKS)) : undefined;
   if (attacked !== undefined) work.push(HTTP_ATTACKS[attacked]!(place), httpMutated(port, until));
   if (chosen.includes("answers")) for (let i = 0; i < ASKERS; i++) work.push(askHostile(port, until));
   await Promise.all(work);
-  const [health, well, bare] = await reports(fleet);
+  const [health, well, bare, straight] = await reports(fleet);
   clearInterval(looks);
   await fleet.stalls.read();
   engine.send("none" satisfies HostileTurn);
@@ -193,6 +200,7 @@ async function attack(fleet: Fleet, chosen: readonly Part[], name: string) {
     fleet.stalls.turnCpuMillis.toFixed(1),
     well.worstServedMillis.toFixed(1),
     well.worstMillis.toFixed(1),
+    straight.worstServedMillis.toFixed(1),
     String(well.asked),
     String(well.lost.length),
     String(mib),
@@ -282,11 +290,11 @@ function rssMib(pid: number): number {
   return Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024);
 }
 
-async function reports({ probe, well, bareProbe }: Fleet): Promise<[HealthReport, WellReport, HealthReport]> {
-  const all = [probe, well, bareProbe];
+async function reports({ probe, well, bareProbe, straight }: Fleet): Promise<Reports> {
+  const all = [probe, well, bareProbe, straight];
   const answers = Promise.all(all.map(message));
   for (const one of all) one.send("report");
-  return (await answers) as [HealthReport, WellReport, HealthReport];
+  return (await answers) as unknown as Reports;
 }
 
 function child(file: string, args: readonly string[], core = lastCore): ChildProcess {

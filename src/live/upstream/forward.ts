@@ -60,6 +60,8 @@ export class Forward implements AttemptListener {
   /** What is sent next. */
   content: SentContent;
   #waitsForRoom = false;
+  /** Of the answer under way, as they came. */
+  #answerBytes = 0;
   readonly #delivery: AnswerDelivery;
   readonly decidedAt: Micros;
   #routed: Routed;
@@ -223,6 +225,7 @@ export class Forward implements AttemptListener {
 
   answerStarted(status: number, headers: AnswerHeaders): void {
     const head: AnswerHead = { status, headers };
+    this.#answerBytes = 0;
     const { state } = this.#exchange;
     try {
       if (state.kind === "resuming") {
@@ -246,7 +249,9 @@ export class Forward implements AttemptListener {
   answerData(chunk: Buffer): void {
     this.#signs.alive();
     this.#reads(() => this.#answer?.data(chunk));
-    if (this.#answer?.carriage === "whole" && this.#exchange.shared.unread.isFull) this.#waitForRoom();
+    this.#answerBytes += chunk.length;
+    if (this.#answerBytes <= SHORT_ANSWER_BYTES || this.#answer?.carriage !== "whole") return;
+    if (this.#exchange.shared.unread.isFull) this.#waitForRoom();
   }
 
   answerChunks(bytes: Buffer, to: number): number {
@@ -376,6 +381,12 @@ export class Forward implements AttemptListener {
     return { ...end, outcome, usage, outputTokens: usage?.outputTokens ?? tokensSeen, firstTokenAt };
   }
 }
+
+/**
+ * An answer in one piece of up to so many bytes waits for nobody's room: the kernel takes it at once, whether its client reads
+ * or not. It would wait for seconds while others do not read their long ones.
+ */
+const SHORT_ANSWER_BYTES = 65_536;
 
 /** Informs router, metrics and log of what became of an attempt. */
 function reportAttempt({ shared, deadlineAt, status }: ForwardedRequest, forward: Forward, effect: ReportEffect): void {
