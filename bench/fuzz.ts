@@ -4,10 +4,10 @@
  * other for as long as is left. Beside them one client asks for /healthz and another one a model of a well engine.
  *
  *     npx node bench/fuzz.ts [--minutes 10] [--seconds 20] [--seed 1] [--wait-millis-max 50] [--rss-mib-max 900]
- *         [--stalls] [PART...]
+ *         [--stalls] [--attack NAME] [PART...]
  *
  * Shown for each part: how long either waited at most, without the time for which the processes waited for a core (and with
- * it), and a client of a process on the gateway's core that does nothing else; CPU of the longest turn of the gateway's event
+ * it), a client of a process on the gateway's core that does nothing else, and one that asks the well engine itself; CPU of the longest turn of the gateway's event
  * loop, which other work on the machine does not change; what the well client lost, memory of the gateway, and what it
  * counted as defects; with --stalls, what the gateway's event loop was late for (profiling adds some). Needs redis-server.
  * Ends with 1 where the gateway ended, counted a defect, lost a request of the well client, or kept another client waiting
