@@ -2,10 +2,10 @@
  * What a reader meets in the source: its size, how much of it is names of types, files that serve one other file alone, how
  * far a feature is spread, and folders that import one another in a circle. One table, in Markdown, in a few seconds.
  *
- *     npm run bench -- structure [--root CHECKOUT] [--no-chat]
+ *     npm run bench -- structure [--root CHECKOUT] [--no-chat] [--chat-files]
  *
- * With --root another checkout is measured, for a comparison. Without --no-chat a gateway is started and asked for one
- * streamed chat, to count what it touches.
+ * With --root another checkout is measured, for a comparison. Without --no-chat a gateway is started and asked for
+ * streamed chats, to count what one touches; --chat-files lists those files with their functions instead of the table.
  */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -29,9 +29,15 @@ const { values } = parseArgs({
   options: {
     root: { type: "string", default: resolve(import.meta.dirname, "..") },
     chat: { type: "boolean", default: true },
+    "chat-files": { type: "boolean", default: false },
   },
   allowNegative: true,
 });
+if (values["chat-files"]) {
+  const touched = await touchedByChat(resolve(values.root));
+  for (const [path, functions] of [...touched].sort()) process.stdout.write(`${path}: ${functions.join(" ")}\n`);
+  process.exit();
+}
 const files = sourceFiles(values.root);
 const lines = files.map((file) => file.lines).sort((a, b) => a - b);
 const total = lines.reduce((sum, count) => sum + count, 0);
@@ -44,8 +50,9 @@ const rows: string[][] = [
   ["files with one importer (in the same folder)", `${single} (${sameFolder})`],
 ];
 if (values.chat) {
-  const { functions, files: touched } = await touchedByChat(resolve(values.root));
-  rows.push(["one streamed chat touches", `${functions} functions in ${touched} files`]);
+  const touched = await touchedByChat(resolve(values.root));
+  const functions = [...touched.values()].flat().length;
+  rows.push(["one streamed chat touches", `${functions} functions in ${touched.size} files`]);
 }
 for (const [feature, pattern] of Object.entries(FEATURES)) {
   const naming = files.filter(({ path, text }) => pattern.test(path) || pattern.test(text)).length;

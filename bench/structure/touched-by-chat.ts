@@ -11,37 +11,70 @@ const CHAT = {
   max_tokens: 16,
   messages: [{ role: "user", content: "Which of the files is this about? ".repeat(20) }],
 };
-const SETTLE_MILLIS = 500;
+/** Chats of one window: what runs in each of them runs as often at least. */
+const CHATS = 8;
+const WARM_UP_CHATS = 2;
+const WINDOW_MILLIS = 3_000;
+/** Of the same length, without a chat: what runs in them is no part of one. */
+const IDLE_WINDOWS = 2;
 
-/** Functions of src that run in a gateway's process while it serves one streamed chat, and the files that they are in. */
-export async function touchedByChat(root: string): Promise<{ readonly functions: number; readonly files: number }> {
+/** How often each function of each file of src ran: path, name and place, count. */
+type Calls = ReadonlyMap<string, ReadonlyMap<string, number>>;
+
+/**
+ * Functions of src that run in a gateway's process for one streamed chat, by the files that they are in: those that ran in
+ * a window with `CHATS` chats at least so many times more than in any window of the same length without one. So what
+ * ticks by itself, such as a rollout's keeper or the sweep of what is silent, is no part of a chat, unless the chat calls
+ * it too.
+ */
+export async function touchedByChat(root: string): Promise<ReadonlyMap<string, readonly string[]>> {
   const inspector = await freePort();
-  // Nothing but the chat: an emulated fleet is in processes of its own, and is scraped no more.
+  // An emulated fleet is in processes of its own, and is scraped no more.
   const flags = ["--set", "scrape.intervalMillis=60000"];
   const { port } = await startGateway([], flags, 0, root, [`--inspect=127.0.0.1:${inspector}`]);
   const { post: profiler, close } = await openInspector(inspector);
+  const source = `${pathToFileURL(root).href}/src/`;
+  const window = async (chats: number): Promise<Calls> => {
+    // The counters begin anew each time that they are taken.
+    await profiler("Profiler.takePreciseCoverage");
+    const over = sleep(WINDOW_MILLIS);
+    for (let times = 0; times < chats; times++) await chat(port);
+    await over;
+    const { result } = (await profiler("Profiler.takePreciseCoverage")) as Profiler.TakePreciseCoverageReturnType;
+    return new Map(
+      result
+        .filter(({ url }) => url.startsWith(source))
+        .map(({ url, functions }) => [url.slice(source.length - "src/".length), countsOf(functions)]),
+    );
+  };
   try {
     await profiler("Profiler.enable");
     await profiler("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
-    for (let times = 0; times < 2; times++) await chat(port);
-    await sleep(SETTLE_MILLIS);
-    // The counters begin anew each time that they are taken.
-    await profiler("Profiler.takePreciseCoverage");
-    await chat(port);
-    await sleep(SETTLE_MILLIS);
-    const { result } = (await profiler("Profiler.takePreciseCoverage")) as Profiler.TakePreciseCoverageReturnType;
-    const source = `${pathToFileURL(root).href}/src/`;
-    const ran = result
-      .filter(({ url }) => url.startsWith(source))
-      .map(({ functions }) =>
-        functions.filter(({ functionName, ranges }) => functionName !== "" && (ranges[0]?.count ?? 0) > 0),
-      );
-    const touched = ran.filter((functions) => functions.length > 0);
-    return { functions: touched.reduce((sum, functions) => sum + functions.length, 0), files: touched.length };
+    for (let times = 0; times < WARM_UP_CHATS; times++) await chat(port);
+    const idle: Calls[] = [];
+    for (let times = 0; times < IDLE_WINDOWS; times++) idle.push(await window(0));
+    return beyond(await window(CHATS), idle);
   } finally {
     close();
     endAll();
   }
+}
+
+function countsOf(functions: readonly Profiler.FunctionCoverage[]): ReadonlyMap<string, number> {
+  return new Map(
+    functions
+      .filter(({ functionName }) => functionName !== "")
+      .map(({ functionName, ranges: [whole] }) => [`${functionName} ${whole?.startOffset ?? 0}`, whole?.count ?? 0]),
+  );
+}
+
+function beyond(calls: Calls, idle: readonly Calls[]): ReadonlyMap<string, readonly string[]> {
+  const touched = [...calls].map(([path, counts]) => {
+    const besides = (name: string) => Math.max(...idle.map((window) => window.get(path)?.get(name) ?? 0));
+    const ran = [...counts].filter(([name, count]) => count - besides(name) >= CHATS);
+    return [path, ran.map(([name]) => name.slice(0, name.lastIndexOf(" ")))] as const;
+  });
+  return new Map(touched.filter(([, functions]) => functions.length > 0));
 }
 
 async function chat(port: number): Promise<void> {

@@ -1,4 +1,4 @@
-import { ROLES_DEFAULT } from "#core/prefill/roles.ts";
+import { ROLES_DEFAULT } from "#core/profile/profile-parts.ts";
 import { shown } from "#core/plugin/parameter.ts";
 import type { PartialProfile } from "#core/profile/check.ts";
 import type { DisaggregationSpec, PartialStage } from "#core/plugin/spec.ts";

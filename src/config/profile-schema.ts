@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { COLOCATE_BELOW_TOKENS } from "#core/prefill/colocate.ts";
-import { ROLES_DEFAULT } from "#core/prefill/roles.ts";
+import { COLOCATE_BELOW_TOKENS } from "#core/profile/profile-parts.ts";
+import { ROLES_DEFAULT } from "#core/profile/profile-parts.ts";
 import { HANDOFFS, UNLABELLED } from "#core/plugin/spec.ts";
 import { SIGNALS_SCHEMA } from "./profile-signals.ts";
 

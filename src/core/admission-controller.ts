@@ -29,7 +29,8 @@ import type { WaitReason } from "./admission/waiting-request.ts";
 export class AdmissionController {
   readonly #fleet: Fleet;
   #spec: AdmissionSpec = ADMIT_ALL;
-  #active = false;
+  /** Somebody may be kept out, or has a priority. Where it is not, only who waits from before is of interest. */
+  isActive = false;
   #limits: ReadonlyMap<string, AdmissionPolicy> = new Map();
   #modelCap: ModelCap | undefined;
   #priority: PriorityPolicy | undefined;
@@ -75,7 +76,7 @@ export class AdmissionController {
    * is new, and what waits goes on waiting, or where there is no queue any more, is released in turn.
    */
   configure(spec: AdmissionSpec | undefined, at: Micros, inFlight: Iterable<Pending>): void {
-    this.#active = spec !== undefined;
+    this.isActive = spec !== undefined;
     this.#spec = spec ?? ADMIT_ALL;
     const { limits, modelCap, priority, queue } = this.#spec;
     this.#limits = new Map(
@@ -203,7 +204,7 @@ export class AdmissionController {
 
   /** Nobody is kept out, or it was let in before. */
   #isIn({ permit, attempts }: Pending): boolean {
-    return !this.#active || permit !== undefined || attempts > 0;
+    return !this.isActive || permit !== undefined || attempts > 0;
   }
 
   /** An endpoint may still come for it, or wake up; of a model that nobody serves only where the queue is to wait for one. */

@@ -61,31 +61,11 @@ export function mayHaveStandby({ state, prefill, standby, firstTokenAt, continue
   return isSent && firstTokenAt === undefined && continuedTokens === 0;
 }
 
-/** Its prompt is computed elsewhere, and it was not yet sent to the endpoint that answers. */
-export function isAhead({ prefill }: Pending): boolean {
-  return prefill?.isFirst === true;
-}
-
-/** Nobody pushes to it: the first endpoint makes an array of its own. */
-const NONE_TRIED: EndpointId[] = [];
-
-/** One that arrives, before its first decision. */
-export function newPending(request: RouteRequest, membership: RolloutMembership | undefined, at: Micros): Pending {
-  return {
-    request,
-    asked: request,
-    membership,
-    tried: NONE_TRIED,
-    attempts: 0,
-    continuedTokens: 0,
-    state: undefined,
-    insertion: undefined,
-    prefill: undefined,
-    transferFailed: false,
-    standby: undefined,
-    sentAt: at,
-    firstTokenAt: undefined,
-    permit: undefined,
-    waiting: undefined,
-  };
+/**
+ * Endpoints that a retry would leave out if the stage under way failed now: while the prompt is computed elsewhere, who
+ * answers has failed nothing.
+ */
+export function triedIfItFails({ tried, prefill, state }: Pending): readonly EndpointId[] {
+  if (prefill === undefined) return tried;
+  return [...tried.filter((id) => id !== state?.id), prefill.state.id];
 }

@@ -16,10 +16,9 @@ import type {
   RequestMoved,
   RequestRetried,
 } from "./input/input.ts";
-import { isAhead, mayHaveStandby, type Pending } from "./pending.ts";
+import { mayHaveStandby, type Pending, triedIfItFails } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import { RequestTable, RecentRequests } from "./base/request-table.ts";
-import { goesFirst, type PrefillChoice, type PrefillVerdict, triedIfItFails } from "./stage-choice.ts";
 import type { Micros } from "./base/units.ts";
 import type { Fault } from "./endpoint/fault.ts";
 import type { Outcome } from "./endpoint/outcome.ts";
@@ -43,6 +42,12 @@ export type PlacementInput =
       }
     >
   | Exclude<StageInput, StageAsking>;
+
+/** Who computes the prompt, and whether the request goes there before it goes to who answers. */
+export interface PrefillPlace {
+  readonly state: EndpointState;
+  readonly isFirst: boolean;
+}
 
 /** Requests in flight, what each is charged where, and which blocks are expected there because of it. */
 export class Placements {
@@ -115,10 +120,9 @@ export class Placements {
    * the prompt, that one is charged the prompt's tokens, and this one the last of them, which it computes anew. A request
    * that an endpoint has already is charged at both.
    */
-  place(at: Micros, pending: Pending, state: EndpointState, chosen?: PrefillVerdict): void {
+  place(at: Micros, pending: Pending, state: EndpointState, prefill?: PrefillPlace): void {
     if (pending.state !== undefined) return this.#standbys.place(at, pending, state);
     const { request } = pending;
-    const prefill = typeof chosen === "string" ? undefined : chosen;
     this.#ledger.charge(request.id, state, {
       sequences: request.sequences,
       promptTokens: request.promptTokens,
@@ -133,7 +137,7 @@ export class Placements {
     if (pending.tried.length === 0) pending.tried = [state.id];
     else pending.tried.push(state.id);
     pending.attempts++;
-    if (!isAhead(pending)) state.breaker.sent(at);
+    if (prefill?.isFirst !== true) state.breaker.sent(at);
   }
 
   #prefillFinished(at: Micros, requestId: string): void {
@@ -144,7 +148,7 @@ export class Placements {
     }
     // Where both stages run side by side, the answer may begin before the other endpoint reports.
     if (pending.firstTokenAt !== undefined) return;
-    const ahead = isAhead(pending);
+    const ahead = pending.prefill?.isFirst === true;
     if (!this.#prefills.finished(at, pending)) this.strayInputs++;
     else if (ahead) {
       pending.sentAt = at;
@@ -158,7 +162,7 @@ export class Placements {
       this.strayInputs++;
       return;
     }
-    if (!isAhead(pending)) pending.state.breaker.undecided(pending.sentAt);
+    if (!pending.prefill.isFirst) pending.state.breaker.undecided(pending.sentAt);
     pending.tried = [...triedIfItFails(pending)];
     this.#prefills.failed(at, pending, fault);
     this.#release(pending, at, true);
@@ -184,7 +188,7 @@ export class Placements {
       return;
     }
     if (pending.firstTokenAt !== undefined) return;
-    this.#prefills.finished(at, pending);
+    if (pending.prefill !== undefined) this.#prefills.finished(at, pending);
     pending.firstTokenAt = at;
     pending.state.firstToken(at, at - pending.sentAt);
     this.#ledger.firstToken(requestId);
@@ -297,11 +301,11 @@ export class Placements {
       this.strayInputs++;
       return;
     }
-    this.#admission.ended(pending, input);
+    if (pending.permit !== undefined || pending.waiting !== undefined) this.#admission.ended(pending, input);
     const { state, sentAt, firstTokenAt } = pending;
     if (state === undefined) return;
     const own = outputTokens === undefined ? undefined : outputTokens - pending.continuedTokens;
-    if (isAhead(pending)) this.#prefills.ended(at, pending, outcome);
+    if (pending.prefill?.isFirst === true) this.#prefills.ended(at, pending, outcome);
     else state.requestEnded(at, outcome, { sentAt, firstTokenAt, outputTokens: own });
     this.#release(pending, at, outcome !== "ok" && firstTokenAt === undefined);
     this.#answers.finished(input, state, pending.asked.blocks);
@@ -309,8 +313,8 @@ export class Placements {
 
   #release(pending: Pending, at: Micros, withdraw: boolean): void {
     this.#ledger.release(pending.request.id);
-    this.#prefills.release(at, pending, withdraw);
-    this.#standbys.drop(at, pending);
+    if (pending.prefill !== undefined) this.#prefills.release(at, pending, withdraw);
+    if (pending.standby !== undefined) this.#standbys.drop(at, pending);
     if (pending.insertion !== undefined) {
       if (withdraw) this.#index.withdraw(pending.insertion);
       else this.#index.computed?.(pending.insertion, at);
@@ -334,12 +338,12 @@ class PrefillCharges {
     return this.#ledger.open;
   }
 
-  place(at: Micros, pending: Pending, { state, stage }: PrefillChoice): void {
+  place(at: Micros, pending: Pending, { state, isFirst }: PrefillPlace): void {
     const { id, promptTokens, blocks, promptTokensExact } = pending.request;
     const newTokens = Math.max(1, promptTokens - state.hitTokens);
     this.#ledger.charge(id, state, { sequences: 1, promptTokens, newTokens });
     const insertion = blocks.length > 0 ? this.#index.insert(state.slot, blocks, promptTokensExact) : undefined;
-    pending.prefill = { state, insertion, sentAt: at, isFirst: goesFirst(stage) };
+    pending.prefill = { state, insertion, sentAt: at, isFirst };
     state.breaker.sent(at);
   }
 

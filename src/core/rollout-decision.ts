@@ -1,27 +1,14 @@
 import type { ArmAlternative, DecisionRollout } from "./input/decision.ts";
-import type { MayServe } from "./fleet/eligible.ts";
 import type { Fleet } from "./fleet/fleet.ts";
 import type { Pending } from "./pending.ts";
 import type { Profile } from "./profile/profile.ts";
 import type { ProfileSet } from "./profile/profile-set.ts";
 import type { Random } from "./base/random.ts";
-import type { RouteRequest } from "./request/request.ts";
 import type { RolloutMembership } from "./rollouts.ts";
 import type { Micros } from "./base/units.ts";
 
-/** The profile of a request: that of its arm, where the arm names one, else what the host selected. */
-export function profileNameOf(request: RouteRequest, profile: string | undefined): string {
-  return profile === undefined || profile === "" ? request.profile : profile;
-}
-
-/** Who may answer by a profile; undefined for any. */
-export function mayAnswer({ stages }: Profile): MayServe | undefined {
-  return stages && ((endpoint) => stages.roles.may("decode", endpoint));
-}
-
 /** Only endpoints of the arm's pool may serve it; true where none of them can, and others may. */
-export function leavesPool(fleet: Fleet, membership: RolloutMembership | undefined): boolean {
-  const pool = membership?.assignment.pool;
+export function leavesPool(fleet: Fleet, { assignment: { pool } }: RolloutMembership): boolean {
   return pool !== undefined && !fleet.restrict(pool.label, pool.value);
 }
 
@@ -42,9 +29,9 @@ export function decisionRollout(
   const { rollout: name, arm, assignment, shadows } = membership;
   let marked = decided;
   const alternatives = shadows.map(({ arm: other, profile: asked }): ArmAlternative => {
-    const profile = profiles.choose(profileNameOf(request, asked));
+    const profile = profiles.choose(asked === "" ? request.profile : asked);
     if (profile.stages !== marked.stages) {
-      fleet.markIneligible(at, request, tried, mayAnswer(profile));
+      fleet.markIneligible(at, request, tried, profile.mayAnswer);
       leavesPool(fleet, membership);
       marked = profile;
     }

@@ -43,7 +43,12 @@ export class Rollouts {
   readonly #predictionOf: ((request: RouteRequest) => Times | undefined) | undefined;
   #underWay = false;
   #planned = false;
-  #readsSessions = false;
+  /** Some request may belong to one: only then `assign` is to be asked. */
+  takesRequests = false;
+  /** Some request may have to stay with its conversation. */
+  readsSessions = false;
+  /** There is one, so that inputs and decisions are to be observed. */
+  isWatching = false;
   /** What the last look called for, for the host to accept or not. */
   proposals: readonly RolloutStep[] = [];
   /** Inputs that could not be: a gap in a trace, or a host that did not ask `refusal`. */
@@ -56,11 +61,6 @@ export class Rollouts {
 
   get book(): RolloutBook {
     return this.#book;
-  }
-
-  /** Some request may have to stay with its conversation. */
-  get readsSessions(): boolean {
-    return this.#readsSessions;
   }
 
   /** Profiles that rollouts under way need, by name. */
@@ -100,7 +100,9 @@ export class Rollouts {
     this.#book = next;
     this.#underWay = next.some(isRolloutUnderWay);
     this.#planned = next.some(({ phase }) => phase === "planned");
-    this.#readsSessions = next.some((one) => {
+    this.takesRequests = this.#underWay || this.#planned;
+    this.isWatching = this.#entries.size > 0;
+    this.readsSessions = next.some((one) => {
       const { design } = one.plan;
       return isRolloutUnderWay(one) && "by" in design && design.by === "session";
     });
@@ -148,7 +150,6 @@ export class Rollouts {
   }
 
   observe(input: Input, decision: Decision | undefined): void {
-    if (this.#entries.size === 0) return;
     for (const { watch } of this.#entries.values()) if (watch.inFlight > 0) watch.observe(input, decision);
   }
 

@@ -6,26 +6,26 @@ import { EMPTY_BREAKDOWN } from "./input/breakdown.ts";
 import type { Decision, Placed, Routed } from "./input/decision.ts";
 import { BREAKER_DEFAULTS, type BreakerOptions } from "./endpoint/breaker.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
+import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import { applyEndpointInput } from "./endpoint-input.ts";
 import { Fleet, type FleetOptions } from "./fleet/fleet.ts";
-import { asksForStandby, isStageAsking, isStageInput, type StandbyAsking } from "./request/stage-inputs.ts";
+import { asksForStandby, isStageAsking, isStageInput } from "./request/stage-inputs.ts";
 import type { AskingInput, Input, RequestAgain, RequestArrived, RequestReleased } from "./input/input.ts";
 import { PeerBook } from "./peer/peer-book.ts";
-import { newPending, type Pending } from "./pending.ts";
+import { type Pending, triedIfItFails } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import { Placements } from "./placements.ts";
 import { FIRST_POLICY_VERSION, type PolicySpec } from "./plugin/spec.ts";
-import { filteredReason, type Profile } from "./profile/profile.ts";
+import { type Choice, filteredReason, type Profile } from "./profile/profile.ts";
 import { ProfileSet } from "./profile/profile-set.ts";
 import { type Random, randomFor } from "./base/random.ts";
 import { applyRolloutInput } from "./rollout-input.ts";
-import { decisionRollout, leavesPool, mayAnswer, profileNameOf } from "./rollout-decision.ts";
+import { decisionRollout, leavesPool } from "./rollout-decision.ts";
 import { type RolloutMembership, Rollouts } from "./rollouts.ts";
 import type { RouteRequest } from "./request/request.ts";
 import type { TakerKind } from "./path/wait-verdict.ts";
 import type { Times } from "./rollout/judge/outcome.ts";
 import { SessionInference } from "./session/session-inference.ts";
-import { routedDecision, choosePrefill, forcedChoice, triedIfItFails } from "./stage-choice.ts";
 import type { Micros } from "./base/units.ts";
 
 export interface RouterOptions extends Omit<FleetOptions, "breaker">, Omit<PolicySpec, "version"> {
@@ -97,27 +97,21 @@ export class Router {
   accept(input: AskingInput, forced?: EndpointId): Decision;
   accept(input: Input): Decision | undefined;
   accept(input: Input, forced?: EndpointId): Decision | undefined {
-    // Which of two endpoints a request is at is open: whoever learns from decisions has the first.
-    if (asksForStandby(input)) return this.#again(input.at, this.#placements.ofStage(input), forced);
-    const decision = this.#accepted(input, forced);
-    this.rollouts.observe(input, decision);
-    return decision;
-  }
-
-  #accepted(input: Exclude<Input, StandbyAsking>, forced: EndpointId | undefined): Decision | undefined {
-    if (!this.#profiles.watched) return this.#observed(input, this.#decision(input, forced));
-    const request = "requestId" in input ? this.#placements.pending.get(input.requestId)?.request : undefined;
+    const { watched } = this.#profiles;
+    const { pending } = this.#placements;
+    // Its end takes it from the table.
+    const before = watched && "requestId" in input ? pending.get(input.requestId) : undefined;
     const decision = this.#decision(input, forced);
-    const about =
-      request ??
-      (input.kind === "request-arrived" ? this.#placements.pending.get(input.request.id)?.request : undefined);
-    for (const profile of this.#profiles.all) profile.observe(input, decision, about);
-    return decision;
-  }
-
-  /** Where nobody watches, only decisions are of interest, to the picker that made them. */
-  #observed(input: Input, decision: Decision | undefined): Decision | undefined {
-    if (decision !== undefined) this.#profiles.get(decision.profile)?.observe(input, decision, undefined);
+    const isFirst = input.kind === "request-arrived";
+    // Which of two endpoints a request is at is open: whoever learns from decisions has the first.
+    if (decision !== undefined && !isFirst && asksForStandby(input)) return decision;
+    if (watched) {
+      const request = (isFirst ? pending.get(input.request.id) : before)?.request;
+      for (const profile of this.#profiles.all) profile.observe(input, decision, request);
+    }
+    // Where nobody watches, only decisions are of interest, to the picker that made them.
+    else if (decision !== undefined) this.#profiles.get(decision.profile)?.observe(input, decision, undefined);
+    if (this.rollouts.isWatching) this.rollouts.observe(input, decision);
     return decision;
   }
 
@@ -152,12 +146,12 @@ export class Router {
   hasTaker(at: Micros, requestId: string, which: TakerKind = "any"): boolean {
     const pending = this.#placements.pending.get(requestId);
     if (pending === undefined || (which === "idle" && pending.state === undefined)) return false;
-    const profile = this.#profiles.choose(profileNameOf(pending.request, pending.membership?.assignment.profile));
+    const profile = this.#profiles.choose(profileOf(pending));
     return this.#fleet.hasTaker(
       at,
       pending.request,
       triedIfItFails(pending),
-      mayAnswer(profile),
+      profile.mayAnswer,
       which === "idle" ? pending.state : undefined,
     );
   }
@@ -167,17 +161,14 @@ export class Router {
     return this.#fleet.get(endpoint)?.breaker.isDraining === true;
   }
 
-  #decision(input: Exclude<Input, StandbyAsking>, forced: EndpointId | undefined): Decision | undefined {
-    if (input.kind === "request-arrived") return this.#arrived(input, forced);
-    if (input.kind === "request-retried") return this.#again(input.at, this.#placements.retried(input), forced);
-    if (input.kind === "request-released") return this.#released(input, forced);
-    if (isStageAsking(input)) return this.#again(input.at, this.#placements.ofStage(input), forced);
-    this.#apply(input);
-    return undefined;
-  }
-
-  #apply(input: Exclude<Input, AskingInput>): void {
+  #decision(input: Input, forced: EndpointId | undefined): Decision | undefined {
     switch (input.kind) {
+      case "request-arrived":
+        return this.#arrived(input, forced);
+      case "request-retried":
+        return this.#again(input.at, this.#placements.retried(input), forced);
+      case "request-released":
+        return this.#released(input, forced);
       case "first-token":
       case "prefill-finished":
       case "prefill-failed":
@@ -188,18 +179,18 @@ export class Router {
       case "request-finished":
       case "answer-known":
         this.#placements.follow(input);
-        break;
+        return undefined;
       case "profile-changed":
         this.#profiles.set(input.name, input.profile);
-        break;
+        return undefined;
       case "policy-changed":
         this.#profiles.replace(input);
         this.admission.configure(input.admission, input.at, this.#placements.pending.values());
-        break;
+        return undefined;
       case "block-size-changed":
         this.#fleet.resizeBlocks(input.blockTokens);
         this.#placements.forgetAnswers();
-        break;
+        return undefined;
       case "rollout-planned":
       case "rollout-step":
       case "rollout-removed":
@@ -209,23 +200,45 @@ export class Router {
       case "rollout-shared":
       case "sessions-restored":
         applyRolloutInput(this.rollouts, this.#profiles, this.#sessions, input);
-        break;
+        return undefined;
       case "peer-reported":
       case "peer-left":
         this.peers.accept(input);
-        break;
+        return undefined;
       default:
-        if (isStageInput(input)) return this.#placements.follow(input);
+        if (isStageAsking(input)) return this.#again(input.at, this.#placements.ofStage(input), forced);
+        if (isStageInput(input)) {
+          this.#placements.follow(input);
+          return undefined;
+        }
         applyEndpointInput(this.#fleet, this.#index, input);
         if (input.kind === "endpoint-joined") this.#placements.returned(input.endpoint.id);
         else if (input.kind === "endpoint-resumed") this.#placements.returned(input.endpoint);
+        return undefined;
     }
   }
 
   #arrived({ at, request: asked }: RequestArrived, forced: EndpointId | undefined): Decision {
     assert(!this.#placements.pending.has(asked.id), "a request id is in flight once");
-    const request = this.admission.stamped(this.#named(asked), at);
-    const pending = newPending(request, this.rollouts.assign(request, at), at);
+    const named = this.#named(asked);
+    const request = this.admission.isActive ? this.admission.stamped(named, at) : named;
+    const pending: Pending = {
+      request,
+      asked: request,
+      membership: this.rollouts.takesRequests ? this.rollouts.assign(request, at) : undefined,
+      tried: NONE_TRIED,
+      attempts: 0,
+      continuedTokens: 0,
+      state: undefined,
+      insertion: undefined,
+      prefill: undefined,
+      transferFailed: false,
+      standby: undefined,
+      sentAt: at,
+      firstTokenAt: undefined,
+      permit: undefined,
+      waiting: undefined,
+    };
     this.#placements.pending.set(request.id, pending);
     return this.#decide(at, pending, forced);
   }
@@ -250,18 +263,19 @@ export class Router {
   #decide(at: Micros, pending: Pending, forced: EndpointId | undefined): Decision {
     const { request, membership } = pending;
     const fleet = this.#fleet;
-    const profile = this.#profiles.choose(profileNameOf(request, membership?.assignment.profile));
+    const profile = this.#profiles.choose(profileOf(pending));
     const sequence = this.#sequence++;
-    const refusal = fleet.markIneligible(at, request, pending.tried, mayAnswer(profile));
+    const refusal = fleet.markIneligible(at, request, pending.tried, profile.mayAnswer);
+    const admission = this.admission.isActive || pending.waiting !== undefined ? this.admission : undefined;
     // What admission holds back is not scored.
-    const held = this.admission.hold(at, pending, refusal);
+    const held = admission?.hold(at, pending, refusal);
     if (held !== undefined)
       return { ...held, ...this.#head(at, sequence, pending, profile.name), breakdown: EMPTY_BREAKDOWN };
     const usedLedger = fleet.refresh(at, request);
-    const outsidePool = leavesPool(fleet, membership);
+    const outsidePool = membership !== undefined && leavesPool(fleet, membership);
     const random = this.#streamOf(sequence);
     const chosen = profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random);
-    const choice = forcedChoice(chosen, fleet, forced);
+    const choice = forced === undefined ? chosen : forcedChoice(chosen, fleet, forced);
     const { breakdown, reason } = choice;
     const noted = choice.index < 0 ? undefined : profile.noted(fleet.states[choice.index]!);
     const rollout = membership && this.#rollout(at, sequence, pending, membership, outsidePool, profile);
@@ -269,22 +283,24 @@ export class Router {
     const state = outsidePool && pending.state !== undefined ? undefined : fleet.states[choice.index];
     if (state === undefined) {
       const why = refusal ?? filteredReason(choice);
-      const unplaced = this.admission.unplaced(at, pending, why);
+      const unplaced = admission?.unplaced(at, pending, why);
       const head = this.#head(at, sequence, pending, profile.name);
       return { kind: "rejected", reason: why, ...unplaced, ...head, breakdown, ...(rollout && { rollout }) };
     }
-    const refused = this.admission.place(at, pending, state);
+    const refused = admission?.place(at, pending, state);
     if (refused !== undefined) {
       const head = this.#head(at, sequence, pending, profile.name);
       return { ...refused, ...head, breakdown, ...(rollout && { rollout }) };
     }
     const attempt = pending.attempts + 1;
-    const prefill = choosePrefill(at, profile, fleet, pending, state, random);
+    // A second endpoint beside one that has the request does all itself.
+    const isShared = profile.stages !== undefined && pending.state === undefined;
+    const prefill = isShared ? this.#prefill(at, profile.stages, pending, state, random) : undefined;
     const forecast = profile.forecast(request, fleet.states, choice);
-    this.#placements.place(at, pending, state, prefill);
+    this.#placements.place(at, pending, state, typeof prefill === "object" ? prefill : undefined);
     const { id: endpoint, hitTokens, heldTokens, prefixSource } = state;
-    const priority = this.admission.priorityOf(request);
-    const routed: Routed = {
+    const priority = admission?.priorityOf(request);
+    const routed: { -readonly [K in keyof Routed]: Routed[K] } = {
       kind: "routed",
       at,
       sequence,
@@ -299,9 +315,37 @@ export class Router {
       usedLedger,
       breakdown,
     };
-    const isPlain = rollout === undefined && prefill === undefined && forecast === undefined && priority === undefined;
-    if (isPlain && noted === undefined && heldTokens === hitTokens) return routed;
-    return routedDecision(routed, { rollout, heldTokens, prefill, forecast, noted, priority });
+    if (rollout !== undefined) routed.rollout = rollout;
+    if (heldTokens !== hitTokens) routed.heldTokens = heldTokens;
+    if (typeof prefill === "object") {
+      routed.prefill = prefill.stage;
+      if (prefill.isFirst) routed.sentFirst = prefill.state.id;
+    }
+    // It is of one endpoint that does both.
+    else if (forecast !== undefined) routed.forecast = forecast;
+    if (typeof prefill === "string") routed.colocated = prefill;
+    if (noted !== undefined) routed.noted = noted;
+    if (priority !== undefined) routed.priority = priority;
+    return routed;
+  }
+
+  /** Who computes the prompt of a request that `answers` answers, or why that one does; the fleet's marks are of this stage then. */
+  #prefill(
+    at: Micros,
+    stages: NonNullable<Profile["stages"]>,
+    pending: Pending,
+    answers: EndpointState,
+    random: Random,
+  ) {
+    const { request, tried, transferFailed, asked, membership } = pending;
+    const { states, ids, ineligible } = this.#fleet;
+    const marks = (): Uint8Array => {
+      this.#fleet.markForPrefill(at, request, tried, answers, stages.roles);
+      if (membership !== undefined) leavesPool(this.#fleet, membership);
+      return ineligible;
+    };
+    const past = { continued: request !== asked, transferFailed };
+    return stages.choose({ request, answers, past, random }, { states, ids, marks });
   }
 
   /** Of a decision that sends the request nowhere. */
@@ -321,4 +365,20 @@ export class Router {
     const stream = (): Random => this.#streamOf(sequence);
     return decisionRollout(at, pending, membership, outsidePool, profile, this.#fleet, this.#profiles, stream);
   }
+}
+
+/** Nobody pushes to it: the first endpoint makes an array of its own. */
+const NONE_TRIED: EndpointId[] = [];
+
+/** Its arm's, where the arm names one, else what the host selected. */
+function profileOf({ request, membership }: Pending): string {
+  const own = membership?.assignment.profile;
+  return own === undefined || own === "" ? request.profile : own;
+}
+
+/** What `choice` is where somebody overrules it; an endpoint that may not serve cannot be forced. */
+function forcedChoice(choice: Choice, { ids, ineligible }: Fleet, forced: EndpointId): Choice {
+  const index = ids.indexOf(forced);
+  if (index < 0 || index === choice.index || ineligible[index] !== 0) return choice;
+  return { ...choice, index, reason: "forced" };
 }

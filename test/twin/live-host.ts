@@ -16,7 +16,7 @@ import { HangDetector } from "#live/keeper/hang-detector.ts";
 import { EngineFleet } from "#sim/fleet/engine-fleet.ts";
 import { Flight } from "#sim/path/flight.ts";
 import type { FlightPaths } from "#sim/path/flight-paths.ts";
-import { Handoff, type HandoffHost } from "#sim/handoff/handoff.ts";
+import { Handoff, type HandoffHost } from "#sim/handoff/handoff-desk.ts";
 import { PrefillLeg } from "#sim/path/prefill-leg.ts";
 import { TRANSFER_DEFAULTS, transferMicros } from "#sim/setting/transfer-options.ts";
 import { IDENTITY, WORD_TOKENIZER } from "../live/gateway/rig.ts";

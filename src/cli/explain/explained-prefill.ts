@@ -1,9 +1,7 @@
-import type { PrefillStage } from "#core/input/decision.ts";
-import { type ColocateReason, colocateReason } from "#core/prefill/colocate.ts";
+import type { ColocateReason, PrefillStage } from "#core/input/decision.ts";
 import { ELIGIBILITY } from "#core/endpoint/eligibility.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
-import type { PrefillStages } from "#core/profile/profile-parts.ts";
-import { prefillStage } from "#core/stage-choice.ts";
+import type { Profile } from "#core/profile/profile.ts";
 import type { Random } from "#core/base/random.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 
@@ -27,23 +25,21 @@ export function marksOf(
 
 /** Who computes the prompt, or why the endpoint that answers does, as the router decides it for a first attempt. */
 export function explainedPrefill(
-  stages: PrefillStages,
+  stages: NonNullable<Profile["stages"]>,
   { request, snapshots, ids, ineligible, chosen, random }: DecodeStage,
 ): PrefillStage | ColocateReason {
-  const { spec, roles, prefill } = stages;
-  const why = colocateReason(spec, request, chosen.hitTokens, { continued: false, transferFailed: false });
-  if (why !== undefined) return why;
+  const { roles } = stages;
   const role = ELIGIBILITY.indexOf("role");
-  const marks = marksOf(snapshots, (snapshot) => {
-    if (snapshot === chosen) return "answers";
-    // Who is not for answers may be for prompts.
-    const before = ineligible[ids.indexOf(snapshot.id)]!;
-    if (before !== 0 && before !== role) return ELIGIBILITY[before]!;
-    if (!roles.may("prefill", snapshot.endpoint)) return "role";
-    return roles.mayPair(chosen.endpoint, snapshot.endpoint) ? "" : "pair";
-  });
-  const { index, reason, breakdown } = prefill.choose(request, snapshots, ids, marks, random);
-  const state = snapshots[index];
-  if (state === undefined) return "no-prefill-endpoint";
-  return prefillStage(stages, state, { reason, breakdown });
+  const marks = () =>
+    marksOf(snapshots, (snapshot) => {
+      if (snapshot === chosen) return "answers";
+      // Who is not for answers may be for prompts.
+      const before = ineligible[ids.indexOf(snapshot.id)]!;
+      if (before !== 0 && before !== role) return ELIGIBILITY[before]!;
+      if (!roles.may("prefill", snapshot.endpoint)) return "role";
+      return roles.mayPair(chosen.endpoint, snapshot.endpoint) ? "" : "pair";
+    });
+  const past = { continued: false, transferFailed: false };
+  const choice = stages.choose({ request, answers: chosen, past, random }, { states: snapshots, ids, marks });
+  return typeof choice === "string" ? choice : choice.stage;
 }

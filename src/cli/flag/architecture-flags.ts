@@ -1,8 +1,8 @@
 import { InvalidArgumentError, Option } from "commander";
 import { RARE } from "#drive/rare-option.ts";
 import { ConfigError } from "#config/config-error.ts";
-import { COLOCATE_BELOW_TOKENS } from "#core/prefill/colocate.ts";
-import { ROLES_DEFAULT } from "#core/prefill/roles.ts";
+import { COLOCATE_BELOW_TOKENS } from "#core/profile/profile-parts.ts";
+import { ROLES_DEFAULT } from "#core/profile/profile-parts.ts";
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { divided, divisionOf } from "#core/profile/profile-parts.ts";

@@ -2,13 +2,14 @@ import type { Fault } from "./fault.ts";
 import type { Outcome } from "./outcome.ts";
 import { MICROS_PER_SECOND, type Micros } from "../base/units.ts";
 import { Breaker, type BreakerChange, type BreakerOptions } from "./breaker.ts";
+import { INELIGIBLE, type MayServe } from "./eligibility.ts";
 import type { Endpoint, EndpointId, Load } from "./endpoint.ts";
 import { Ewma } from "./ewma.ts";
 import type { OutlierReason, OutlierRules } from "./endpoint-rules.ts";
 import type { PrefixSource } from "./knowledge.ts";
 import type { Account } from "./ledger.ts";
 import { nameHash, mix32 } from "../base/random.ts";
-import { SlowReturn } from "./slow-return.ts";
+import { SlowReturn, type Standing } from "./slow-return.ts";
 import type { Freshness, Snapshot } from "./snapshot.ts";
 
 /** Room for prefixes where the engine's KV size is unknown: 31,250 blocks of 16 tokens (llm-d's default). */
@@ -23,6 +24,12 @@ interface RequestTimes {
   readonly outputTokens: number | undefined;
 }
 
+/** What of a request decides whether an endpoint may serve it. */
+interface Asked {
+  readonly model: string;
+  readonly subset?: readonly EndpointId[] | undefined;
+}
+
 /** One endpoint as the router keeps it; what a decision sees of it is the Snapshot part. */
 export class EndpointState implements Snapshot, Account {
   readonly id: EndpointId;
@@ -30,7 +37,8 @@ export class EndpointState implements Snapshot, Account {
   /** Its number in the prefix index. */
   readonly slot: number;
   readonly breaker: Breaker;
-  readonly slowReturn = new SlowReturn();
+  /** While it is judged hung, or is let back; undefined where it is well. */
+  slowReturn: SlowReturn | undefined = undefined;
   cordoned = false;
   /** Its engine sleeps. */
   asleep = false;
@@ -87,12 +95,30 @@ export class EndpointState implements Snapshot, Account {
     return this.#tpot.value;
   }
 
+  get standing(): Standing {
+    if (this.slowReturn === undefined) return "well";
+    return this.slowReturn.isOut ? "hung" : "returning";
+  }
+
   get kvCapacityTokens(): number {
     return this.endpoint.kvCapacityTokens ?? KV_CAPACITY_TOKENS_DEFAULT;
   }
 
-  serves(model: string): boolean {
-    return this.endpoint.models.length === 0 || this.endpoint.models.includes(model);
+  /** Why it may not serve a request, before any filter, 0 where it may; without `may` any may. Indexes into ELIGIBILITY. */
+  eligibility(at: Micros, { model, subset }: Asked, tried: readonly EndpointId[], may?: MayServe): number {
+    const { models } = this.endpoint;
+    if (models.length > 0 && !models.includes(model)) return INELIGIBLE.unknownModel;
+    if (may !== undefined && !may(this.endpoint)) return INELIGIBLE.role;
+    if (subset !== undefined && !subset.includes(this.id)) return INELIGIBLE.subset;
+    if (this.cordoned) return INELIGIBLE.cordoned;
+    if (this.asleep) return INELIGIBLE.asleep;
+    if (tried.includes(this.id)) return INELIGIBLE.tried;
+    const { slowReturn } = this;
+    if (slowReturn?.isOut === true) return INELIGIBLE.hung;
+    if (this.unhealthy) return INELIGIBLE.unhealthy;
+    if (this.outlier.reason(at) !== "") return INELIGIBLE.outlier;
+    if (!this.breaker.allows(at)) return INELIGIBLE.breaker;
+    return slowReturn === undefined || slowReturn.allows(this.requestsInFlight) ? 0 : INELIGIBLE.breaker;
   }
 
   /** It is new, or is back from then on. */
@@ -111,7 +137,7 @@ export class EndpointState implements Snapshot, Account {
 
   firstToken(at: Micros, ttftMicros: number): void {
     this.#ttft.add(at, ttftMicros);
-    this.slowReturn.served();
+    this.#served();
     this.breaker.answered(at - ttftMicros);
   }
 
@@ -135,7 +161,7 @@ export class EndpointState implements Snapshot, Account {
     this.breaker.succeeded(sentAt);
     if (wasTripped && !this.breaker.isTripped) this.began(at);
     this.outlier.served++;
-    if (firstTokenAt === undefined) this.slowReturn.served();
+    if (firstTokenAt === undefined) this.#served();
     else if (outputTokens !== undefined && outputTokens > 1) {
       const tpotMicros = (at - firstTokenAt) / (outputTokens - 1);
       this.#tpot.add(at, tpotMicros);
@@ -146,8 +172,25 @@ export class EndpointState implements Snapshot, Account {
   /** A peer's request ended here. How it fares with other routers is no evidence for the breaker of this one. */
   peerEnded(at: Micros, outcome: Outcome, decodeMicros: Micros | undefined, outputTokens: number | undefined): void {
     if (outcome !== "ok") return;
-    if (decodeMicros === undefined) this.slowReturn.served();
+    if (decodeMicros === undefined) this.#served();
     else if (outputTokens !== undefined && outputTokens > 1) this.#tpot.add(at, decodeMicros / (outputTokens - 1));
+  }
+
+  /** It is judged hung from now on. */
+  suspend(): void {
+    this.slowReturn = new SlowReturn();
+  }
+
+  /** It is let back, if it was judged hung; after `servedUntilWell` served requests (at least 0) it is well. */
+  resume(servedUntilWell: number): void {
+    if (this.slowReturn?.isOut !== true) return;
+    if (servedUntilWell === 0) this.slowReturn = undefined;
+    else this.slowReturn.letBack(servedUntilWell, this.requestsInFlight);
+  }
+
+  /** It sent a first token or a whole answer. */
+  #served(): void {
+    if (this.slowReturn?.served() === "well") this.slowReturn = undefined;
   }
 
   /** Brings the derived gauges up to `at`. */

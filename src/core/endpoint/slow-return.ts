@@ -15,36 +15,33 @@ export function widened(room: number): number {
  */
 export class SlowReturn {
   /** Requests that it may have in flight beside those that it had as it was let back. */
-  #room = Infinity;
+  #room = 0;
   #carried = 0;
   #servedUntilWell = 0;
 
-  get standing(): Standing {
-    return this.#room === Infinity ? "well" : this.#room === 0 ? "hung" : "returning";
+  /** It gets nothing. */
+  get isOut(): boolean {
+    return this.#room === 0;
   }
 
-  suspend(): void {
-    this.#room = 0;
-  }
-
-  /** Lets it back; after `servedUntilWell` served requests (at least 0) there is no bound any more. */
-  resume(servedUntilWell: number, requestsInFlight = 0): void {
-    if (this.#room !== 0) return;
-    this.#room = servedUntilWell > 0 ? 1 : Infinity;
+  /** From now on it gets a few, until so many were served, at least 1. */
+  letBack(servedUntilWell: number, requestsInFlight: number): void {
+    this.#room = 1;
     this.#servedUntilWell = servedUntilWell;
     this.#carried = requestsInFlight;
   }
 
   allows(requestsInFlight: number): boolean {
-    if (this.#room === Infinity) return true;
     this.#carried = Math.min(this.#carried, requestsInFlight);
     return requestsInFlight - this.#carried < this.#room;
   }
 
-  /** It sent a first token or a whole answer. */
-  served(): void {
-    if (this.#room === 0 || this.#room === Infinity) return;
+  /** It sent a first token or a whole answer, and is well after enough of them. */
+  served(): Standing {
+    if (this.isOut) return "hung";
     this.#servedUntilWell--;
-    this.#room = this.#servedUntilWell > 0 ? widened(this.#room) : Infinity;
+    if (this.#servedUntilWell <= 0) return "well";
+    this.#room = widened(this.#room);
+    return "returning";
   }
 }

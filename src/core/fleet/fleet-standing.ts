@@ -1,4 +1,4 @@
-import { INELIGIBLE } from "./eligible.ts";
+import { INELIGIBLE } from "../endpoint/eligibility.ts";
 import type { EndpointRules, OutlierReason, OutlierRules } from "../endpoint/endpoint-rules.ts";
 import type { EndpointState } from "../endpoint/endpoint-state.ts";
 import { mix32, nameHash } from "../base/random.ts";

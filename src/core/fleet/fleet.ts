@@ -3,7 +3,7 @@ import { assert } from "../base/assert.ts";
 import { GUESSED, type Knowledge } from "../endpoint/knowledge.ts";
 import { HOST_MEMORY_PRICE, type HostMemoryPrice, sparedTokens } from "../prefix/host-memory-price.ts";
 import { type PrefixIndex, type ReportedIndex, takesReports } from "../prefix/prefix-index.ts";
-import { ANY_ROLE, eligibility, INELIGIBLE, type MayServe } from "./eligible.ts";
+import { INELIGIBLE, type MayServe } from "../endpoint/eligibility.ts";
 import type { EndpointRules } from "../endpoint/endpoint-rules.ts";
 import { FleetStanding, type NobodyReason } from "./fleet-standing.ts";
 import type { RouteRequest } from "../request/request.ts";
@@ -29,6 +29,12 @@ export interface FleetOptions {
   readonly hostMemory?: HostMemoryPrice | undefined;
   /** Called as a breaker opens or closes, for a log. It must not come back to the router. */
   readonly breakerChanged?: (endpoint: EndpointId, change: BreakerChange) => void;
+}
+
+/** Who may compute prompts that others answer. */
+interface PrefillRoles {
+  may(stage: "prefill", endpoint: Endpoint): boolean;
+  mayPair(one: Endpoint, other: Endpoint): boolean;
 }
 
 /** The endpoints of one router, in order of id, so that sums and ties do not depend on who joined first. */
@@ -159,12 +165,11 @@ export class Fleet {
 
   /** Takes an endpoint out, or lets it back slowly. */
   suspend(id: EndpointId): void {
-    this.#byId.get(id)?.slowReturn.suspend();
+    this.#byId.get(id)?.suspend();
   }
 
   resume(id: EndpointId, servedUntilWell: number): void {
-    const state = this.#byId.get(id);
-    state?.slowReturn.resume(servedUntilWell, state.requestsInFlight);
+    this.#byId.get(id)?.resume(servedUntilWell);
   }
 
   /**
@@ -175,13 +180,21 @@ export class Fleet {
     at: Micros,
     request: RouteRequest,
     tried: readonly EndpointId[],
-    may: MayServe = ANY_ROLE,
+    may?: MayServe,
   ): NobodyReason | undefined {
     const { states, ineligible } = this;
-    this.#standing.look(at, states);
-    for (let i = 0; i < states.length; i++) ineligible[i] = eligibility(states[i]!, at, request, tried, may);
-    const nobody = this.#standing.letBack(ineligible);
-    if (nobody === undefined) this.#standing.hold(at, request.id, states, ineligible);
+    const { endpointRules } = this.#options;
+    if (endpointRules?.outliers !== undefined) this.#standing.look(at, states);
+    let served = 0;
+    for (let i = 0; i < states.length; i++) {
+      const verdict = states[i]!.eligibility(at, request, tried, may);
+      ineligible[i] = verdict;
+      if (verdict === 0) served++;
+    }
+    const all = served > 0 && served === states.length;
+    const nobody = all ? undefined : this.#standing.letBack(ineligible);
+    if (nobody === undefined && endpointRules?.slowStart !== undefined)
+      this.#standing.hold(at, request.id, states, ineligible);
     return nobody;
   }
 
@@ -194,13 +207,13 @@ export class Fleet {
     request: RouteRequest,
     tried: readonly EndpointId[],
     answers: EndpointState,
-    may: MayServe,
-    mayPair: MayServe,
+    roles: PrefillRoles,
   ): void {
+    const may = (endpoint: Endpoint): boolean => roles.may("prefill", endpoint);
     for (let i = 0; i < this.states.length; i++) {
       const state = this.states[i]!;
-      const verdict = eligibility(state, at, request, tried, may);
-      const paired = verdict === 0 && !mayPair(state.endpoint) ? INELIGIBLE.pair : verdict;
+      const verdict = state.eligibility(at, request, tried, may);
+      const paired = verdict === 0 && !roles.mayPair(answers.endpoint, state.endpoint) ? INELIGIBLE.pair : verdict;
       this.ineligible[i] = state === answers ? INELIGIBLE.answers : paired;
     }
   }
@@ -222,7 +235,7 @@ export class Fleet {
     let sum = 0;
     let count = 0;
     for (const state of this.states) {
-      if (eligibility(state, at, request, NONE_TRIED, ANY_ROLE) !== 0) continue;
+      if (state.eligibility(at, request, NONE_TRIED) !== 0) continue;
       state.refresh(at, this.#options.staleAfterMicros);
       sum += valueOf(state);
       count++;
@@ -238,12 +251,12 @@ export class Fleet {
     at: Micros,
     request: RouteRequest,
     tried: readonly EndpointId[],
-    may: MayServe = ANY_ROLE,
+    may?: MayServe,
     idlerThan?: EndpointState,
   ): boolean {
     idlerThan?.refresh(at, this.#options.staleAfterMicros);
     return this.states.some((state) => {
-      if (eligibility(state, at, request, tried, may) !== 0) return false;
+      if (state.eligibility(at, request, tried, may) !== 0) return false;
       if (idlerThan === undefined) return true;
       state.refresh(at, this.#options.staleAfterMicros);
       return !state.isAwaited && state.effectiveLoad + 1 < idlerThan.effectiveLoad;
@@ -275,7 +288,7 @@ export class Fleet {
         cordoned: state.cordoned,
         asleep: state.asleep,
         breaker: state.breaker.state(at),
-        standing: state.slowReturn.standing,
+        standing: state.standing,
         ejected: state.unhealthy ? "unhealthy" : state.outlier.reason(at),
         ejections: state.ejections,
         share: this.#standing.shareOf(at, state),

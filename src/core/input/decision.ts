@@ -1,13 +1,12 @@
 import type { RefusalReason } from "../admission/held.ts";
 import type { WaitReason } from "../admission/waiting-request.ts";
-import type { ColocateReason } from "../prefill/colocate.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { PrefixSource } from "../endpoint/knowledge.ts";
 import type { Noted } from "../request/noted.ts";
 import type { NobodyReason } from "../fleet/fleet-standing.ts";
 import type { Freshness } from "../endpoint/snapshot.ts";
 import type { Forecast } from "../latency/forecast.ts";
-import type { PrefillOrder } from "../plugin/spec.ts";
+import type { PrefillTerms } from "../plugin/spec.ts";
 import type { Micros } from "../base/units.ts";
 
 /** A queued request is decided on again when its turn comes. */
@@ -18,8 +17,6 @@ export type Placed = Routed | Rejected;
 
 /** Sequence of a decision that another router made. */
 export const PEER_SEQUENCE = -1;
-/** What is taken for true of another router's decision on who computes the prompt. */
-export const PEER_PREFILL = { handoff: "prefill-first", reason: "" } as const satisfies Partial<PrefillStage>;
 
 /** The rollout that a request is part of. */
 export interface DecisionRollout {
@@ -76,6 +73,8 @@ export interface Routed {
   readonly forecast?: Forecast;
   /** Another endpoint computes the prompt, and `endpoint` fetches its blocks and answers. Absent: `endpoint` does both. */
   readonly prefill?: PrefillStage;
+  /** Who has it before it goes to `endpoint`; absent where it goes there at once, and in a trace. */
+  readonly sentFirst?: EndpointId;
   /**
    * Why `endpoint` does both although the profile has a stage for prompts; absent where it has none, or `prefill` is
    * there.
@@ -89,9 +88,8 @@ export interface Routed {
 }
 
 /** Where a prompt is computed whose answer is made elsewhere. `reason`, `hitTokens` and the rest are as of Routed. */
-export interface PrefillStage {
+export interface PrefillStage extends PrefillTerms {
   readonly endpoint: EndpointId;
-  readonly handoff: PrefillOrder;
   readonly reason: string;
   readonly hitTokens: number;
   readonly heldTokens?: number;
@@ -100,6 +98,27 @@ export interface PrefillStage {
   readonly noted?: Noted;
   readonly breakdown: Breakdown;
 }
+
+/**
+ * Why one endpoint does both, computes the prompt and answers:
+ * - undivided: such requests cannot be shared, or its engine has to compute the whole prompt itself
+ * - several-sequences: it asks for more than one answer
+ * - short: the prompt is shorter than what is shared
+ * - cached: too little of the prompt is missing from the cache of the endpoint that answers
+ * - continued: it goes on behind a part of its answer
+ * - transfer-failed: its blocks were lost between two endpoints before
+ * - no-prefill-endpoint: none may compute its prompt
+ */
+export const COLOCATE_REASONS = [
+  "undivided",
+  "several-sequences",
+  "short",
+  "cached",
+  "continued",
+  "transfer-failed",
+  "no-prefill-endpoint",
+] as const;
+export type ColocateReason = (typeof COLOCATE_REASONS)[number];
 
 export interface Rejected {
   readonly kind: "rejected";

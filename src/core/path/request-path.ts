@@ -1,6 +1,5 @@
 import type { Routed } from "../input/decision.ts";
 import type { Fault } from "../endpoint/fault.ts";
-import { firstStop } from "../stage-choice.ts";
 import type { AskResume, AskRetry, PathEffect, ReportAhead, ReportContinued } from "./path-effect.ts";
 import { DEFECT, type PathEvent, REROUTED, REROUTED_AHEAD, ROUTED, ROUTED_AHEAD } from "./path-event.ts";
 import type { PathRouter } from "./path-router.ts";
@@ -73,7 +72,7 @@ export class RequestPath {
 
   /** The router chose an endpoint. */
   routed(decision: Routed): void {
-    this.dispatch(isAhead(decision) ? ROUTED_AHEAD : ROUTED);
+    this.dispatch(decision.sentFirst !== undefined ? ROUTED_AHEAD : ROUTED);
   }
 
   /** The first token is late. */
@@ -127,7 +126,7 @@ export class RequestPath {
     const next = host.router.afterFault(host.routeId, fault, this.attempts, failureOf);
     if (next.kind === "give-up") return { kind: "denied", why: next.why };
     host.decided(next.decision, fault);
-    return isAhead(next.decision) ? REROUTED_AHEAD : REROUTED;
+    return next.decision.sentFirst !== undefined ? REROUTED_AHEAD : REROUTED;
   }
 
   #askResume(fault: Fault): PathEvent | undefined {
@@ -137,9 +136,4 @@ export class RequestPath {
     }
     return { kind: "denied", why: "no-endpoint" };
   }
-}
-
-/** Another endpoint has it before the one that answers. */
-function isAhead(decision: Routed): boolean {
-  return firstStop(decision) !== decision.endpoint;
 }

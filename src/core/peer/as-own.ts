@@ -1,4 +1,5 @@
-import { PEER_PREFILL, PEER_SEQUENCE, type Routed } from "../input/decision.ts";
+import { PEER_SEQUENCE, type Routed } from "../input/decision.ts";
+import { PEER_PREFILL } from "../plugin/spec.ts";
 import type { Input, RequestFinished } from "../input/input.ts";
 import type { RouteRequest } from "../request/request.ts";
 import type { Micros } from "../base/units.ts";

@@ -27,6 +27,16 @@ export interface ProfileSpec extends StageSpec {
 export const HANDOFFS = ["prefill-first", "together"] as const;
 export type PrefillOrder = (typeof HANDOFFS)[number];
 
+/** How a prompt that is computed elsewhere gets to who answers. */
+export interface PrefillTerms {
+  readonly handoff: PrefillOrder;
+}
+
+/** What is taken for true of another router's decision on who computes the prompt. */
+export const PEER_PREFILL = { handoff: "prefill-first", reason: "" } as const satisfies PrefillTerms & {
+  reason: string;
+};
+
 /** What endpoints without the label of roles do. */
 export const UNLABELLED = ["decode", "both", "none"] as const;
 

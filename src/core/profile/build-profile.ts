@@ -25,7 +25,7 @@ function buildStages(
   profile: ProfileSpec,
   keepsBreakdowns: boolean,
   before: BuiltProfile | undefined,
-): PrefillStages | undefined {
+): PrefillStages<Profile> | undefined {
   const spec = divisionOf(profile);
   if (spec === undefined) return undefined;
   const stages = before?.profile.stages;
@@ -39,7 +39,7 @@ function buildStage(
   spec: StageSpec,
   keepsBreakdowns: boolean,
   before?: { readonly spec: StageSpec; readonly profile: Profile },
-  stages?: PrefillStages,
+  stages?: PrefillStages<Profile>,
 ): Profile {
   const filters = new Kept(before?.spec.filters ?? [], before?.profile.plugins.filters ?? []);
   const scorers = new Kept(before?.spec.scorers ?? [], before?.profile.plugins.scorers ?? []);

@@ -1,16 +1,38 @@
-import { checkDivision, completeDivision, divisionText, type PartialDivision } from "../prefill/divided-profile.ts";
-import { Roles } from "../prefill/roles.ts";
-import type { ParameterProblem } from "../plugin/parameter.ts";
-import type { Signal } from "../plugin/plugin.ts";
-import type { DisaggregationSpec, PartialStage, ProfileSpec, StageSpec } from "../plugin/spec.ts";
+import { PrefillStages } from "../prefill/prefill-choice.ts";
 import type { Profile } from "./profile.ts";
+import { type ParameterProblem, shown } from "../plugin/parameter.ts";
+import type { Signal } from "../plugin/plugin.ts";
+import { checkChoice, isMapping, unknownKeys } from "../plugin/shape.ts";
+import {
+  type DisaggregationSpec,
+  HANDOFFS,
+  type PartialStage,
+  type ProfileSpec,
+  type RolesSpec,
+  type StageSpec,
+  UNLABELLED,
+} from "../plugin/spec.ts";
 
-/** How a profile shares requests between an endpoint that computes the prompt and one that answers. */
-export interface PrefillStages {
-  readonly spec: DisaggregationSpec;
-  readonly roles: Roles;
-  /** Chooses who computes the prompt. */
-  readonly prefill: Profile;
+/** Where a profile leaves colocateBelowTokens out; as Cognitora's colocate_below_tokens. */
+export const COLOCATE_BELOW_TOKENS = 256;
+
+/** Roles by label in common use, for configurations: llm-d's, whose roles may be combined. */
+export const ROLES_DEFAULT: RolesSpec = {
+  label: "llm-d.ai/role",
+  prefill: ["prefill", "encode-prefill", "prefill-decode", "both", "encode-prefill-decode"],
+  decode: ["decode", "prefill-decode", "both", "encode-prefill-decode"],
+  unlabelled: "decode",
+  pairLabel: "",
+};
+
+export type { PrefillStages };
+
+/** With the profile that chooses who computes the prompt. */
+export function prefillStages<Chooser extends Profile>(
+  spec: DisaggregationSpec,
+  prefill: Chooser,
+): PrefillStages<Chooser> {
+  return new PrefillStages(spec, prefill);
 }
 
 /** What a profile may state beside the choice of who answers; what it leaves out is left out here too. */
@@ -27,10 +49,7 @@ export function partsOf(spec: ProfileSpec): readonly string[] {
   return divisionOf(spec) === undefined ? [] : ["disaggregation"];
 }
 
-export function checkParts(
-  { disaggregation }: Record<string, unknown>,
-  checkStage: Parameters<typeof checkDivision>[2],
-): ParameterProblem[] {
+export function checkParts({ disaggregation }: Record<string, unknown>, checkStage: CheckStage): ParameterProblem[] {
   return disaggregation === undefined ? [] : checkDivision(disaggregation, "disaggregation", checkStage);
 }
 
@@ -51,11 +70,6 @@ export function divided({ disaggregation: _before, ...stage }: ProfileSpec, by: 
   return { ...stage, ...(by && { disaggregation: completeDivision(by, (one) => one as StageSpec) }) };
 }
 
-/** With the profile that chooses who computes the prompt. */
-export function prefillStages(spec: DisaggregationSpec, prefill: Profile): PrefillStages {
-  return { spec, roles: new Roles(spec.roles), prefill };
-}
-
 /** All choices that it makes of a request, the one of who answers first. */
 export function stagesOf(spec: ProfileSpec): readonly StageSpec[] {
   const { disaggregation } = spec;
@@ -70,4 +84,85 @@ export function signalsOfParts({ disaggregation }: ProfileSpec): readonly Signal
 /** Its parts in words. */
 export function partsText({ disaggregation }: ProfileSpec, stageText: (stage: StageSpec) => string): string {
   return disaggregation === undefined ? "" : divisionText(disaggregation, stageText(disaggregation.prefill));
+}
+
+type CheckStage = (spec: Record<string, unknown>, path: string) => ParameterProblem[];
+
+/** What is wrong with what a profile states of prompts that are computed elsewhere. */
+function checkDivision(value: unknown, path: string, checkStage: CheckStage): ParameterProblem[] {
+  if (!isMapping(value)) return [{ path, message: `expected a mapping with prefill, got ${shown(value)}` }];
+  const known = ["prefill", "colocateBelowTokens", "promptTokensMin", "handoff", "roles"];
+  const problems = unknownKeys(value, known, path);
+  const { prefill, handoff, roles } = value;
+  if (isMapping(prefill)) problems.push(...checkStage(prefill, `${path}.prefill.`));
+  else
+    problems.push({
+      path: `${path}.prefill`,
+      message: `expected a mapping with filters, scorers, picker, got ${shown(prefill)}`,
+    });
+  for (const key of ["colocateBelowTokens", "promptTokensMin"]) {
+    const tokens = value[key] ?? 0;
+    if (typeof tokens === "number" && Number.isSafeInteger(tokens) && tokens >= 0) continue;
+    problems.push({ path: `${path}.${key}`, message: `expected an integer of at least 0, got ${shown(tokens)}` });
+  }
+  if (handoff !== undefined) problems.push(...checkChoice(handoff, HANDOFFS, `${path}.handoff`));
+  return roles === undefined ? problems : [...problems, ...checkRoles(roles, `${path}.roles`)];
+}
+
+function checkRoles(value: unknown, path: string): ParameterProblem[] {
+  if (!isMapping(value)) return [{ path, message: `expected a mapping, got ${shown(value)}` }];
+  const problems = unknownKeys(value, Object.keys(ROLES_DEFAULT), path);
+  for (const key of ["label", "pairLabel"]) {
+    const text = value[key] ?? "";
+    if (typeof text !== "string")
+      problems.push({ path: `${path}.${key}`, message: `expected text, got ${shown(text)}` });
+  }
+  for (const key of ["prefill", "decode"]) {
+    const values: unknown = value[key] ?? [];
+    if (Array.isArray(values) && values.every((one) => typeof one === "string")) continue;
+    problems.push({ path: `${path}.${key}`, message: `expected a list of the label's values, got ${shown(values)}` });
+  }
+  const { unlabelled } = value;
+  return unlabelled === undefined
+    ? problems
+    : [...problems, ...checkChoice(unlabelled, UNLABELLED, `${path}.unlabelled`)];
+}
+
+/** What a checked profile states of it, with what may be left out left out. */
+export interface PartialDivision extends Partial<Omit<DisaggregationSpec, "prefill" | "roles">> {
+  readonly prefill: PartialStage;
+  readonly roles?: Partial<RolesSpec> | undefined;
+}
+
+function completeDivision(
+  {
+    prefill,
+    colocateBelowTokens = COLOCATE_BELOW_TOKENS,
+    promptTokensMin = 0,
+    handoff = "prefill-first",
+    roles,
+  }: PartialDivision,
+  completeStage: (stage: PartialStage) => StageSpec,
+): DisaggregationSpec {
+  return {
+    prefill: completeStage(prefill),
+    colocateBelowTokens,
+    promptTokensMin,
+    handoff,
+    roles: { ...ROLES_DEFAULT, ...roles },
+  };
+}
+
+/** In words; `stageText` is that of the stage for prompts. */
+function divisionText(
+  { colocateBelowTokens, promptTokensMin, handoff, roles }: DisaggregationSpec,
+  stageText: string,
+): string {
+  const pair = roles.pairLabel === "" ? "" : `; both have the same ${roles.pairLabel}`;
+  return (
+    `  a prompt of at least ${promptTokensMin} tokens, ${colocateBelowTokens} of them or more not cached where it is ` +
+    `answered, is computed elsewhere (${handoff})\n` +
+    `      by the label ${roles.label}: ${roles.prefill.join(", ")} compute, ${roles.decode.join(", ")} answer, those ` +
+    `without it: ${roles.unlabelled}${pair}\n${stageText}`
+  );
 }

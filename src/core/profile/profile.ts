@@ -1,13 +1,13 @@
 import { assert } from "../base/assert.ts";
 import { ABSTAINED, ColumnBreakdown, DoubleSlab, nextBest } from "../input/breakdown.ts";
 import type { Decision } from "../input/decision.ts";
-import { ELIGIBILITY } from "../endpoint/eligibility.ts";
+import { ELIGIBILITY, type MayServe } from "../endpoint/eligibility.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { Filter } from "../filter/filter.ts";
 import type { Input } from "../input/input.ts";
 import type { Forecast } from "../latency/forecast.ts";
-import { type Noted, type Noter, notedBy } from "../request/noted.ts";
+import type { Noted, Noter } from "../request/noted.ts";
 import type { Picker } from "../picker/picker.ts";
 import type { Random } from "../base/random.ts";
 import type { RouteRequest } from "../request/request.ts";
@@ -48,7 +48,9 @@ export class Profile {
   /** In the order of the spec. */
   readonly plugins: ProfilePlugins;
   /** Where another endpoint than the chosen one may compute the prompt. */
-  readonly stages: PrefillStages | undefined;
+  readonly stages: PrefillStages<Profile> | undefined;
+  /** Who may answer; undefined for any. */
+  readonly mayAnswer: MayServe | undefined;
   readonly #filters: readonly Filter[];
   readonly #scorers: readonly Scorer[];
   readonly #picker: Picker;
@@ -67,9 +69,10 @@ export class Profile {
   #abstained = new Float64Array(0);
 
   /** Without `keepsBreakdowns` a choice's breakdown is valid until the next choice. */
-  constructor(name: string, plugins: ProfilePlugins, keepsBreakdowns = true, stages?: PrefillStages) {
+  constructor(name: string, plugins: ProfilePlugins, keepsBreakdowns = true, stages?: PrefillStages<Profile>) {
     this.name = name;
     this.stages = stages;
+    this.mayAnswer = stages && ((endpoint) => stages.roles.may("decode", endpoint));
     this.#keepsBreakdowns = keepsBreakdowns;
     this.plugins = plugins;
     this.#filters = plugins.filters;
@@ -125,7 +128,12 @@ export class Profile {
 
   /** What its plugins note of the choice that was made last; undefined where that is nothing. */
   noted(chosen: Snapshot): Noted | undefined {
-    return this.#noters.length === 0 ? undefined : notedBy(this.#noters, chosen);
+    let noted: Noted | undefined;
+    for (let i = 0; i < this.#noters.length; i++) {
+      const note = this.#noters[i]!.note?.(chosen);
+      if (note !== undefined) noted = noted === undefined ? note : { ...noted, ...note };
+    }
+    return noted;
   }
 
   #begin(snapshots: readonly Snapshot[], endpoints: readonly EndpointId[]): ColumnBreakdown {

@@ -34,16 +34,6 @@ export interface Noter {
 /** What a note needs of the endpoint that was chosen. */
 export type NotedLoadSource = Omit<NotedLoad, "fresh"> & { readonly freshness: "fresh" | "stale" | "unknown" };
 
-/** All notes of a decision as one; undefined where there is none. */
-export function notedBy(noters: readonly Noter[], chosen: NotedLoadSource): Noted | undefined {
-  let noted: Noted | undefined;
-  for (const noter of noters) {
-    const note = noter.note?.(chosen);
-    if (note !== undefined) noted = noted === undefined ? note : { ...noted, ...note };
-  }
-  return noted;
-}
-
 /** The same for peers, to whom a session that is bound to the chosen endpoint is as one that is bound to none. */
 export function notedToPeers(made: { readonly endpoint: EndpointId; readonly noted?: Noted }): Noted | undefined {
   const { endpoint, noted } = made;

@@ -1,6 +1,5 @@
 import type { Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
-import { firstStop } from "#core/stage-choice.ts";
 import { type Micros, MICROS_PER_MILLI } from "#core/base/units.ts";
 import type {
   Answer,
@@ -193,7 +192,7 @@ export class Forward implements AttemptListener {
 
   /** Its attempt failed, and it goes to this endpoint next. */
   retried(decision: Routed, fault: Fault): void {
-    this.#exchange.shared.observe.fault?.(retriedEvent(this, fault, firstStop(decision)));
+    this.#exchange.shared.observe.fault?.(retriedEvent(this, fault, decision.sentFirst ?? decision.endpoint));
     this.decided(decision);
   }
 

@@ -10,12 +10,12 @@ import type {
   RejectReason,
   Routed,
 } from "#core/input/decision.ts";
-import { COLOCATE_REASONS } from "#core/prefill/colocate.ts";
+import { COLOCATE_REASONS } from "#core/input/decision.ts";
 import type { PrefixSource } from "#core/endpoint/knowledge.ts";
 import type { Freshness } from "#core/endpoint/snapshot.ts";
 import type { Forecast } from "#core/latency/forecast.ts";
-import { HANDOFFS } from "#core/plugin/spec.ts";
 import type { Micros } from "#core/base/units.ts";
+import { prefillTerms } from "./stage-table.ts";
 import { expected } from "./format-error.ts";
 import { breakdownDigest, NO_POLICY_VERSION, type RecordedBreakdown, type RecordedDecision } from "./record.ts";
 import {
@@ -73,7 +73,7 @@ type Stage = Omit<PrefillStage, "breakdown" | "noted">;
 
 const stage = record<Stage>({
   endpoint: text,
-  handoff: oneOf(HANDOFFS),
+  ...prefillTerms,
   reason: text,
   hitTokens: usually(0, number),
   heldTokens: optional(number),
@@ -102,7 +102,7 @@ const limit = optional(text);
 
 type Body<D extends Decision> = Omit<D, "kind" | "at" | "requestId" | "breakdown">;
 
-const routed = record<Omit<Body<Routed>, "noted">>({
+const routed = record<Omit<Body<Routed>, "noted" | "sentFirst">>({
   ...head,
   endpoint: text,
   reason: text,

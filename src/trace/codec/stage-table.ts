@@ -5,8 +5,9 @@ import type { HedgeInput, HedgeSettled } from "#core/request/hedge-input.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import type { StageInput } from "#core/request/stage-inputs.ts";
 import type { StandbyWinner } from "#core/request/stage-step.ts";
+import { type DisaggregationSpec, HANDOFFS, type RolesSpec, type StageSpec, UNLABELLED } from "#core/plugin/spec.ts";
 import { hashes } from "./chain-table.ts";
-import { as, type FieldType, flag, integer, number, oneOf, optional, text } from "./field-type.ts";
+import { as, type FieldType, flag, integer, listOf, number, oneOf, optional, text } from "./field-type.ts";
 import { record, type TablesByKind } from "./record-type.ts";
 
 type Body<I> = I extends unknown ? Omit<I, "at"> : never;
@@ -45,4 +46,28 @@ export const stageInputs = (request: FieldType<RouteRequest>): Tables<StageInput
   ...hedging,
   ...cascade(request),
   ...continuation,
+});
+
+/** What a decision states of a prompt that is computed elsewhere, beside what it states of any endpoint. */
+export const prefillTerms = { handoff: oneOf(HANDOFFS) };
+
+const roles = record<RolesSpec>({
+  label: text,
+  prefill: listOf(text),
+  decode: listOf(text),
+  unlabelled: oneOf(UNLABELLED),
+  pairLabel: text,
+});
+
+/** What a profile may state beside its own stage. */
+export const profileParts = (stage: FieldType<StageSpec>) => ({
+  disaggregation: optional(
+    record<DisaggregationSpec>({
+      prefill: stage,
+      colocateBelowTokens: integer(0),
+      promptTokensMin: integer(0),
+      ...prefillTerms,
+      roles,
+    }),
+  ),
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { colocateReason } from "#core/prefill/colocate.ts";
+import { colocateReason } from "#core/prefill/prefill-choice.ts";
 import { chain, request } from "../state.ts";
 
 const NEW = { continued: false, transferFailed: false };
