@@ -9,6 +9,7 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const README = readFileSync(join(ROOT, "README.md"), "utf8");
 const READY = /gnomon is ready/;
 const STOPPED_MILLIS_MAX = 20_000;
+const [PORTS_FROM, PORTS_BELOW] = [20_000, 32_000];
 
 /** A command of README.md. */
 export interface Step {
@@ -149,7 +150,7 @@ class Walker {
   }
 
   #spawn(command: string): ChildProcess {
-    const placed = `${this.#kept}${this.#options.installs ? command : command.replace("npm ci && ", "")}`
+    const placed = `${this.#kept}${this.#options.installs ? command : command.replace(/^npm ci [^&]*&& /, "")}`
       .replaceAll("127.0.0.1:8080", `127.0.0.1:${this.#port}`)
       .replaceAll("127.0.0.1:8081", `127.0.0.1:${this.#port + 1}`)
       .replaceAll(
@@ -186,18 +187,22 @@ function copyProject(folder: string, installs: boolean): void {
   }
 }
 
-/** The first of two neighbours that nobody listens on. */
+/**
+ * The first of two neighbours that nobody listens on, below those that systems hand out by themselves: a walk takes minutes, and
+ * needs them all the time.
+ */
 async function freePorts(): Promise<number> {
   for (;;) {
-    const first = createServer();
-    await new Promise<void>((resolve) => first.listen(0, "127.0.0.1", resolve));
-    const { port } = first.address() as { port: number };
-    const second = createServer();
-    const free = await new Promise<boolean>((resolve) => {
-      second.once("error", () => resolve(false)).listen(port + 1, "127.0.0.1", () => resolve(true));
-    });
-    await new Promise((resolve) => first.close(resolve));
-    if (free) await new Promise((resolve) => second.close(resolve));
-    if (free) return port;
+    const port = PORTS_FROM + 2 * Math.floor(Math.random() * (PORTS_BELOW - PORTS_FROM - 1) * 0.5);
+    if ((await isFree(port)) && (await isFree(port + 1))) return port;
   }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  const free = await new Promise<boolean>((resolve) => {
+    server.once("error", () => resolve(false)).listen(port, "127.0.0.1", () => resolve(true));
+  });
+  if (free) await new Promise((resolve) => server.close(resolve));
+  return free;
 }

@@ -16,13 +16,13 @@ export function pageRoutes(app: Hono<{ Bindings: HttpBindings }>): void {
     c.header("cache-control", "no-cache");
     return c.html(STATUS_PAGE);
   });
-  app.get(`${FILES}*`, (c, next) => {
-    const text = pageFiles().get(c.req.path.slice(FILES.length));
+  app.get(`${FILES}*`, async (c, next) => {
+    const text = (await pageFiles()).get(c.req.path.slice(FILES.length));
     if (text === undefined) return next();
     c.header("content-type", "text/javascript; charset=utf-8");
     c.header("x-content-type-options", "nosniff");
     c.header("cache-control", "no-cache");
-    return Promise.resolve(c.body(text));
+    return c.body(text);
   });
 }
 

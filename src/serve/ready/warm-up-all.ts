@@ -1,6 +1,5 @@
 import type { GatewayOptions } from "#live/gateway/gateway.ts";
 import { RouterTap } from "#live/base/router-tap.ts";
-import { pageFiles } from "#live/status/page-files.ts";
 import { warmUp } from "#live/warm-up/warm-up.ts";
 import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
 import type { TraceRouter } from "#trace/codec/record.ts";
@@ -24,8 +23,6 @@ async function warmUpAll(
     settle();
     return { requests: 0 };
   }
-  // Read now, so that nobody who looks at the status page waits for it.
-  pageFiles();
   const { admission: _, ...settings } = recorded;
   const { blockTokens } = settings;
   const profiles = Object.keys(settings.profiles);
