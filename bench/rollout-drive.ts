@@ -5,11 +5,16 @@
  * be.
  *
  *     npx node bench/rollout-drive.ts [--part harm|restart|replicas|adjusted] [--profiles always-busiest,gnomon] [--clients 150]
+ *
+ * Two real vLLM with different flags as arms by a label (nothing else is run then): PROGRAM PORT [OPTIONS] serves one.
+ *
+ *     npx node bench/rollout-drive.ts --vllm PROGRAM [--flags "--max-num-seqs 1"] [--seconds 300] [--rate 2]
  */
 import { parseArgs } from "node:util";
 import { endAll } from "./children.ts";
 import { adjusted } from "./rollout-drive/adjusted.ts";
 import { harm } from "./rollout-drive/harm.ts";
+import { realEngines } from "./rollout-drive/real-engines.ts";
 import { replicas } from "./rollout-drive/replicas.ts";
 import { restart } from "./rollout-drive/restart.ts";
 
@@ -19,11 +24,19 @@ const { values } = parseArgs({
     profiles: { type: "string", default: "always-busiest,gnomon" },
     clients: { type: "string", default: "150" },
     kills: { type: "string", default: "3" },
+    vllm: { type: "string" },
+    flags: { type: "string", default: "--max-num-seqs 1" },
+    seconds: { type: "string", default: "300" },
+    rate: { type: "string", default: "2" },
   },
 });
 const clients = Number(values.clients);
 let isWell = true;
-const isAsked = (part: string) => (values.part ?? part) === part;
+const isAsked = (part: string) => values.vllm === undefined && (values.part ?? part) === part;
+if (values.vllm !== undefined) {
+  const [seconds, perSecond] = [Number(values.seconds), Number(values.rate)];
+  isWell = await realEngines({ serve: values.vllm, flags: values.flags.split(" "), seconds, perSecond });
+}
 if (isAsked("harm")) isWell = await harm(values.profiles.split(","), clients);
 if (isAsked("restart")) isWell = (await restart(Number(values.kills), clients)) && isWell;
 if (isAsked("replicas")) isWell = (await replicas()) && isWell;
