@@ -127,7 +127,7 @@ test("the line names a design that cannot know, what a canary waits for, and why
   assert.match(lineOf(pools!), /cannot be known by this design: two pools are two values/);
   assert.match(
     lineOf({ ...canary!, stepPercents: [50, 100] } as Design),
-    /holds before 100 %: error-rate may be .* worse, 1 % allowed/,
+    /holds before 100 %: slow-rate may be .* worse, 1 % allowed/,
   );
   const needs = (stepSamplesMin: number) =>
     lineOf({ ...canary!, stepPercents: [50, 100] } as Design, undefined, stepSamplesMin);

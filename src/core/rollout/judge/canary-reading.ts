@@ -5,10 +5,12 @@ export const MARGIN_DEFAULT = 0.1;
 export const STEP_SAMPLES_DEFAULT = 100;
 /** Of all requests, those that may fail more by the next step. */
 export const ERRORS_MARGIN = 0.01;
+/** The same of those that are slow beside others that end at the same time. */
+export const SLOW_MARGIN = 0.01;
 
 /** One figure of a canary's arm beside the control's. */
 export interface CanaryFigure {
-  readonly figure: FigureKey | "error-rate";
+  readonly figure: FigureKey | "error-rate" | "slow-rate";
   /** The arm's over the control's less 1; of errors the difference of the shares. Valid at every look. */
   readonly value: number;
   readonly low: number;
@@ -34,8 +36,9 @@ export interface CanaryReading {
 /**
  * What the figures allow. A step is taken when each is surely within what it may be, a margin over the share of traffic
  * that is to have the arm: all traffic loses no more than the margin. All must hold, so each has the whole level of the
- * step (an intersection-union test: R. Berger, 1982). They are the median of the time that the rollout is about, and errors:
- * of the few sessions of a first step nothing else is known within hours, and limits watch it.
+ * step (an intersection-union test: R. Berger, 1982). They are the median of the time that the rollout is about, errors, and
+ * requests that are slow beside others, which no median shows: of the few sessions of a first step nothing else is known
+ * within hours, and limits watch it.
  */
 export function canaryReading(
   given: Pick<CanaryReading, "nextPercent" | "samples" | "samplesMin" | "figures">,

@@ -18,6 +18,7 @@ import {
   type CanaryReading,
   ERRORS_MARGIN,
   MARGIN_DEFAULT,
+  SLOW_MARGIN,
   STEP_SAMPLES_DEFAULT,
 } from "./canary-reading.ts";
 import { type ClusteredShare, ClusterGroups, type SavedGroups } from "./cluster-groups.ts";
@@ -28,7 +29,7 @@ import { sliceOf } from "./slice-counts.ts";
 import { differenceOf, quantileDifferenceOf } from "./difference-of.ts";
 import { figureLevel, GUARDRAILS_SHARE, PRIMARY_DEFAULT } from "./figure-level.ts";
 import { Guard, type SavedGuard } from "./guard.ts";
-import type { GuardrailReading, OpenRequest } from "./guardrail.ts";
+import { type GuardrailReading, type OpenRequest, RATES } from "./guardrail.ts";
 import type { JudgeRules } from "./judge-rules.ts";
 import { type Quantile, quantileDifference, type QuantileDifference } from "./quantile-difference.ts";
 import { type Membership, MemberTallies, type SavedMembers } from "./member-tallies.ts";
@@ -332,23 +333,29 @@ export class Judge {
     const middle = this.#groups.total(0).time(metric, "p50");
     const ofMiddle = { value: mean / middle, low: low / middle, high: high / middle, allowed: margin / share };
     const figures: CanaryFigure[] = [{ figure: `${metric}.p50`, ...ofMiddle }];
-    const counted = [0, 1].map((arm) => this.#groups.shareOf(arm, ({ counts }) => [counts.failed, counts.requests]));
-    const [control, other] = counted as [ClusteredShare, ClusteredShare];
     const evidence = Math.log(2 / ofStep);
-    const most = (one: ClusteredShare) => 1 - shareAtLeast(one.independent, 1 - one.share, evidence);
-    const least = (one: ClusteredShare) => shareAtLeast(one.independent, one.share, evidence);
-    figures.push({
-      figure: "error-rate",
-      value: other.share - control.share,
-      low: least(other) - most(control),
-      high: most(other) - least(control),
-      allowed: ERRORS_MARGIN / share,
-    });
-    const samples = Math.min(control.requests, other.requests);
+    figures.push(this.#stepShare("error-rate", ERRORS_MARGIN / share, evidence));
+    const isTimed = [0, 1].some((arm) => this.#groups.total(arm).samples("ttft") > 0);
+    if (isTimed) figures.push(this.#stepShare("slow-rate", SLOW_MARGIN / share, evidence));
+    const samples = Math.min(...[0, 1].map((arm) => this.#groups.total(arm).counts.requests));
     return canaryReading(
       { nextPercent, samples, samplesMin: stepSamplesMin, figures },
       differences.some(({ low }) => low > 0),
     );
+  }
+
+  /** Of a canary's step: the share of its arm's requests less that of the control's. */
+  #stepShare(figure: "error-rate" | "slow-rate", allowed: number, evidence: number): CanaryFigure {
+    const [control, other] = [0, 1].map((arm) => this.#groups.shareOf(arm, ({ counts }) => RATES[figure](counts)));
+    const most = (one: ClusteredShare) => 1 - shareAtLeast(one.independent, 1 - one.share, evidence);
+    const least = (one: ClusteredShare) => shareAtLeast(one.independent, one.share, evidence);
+    return {
+      figure,
+      value: other!.share - control!.share,
+      low: least(other!) - most(control!),
+      high: most(other!) - least(control!),
+      allowed,
+    };
   }
 
   /** With the part of the level that the figure has among all, or with another one. */

@@ -169,13 +169,14 @@ export class RelativeLimits {
     if (a!.groups < GROUPS_MIN) {
       return { ...reading, low: NaN, control: ofControl.value, limit: most * ofControl.value, crossed: false };
     }
-    // A member's requests are as alike as all requests of a cluster are.
-    const [others, mine] = [independentOf(a!, ofControl.weight), independentOf(b!, ofOwn.weight)];
+    // A member's requests are as alike as all requests of a cluster are, and an arm's at least as alike as the control's: a
+    // canary's few clusters alone would show little of that.
+    const [others, mine] = [independentOf(a!, ofControl.weight), ofOwn.weight * Math.min(likeOf(a!), likeOf(b!))];
     const isRate = guardrail.figure.endsWith("-rate");
     // By the rule of succession: a control without a failure may have had one.
     const known = isRate ? (ofControl.value * others + 1) / (others + 1) : ofControl.value;
     const limit = most * known;
-    const few = estimatedWorth(Math.min(a!.groups, b!.groups) - 1, evidence);
+    const few = estimatedWorth(a!.groups + (b === a ? 0 : b!.groups - 1) - 1, evidence);
     const count = few / (1 / mine + (isRate ? most : 1) / others);
     // One that is not beyond it is not surely so: of many members nobody asks how far they are from it.
     const low = guardrail.each !== undefined && ofOwn.value <= limit ? NaN : ofOwn.atLeast(count, evidence);
@@ -253,8 +254,13 @@ function estimatedWorth(degrees: number, evidence: number): number {
   return (2 * evidence) / (degrees * Math.expm1((2 * evidence) / (degrees + 1)));
 }
 
-function independentOf({ requests, independent }: ClusteredShare, weight: number): number {
-  return (weight * independent) / requests;
+function independentOf(one: ClusteredShare, weight: number): number {
+  return weight * likeOf(one);
+}
+
+/** How many independent requests one of them is worth. */
+function likeOf({ requests, independent }: ClusteredShare): number {
+  return independent / requests;
 }
 
 /** A block in which a tenant has fewer requests shows nothing of its times. */

@@ -294,14 +294,32 @@ test("a canary holds on nothing, on too few and on what leaves harm open, and st
     return judge.canary(50, judge.verdict().differences);
   };
   for (const windows of [0, 2]) assert.equal(readingOf(windows, 0).outcome, "hold", `${windows}`);
-  const equal = readingOf(60, 0);
+  const equal = readingOf(120, 0);
   assert.equal(equal.outcome, "advance");
   for (const { high, allowed } of equal.figures) assert.ok(high <= allowed);
   assert.equal(equal.figures[0]!.allowed, 0.2, "a tenth of all traffic is a fifth of its half");
   // 300 ms beside 250: more than twice as long, and surely.
   assert.equal(readingOf(60, 300 * MILLI).outcome, "worse");
-  const open = readingOf(24, 0);
+  const open = readingOf(60, 0);
   assert.ok(open.outcome === "hold" && open.timesAsLong! > 1, JSON.stringify(open));
+  // A median and errors as the control's: what is slow now and then alone keeps the step.
+  const late = new Judge(options(design, { plannedCount: 200 }));
+  for (let window = 0; window < 120; window++) {
+    const outcomes = windowOf(design, window, { effectMicros: 0 }).map((one, i) =>
+      one.arm === 0 || (window + i) % 25 > 0 ? one : { ...one, times: { ...one.times, ttft: 10 * one.times.ttft! } },
+    );
+    ended(late, outcomes);
+  }
+  const { outcome, figures } = late.canary(50, []);
+  assert.equal(outcome, "hold");
+  assert.deepEqual(
+    figures.map(({ figure, high, allowed }) => [figure, high <= allowed]),
+    [
+      ["e2e.p50", true],
+      ["error-rate", true],
+      ["slow-rate", false],
+    ],
+  );
 });
 
 test("a canary's steps share the level, so that all of them together are wrong as rarely as one", () => {

@@ -13,14 +13,19 @@ const near = (value: number, expected: number) =>
   assert.ok(Math.abs(value - expected) < 1e-9 * Math.max(1, Math.abs(expected)), `${value} for ${expected}`);
 
 test("the evidence is the mixture's likelihood over that of the share", () => {
-  // All three above a tenth: 1 / 4 over 0.001.
-  near(shareEvidence(3, 1, 0.1), Math.log(250));
+  // All three above a tenth: half of 1 / 4, and of 3! over 6 * 7 * 8 for a weight of 5, over 0.001.
+  near(shareEvidence(3, 1, 0.1), Math.log((250 + 6_000 / 336) / 2));
   // 2 of 5: the beta function of 3 and 4, 1 / 60.
   near(shareEvidence(5, 0.4, 0.5), Math.log(2 ** 5 / 60));
+  // A half and more often is all shares alike, and rare misses are what rare hits are.
   near(
-    shareEvidence(200, 0.25, 0.25),
-    Math.log(1 / 201) - logBinomial(200, 50) - 50 * Math.log(0.25) - 150 * Math.log(0.75),
+    shareEvidence(200, 0.25, 0.5),
+    Math.log(1 / 201) - logBinomial(200, 50) - 50 * Math.log(0.5) - 150 * Math.log(0.5),
   );
+  near(shareEvidence(200, 0.98, 0.99), shareEvidence(200, 0.02, 0.01));
+  // Five of a thousand beside one show more than by all shares alike.
+  const alike = -Math.log(1_001) - logBinomial(1_000, 5) - 5 * Math.log(0.001) - 995 * Math.log(0.999);
+  assert.ok(shareEvidence(1_000, 0.005, 0.001) > alike + 1.5);
   assert.equal(shareEvidence(4, 0.5, 0), Infinity);
   assert.ok(shareEvidence(7.3, 1, 0.1) > shareEvidence(7, 1, 0.1));
 });
@@ -33,7 +38,7 @@ function logBinomial(n: number, k: number): number {
 
 test("the least share that shows it and what a share shows at least are the same boundary", () => {
   const evidence = Math.log(160);
-  for (const count of [3, 5.5, 12, 80, 4_000]) {
+  for (const count of [4, 5.5, 12, 80, 4_000]) {
     const needed = shareNeeded(count, 0.1, evidence);
     assert.ok(needed > 0.1 && needed <= 1);
     near(shareAtLeast(count, needed, evidence), 0.1);
