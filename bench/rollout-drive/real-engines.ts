@@ -136,7 +136,7 @@ class OpenLoad {
   }
 
   async #ask(url: string, number: number): Promise<void> {
-    const content = `${number}: ${"tell me more of the harbour ".repeat(PROMPT_WORDS / 6)}`;
+    const content = `${number}: ${"and what of the old harbour ".repeat(PROMPT_WORDS / 6)}`;
     try {
       const answer = await fetch(`${url}/v1/chat/completions`, {
         method: "POST",

@@ -4,7 +4,7 @@ import type { RolloutOutcome } from "./outcome.ts";
 /**
  * Requests that end in a row, of whatever arm, and those of them that are the slowest. The fewer of more, the more of an
  * arm's few slow ones are among them beside what is slow anyway: of 3 % that take ten times as long to their first token, in
- * a canary of 5 %, a request says three times as much as with 3 of 250.
+ * a canary of 5 %, a request shows three times as much as with 3 of 250.
  */
 const BESIDE = 500;
 const SLOWEST = 2;
