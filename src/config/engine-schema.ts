@@ -179,6 +179,7 @@ const kernelTable = z.strictObject({
       bytesOut: count(1e9),
       bytesBack: count(1e9),
       gigabytesPerSecond: z.number().gt(0).max(1e5),
+      oneWayGigabytesPerSecond: z.number().gt(0).max(1e5).optional(),
       hopMicros: micros(),
     })
     .optional(),

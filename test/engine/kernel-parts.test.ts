@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addDecode, addPrefill, emptyShape } from "#engine/step-time/batch-shape.ts";
-import { exchangeMicros } from "#engine/step-time/board-exchange.ts";
+import { exchangeMicros, rankExchangeMicros } from "#engine/step-time/board-exchange.ts";
 import { activatedExperts, ExpertTime } from "#engine/step-time/expert-time.ts";
 import { graphTokens } from "#engine/step-time/graph-tokens.ts";
 import { createStepTime } from "#engine/step-time/step-time.ts";
@@ -38,6 +38,19 @@ test("an expert's time is exact at what was measured and lies between for what w
   const used = activatedExperts(128, 8, 64);
   assert.ok(Math.abs(experts.micros(64) - (400 + ((used - 64) / 64) * 400)) < 1e-9);
   for (let tokens = 1; tokens < 600; tokens++) assert.ok(experts.micros(tokens + 1) >= experts.micros(tokens));
+});
+
+test("ranks send all tokens but the neighbour's, and what nothing comes against goes at one direction's pace", () => {
+  const both = { ranks: 2, bytesOut: 600, bytesBack: 400, gigabytesPerSecond: 10, hopMicros: 3 };
+  const host = { ...both, oneWayGigabytesPerSecond: 15 };
+  for (const exchange of [both, host]) {
+    assert.equal(rankExchangeMicros(exchange, 4, [100, 100]), 4 * (2 * 3 + (100 * 1000) / 10_000));
+    assert.equal(rankExchangeMicros(exchange, 4, [100, 40]), rankExchangeMicros(exchange, 4, [40, 100]));
+  }
+  assert.equal(rankExchangeMicros(both, 4, [100, 40]), rankExchangeMicros(both, 4, [100, 100]));
+  assert.ok(Math.abs(rankExchangeMicros(host, 4, [100, 40]) - 4 * (6 + 4 + 60 / 15)) < 1e-9);
+  // Around three boards each passes on what is not its neighbour's: the second one sends 120 of 180, and gets 150.
+  assert.ok(Math.abs(rankExchangeMicros({ ...host, ranks: 3 }, 1, [90, 30, 60]) - (4 * 3 + 12 + 30 / 15)) < 1e-9);
 });
 
 test("a table of kernels with experts, an exchange and graphs is their sum", () => {

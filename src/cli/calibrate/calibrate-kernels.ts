@@ -7,7 +7,7 @@ import type { ExpertRow } from "#engine/step-time/expert-time.ts";
 import type { ModelConfig } from "#engine/step-time/hugging-face.ts";
 import type { KernelTableSpec } from "#engine/step-time/kernel-table.ts";
 import { modelledEngine } from "#engine/modelled-engine.ts";
-import type { BoardExchange } from "#engine/step-time/board-exchange.ts";
+import type { BoardExchange, RankExchange } from "#engine/step-time/board-exchange.ts";
 import { GRAPH_TOKENS_MAX } from "#engine/step-time/graph-tokens.ts";
 import { engineFields } from "#shadow/calibrate/engine-text.ts";
 import { writeWholeFile } from "#trace/export/whole-file.ts";
@@ -25,6 +25,11 @@ export interface KernelFlags extends SizeFlags {
 
 /** As LLMServingSim configures boards that are joined by PCIe alone. */
 const PCIE_LINK = { gigabytesPerSecond: 16, hopMicros: 20 } as const;
+/**
+ * Through the host one direction alone is so many times as quick as each of both: NVIDIA's p2pBandwidthLatencyTest without
+ * P2P, 22.3 GB/s for 15.3 (github.com/NVIDIA/nccl/issues/814) and 6.34 for 4.33 (github.com/tinygrad/open-gpu-kernel-modules/issues/44).
+ */
+const PCIE_ONE_WAY = 1.46;
 const PCIE_GBS_MAX = 64;
 
 /** Writes an engine of measured kernels: tables of one of its boards, and the model's config.json. */
@@ -74,7 +79,13 @@ function spreadExperts(
   const bytesBack = hidden * bytesPerParameter;
   return {
     experts: { count, perToken, rows, boards: ranks * tensorParallel },
-    ranks: { ranks, bytesOut: bytesBack + count * bytesPerParameter, bytesBack, ...linkOf(board, ranks) },
+    ranks: {
+      ranks,
+      bytesOut: bytesBack + count * bytesPerParameter,
+      bytesBack,
+      ...linkOf(board, ranks),
+      ...oneWayOf(board),
+    },
   };
 }
 
@@ -83,6 +94,10 @@ function linkOf(board: Hardware, gpus: number): Pick<BoardExchange, "gigabytesPe
   if (board.linkGbs <= PCIE_GBS_MAX) return PCIE_LINK;
   const { linkBandwidth, reduceMicros } = achievedBy(board.generation);
   return { gigabytesPerSecond: board.linkGbs * linkBandwidth, hopMicros: reduceMicros / (2 * (gpus - 1)) };
+}
+
+function oneWayOf({ linkGbs }: Hardware): Pick<RankExchange, "oneWayGigabytesPerSecond"> {
+  return linkGbs <= PCIE_GBS_MAX ? { oneWayGigabytesPerSecond: PCIE_ONE_WAY * PCIE_LINK.gigabytesPerSecond } : {};
 }
 
 function exchangeOf(board: Hardware, gpus: number, bytesPerToken: number): BoardExchange | undefined {

@@ -90,7 +90,7 @@ export class KernelTableStepTime implements StepTime {
     const isPadded = largest <= this.#graphTokensMax;
     const padded = isPadded ? tokens.map(() => graphTokens(largest, this.#graphTokensMax)) : tokens;
     const experts = this.#experts?.micros(padded.reduce((sum, count) => sum + count, 0)) ?? 0;
-    const sent = this.#ranks === undefined ? 0 : rankExchangeMicros(this.#ranks, this.#layers, Math.max(...padded));
+    const sent = this.#ranks === undefined ? 0 : rankExchangeMicros(this.#ranks, this.#layers, padded);
     return sent + Math.max(...shapes.map((shape, i) => this.#step(shape, tokens[i]!, padded[i]!, experts)));
   }
 
