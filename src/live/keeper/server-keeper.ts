@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Dispatcher } from "undici";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { ProbeResult } from "#core/endpoint/hang-judge.ts";
@@ -55,6 +54,9 @@ export class ServerKeeper {
   readonly #apiKey: string | undefined;
   readonly #members = new Map<EndpointId, Member>();
   readonly #stop = new AbortController();
+  /** Of the pause between two questions. */
+  #asleep: NodeJS.Timeout | undefined;
+  #wake: (() => void) | undefined;
   readonly #done: Promise<void>;
   /** Set while the server is ready, for members that come later. */
   #ready: { models: readonly ServedModel[]; page: EnginePage | undefined } | undefined;
@@ -108,6 +110,8 @@ export class ServerKeeper {
   /** Ends the loop; the endpoints stay as they are. */
   async stop(): Promise<void> {
     this.#stop.abort();
+    clearTimeout(this.#asleep);
+    this.#wake?.();
     await Promise.all([this.#done, this.#checker?.stop()]);
   }
 
@@ -276,12 +280,13 @@ export class ServerKeeper {
     this.#options.report({ kind, subject: this.url, detail });
   }
 
-  async #sleep(millis: number): Promise<void> {
-    try {
-      await sleep(Math.max(0, millis), undefined, { signal: this.#stop.signal });
-    } catch {
-      // Stopped; the loops look at that themselves.
-    }
+  /** Until then, or until it is stopped. */
+  #sleep(millis: number): Promise<void> {
+    if (this.#stopped) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+      this.#asleep = setTimeout(resolve, Math.max(0, millis));
+    });
   }
 }
 

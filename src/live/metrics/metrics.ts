@@ -9,6 +9,7 @@ import type { TapListener } from "../base/router-tap.ts";
 import { type CounterLabel, CounterTable, LabelSlots, HistogramTable } from "./labelled-series.ts";
 import { NO_LABELS, registerFamily } from "./metric-family.ts";
 import { ENDPOINTS_MAX_DEFAULT, registerState, type StateSources } from "./metric-state.ts";
+import { registerLoopDelay } from "./metric-loop.ts";
 import { renderPage } from "./render-page.ts";
 import { StageMetrics } from "./stage-metrics.ts";
 import type { RequestSummary } from "../log/request-summary.ts";
@@ -36,6 +37,9 @@ const DECISION_BOUNDS = [5e-6, 1e-5, 2e-5, 3e-5, 5e-5, 7.5e-5, 1e-4, 2e-4, 5e-4,
 
 /** Gauges with a counter's name; each is the sum of a family that stays. */
 const MISNAMED = ["nodejs_active_resources_total", "nodejs_active_handles_total", "nodejs_active_requests_total"];
+
+/** Until prom-client looks at the event loop: longer than a process lives. */
+const NEVER_MILLIS = 2 ** 40;
 
 /** Routes, outcomes, faults and reasons are closed sets; this bounds a mistake, not a workload. */
 const CLOSED_SET_MAX = 128;
@@ -145,7 +149,8 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
     this.#registerTotals();
     registerState(registry, options);
     if (options.processMetrics ?? true) {
-      collectDefaultMetrics({ register: registry, prefix: "gnomon_" });
+      collectDefaultMetrics({ register: registry, prefix: "gnomon_", eventLoopMonitoringPrecision: NEVER_MILLIS });
+      registerLoopDelay(registry, "gnomon_");
       for (const name of MISNAMED) registry.removeSingleMetric(`gnomon_${name}`);
     }
   }

@@ -1,15 +1,14 @@
-import { monitorEventLoopDelay, performance } from "node:perf_hooks";
+import { performance } from "node:perf_hooks";
 import type { ProcessFigures } from "#page/status/overview.ts";
-import { MICROS_PER_MILLI } from "#core/base/units.ts";
+import { MICROS_PER_MILLI, MILLIS_PER_SECOND } from "#core/base/units.ts";
+import { LoopDelay } from "../base/loop-delay.ts";
 
-const NANOS_PER_MILLI = 1e6;
-const RESOLUTION_MILLIS = 20;
 /** Who looks more often gets the figures of this long. */
 const SPAN_MILLIS_MIN = 1_000;
 
 /** What this process takes of processor, event loop and memory, since somebody looked last. It watches once somebody does. */
 export class ProcessWatch {
-  readonly #delay = monitorEventLoopDelay({ resolution: RESOLUTION_MILLIS });
+  readonly #delay = new LoopDelay();
   #since = 0;
   #cpu: NodeJS.CpuUsage | undefined;
   #last: ProcessFigures = { cpu: 0, loopHeldMillis: 0, memoryBytes: 0 };
@@ -22,7 +21,7 @@ export class ProcessWatch {
     if (before === undefined) this.#delay.enable();
     this.#last = {
       cpu: before === undefined ? 0 : usedMillis(before, this.#cpu) / (now - this.#since),
-      loopHeldMillis: Math.max(0, this.#delay.max / NANOS_PER_MILLI - RESOLUTION_MILLIS),
+      loopHeldMillis: MILLIS_PER_SECOND * this.#delay.max,
       memoryBytes: process.memoryUsage.rss(),
     };
     this.#delay.reset();
