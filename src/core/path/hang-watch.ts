@@ -23,10 +23,21 @@ export interface HangWatchOptions {
   serverOf?(endpoint: EndpointId): string | undefined;
 }
 
+/** What `follow` is to be given. */
+export const WATCHED_INPUTS: readonly Input["kind"][] = [
+  "endpoint-joined",
+  "endpoint-left",
+  "endpoint-slept",
+  "endpoint-suspended",
+  "endpoint-resumed",
+];
+
 /** An endpoint of the router, and the requests there that wait for a byte as the sweep under way finds them. */
 interface Watched {
   readonly id: EndpointId;
   readonly judge: HangJudge;
+  /** What it shares with others as ranks of one server; undefined where it is one of its own. */
+  readonly server: string | undefined;
   waiting: WaitingThere;
   requestsWaiting: number;
 }
@@ -72,7 +83,8 @@ export class HangWatch {
 
   #watch(id: EndpointId, at: Micros): void {
     const judge = new HangJudge(this.#options.judge, at);
-    this.#watched.set(id, { id, judge, waiting: nothingWaits(), requestsWaiting: 0 });
+    const server = this.#options.serverOf?.(id);
+    this.#watched.set(id, { id, judge, server, waiting: nothingWaits(), requestsWaiting: 0 });
   }
 
   /** A probe of an endpoint's server came to something. */
@@ -88,8 +100,7 @@ export class HangWatch {
     const watched = this.#watched.get(endpoint);
     if (watched === undefined) return;
     watched.judge.answered(at);
-    const server = this.#options.serverOf?.(endpoint);
-    if (server !== undefined) this.#aliveServers.add(server);
+    if (watched.server !== undefined) this.#aliveServers.add(watched.server);
   }
 
   /** An answer's first byte came after so long, or all of one that comes in one piece. */
@@ -130,8 +141,7 @@ export class HangWatch {
   /** A byte from one rank is a sign of life of the server that all its ranks share. */
   #tellRanks(at: Micros): void {
     if (this.#aliveServers.size === 0) return;
-    for (const { id, judge } of this.#watched.values()) {
-      const server = this.#options.serverOf?.(id);
+    for (const { judge, server } of this.#watched.values()) {
       if (server !== undefined && this.#aliveServers.has(server)) judge.alive(at);
     }
     this.#aliveServers.clear();

@@ -1,12 +1,15 @@
 import { assert } from "../base/assert.ts";
-import type { Decision, Placed, Routed } from "../input/decision.ts";
+import type { Placed, Routed } from "../input/decision.ts";
 import type { Fault } from "../endpoint/fault.ts";
 import type { AskingInput, Input, RequestAgain } from "../input/input.ts";
 import type { Micros } from "../base/units.ts";
 import type { StageAsking } from "../request/stage-inputs.ts";
 import { RETRIES, type RetryDenial, type RetryPolicy } from "./retry-policy.ts";
-import type { StageDesk, StageKind, StageSettings } from "./stage-kind.ts";
+import type { StageBudget, StageKind, StageSettings, StageTerms } from "./stage-kind.ts";
 import { type Taker, type TakerKind, takerOf } from "./wait-verdict.ts";
+
+/** Of a stage without a budget. */
+const FREE: StageBudget = { share: 0, burst: Infinity };
 
 /** How the router gets to know that an attempt failed. */
 export type FailureOf = (at: Micros, requestId: string, fault: Fault) => Exclude<Input, AskingInput>;
@@ -43,8 +46,9 @@ export interface PathRouterOptions {
   readonly stages: readonly StageKind[];
   readonly settings: StageSettings;
   now(): Micros;
-  /** Into the router, whatever is asked or reported of a request. */
-  accept(input: Input): Decision | undefined;
+  /** Into the router: what is reported of a request, and what is asked about one. */
+  accept(input: Exclude<Input, AskingInput>): void;
+  decide(input: RequestAgain): Placed;
   /** Whether another endpoint that is well may take the request. */
   hasTaker(requestId: string, kind: TakerKind): boolean;
   readonly watch?: PathWatch | undefined;
@@ -57,11 +61,15 @@ export interface PathRouterOptions {
 export class PathRouter {
   readonly #options: PathRouterOptions;
   readonly #retries: RetryPolicy;
-  readonly #desks: ReadonlyMap<string, StageDesk>;
+  readonly #desks: ReadonlyMap<string, object>;
+  readonly #budgets: readonly Budget[];
 
   constructor(options: PathRouterOptions) {
     this.#options = options;
-    this.#desks = new Map(options.stages.map((kind) => [kind.name, kind.open(options.settings)]));
+    const { stages, settings } = options;
+    const opened = stages.map((kind) => ({ kind, budget: new Budget(kind.budget, settings) }));
+    this.#budgets = opened.map(({ budget }) => budget);
+    this.#desks = new Map(opened.map(({ kind, budget }) => [kind.name, kind.open(budget)]));
     this.#retries = this.deskOf(RETRIES);
   }
 
@@ -75,7 +83,7 @@ export class PathRouter {
     const { watch } = this.#options;
     const id = input.requestId;
     watch?.deciding(id);
-    const decision = this.#options.accept(input) as Placed;
+    const decision = this.#options.decide(input);
     watch?.decided(id, decision, 0);
     return decision;
   }
@@ -115,7 +123,7 @@ export class PathRouter {
   }
 
   /** What requests share of a stage. */
-  deskOf<Desk extends StageDesk>({ name }: StageKind<Desk>): Desk {
+  deskOf<Desk extends object>({ name }: StageKind<Desk>): Desk {
     const desk = this.#desks.get(name);
     assert(desk !== undefined, "a stage of the router's");
     return desk as Desk;
@@ -128,7 +136,7 @@ export class PathRouter {
 
   /** A routed request was sent: it earns its part of a retry, and of what stages spend. */
   sent(): void {
-    for (const desk of this.#desks.values()) desk.sent?.();
+    for (const budget of this.#budgets) budget.earn();
   }
 
   /** Why nothing goes elsewhere after so many times out of so many, or undefined where it may. Spends nothing. */
@@ -143,7 +151,46 @@ export class PathRouter {
 
   /** Other bounds from now on. */
   change(settings: StageSettings): void {
-    for (const desk of this.#desks.values()) desk.change?.(settings);
+    for (const budget of this.#budgets) budget.change(settings);
+  }
+}
+
+/** Never more than `burst + share * requests` are spent; what is beyond the burst is not saved up. */
+export class Budget implements StageTerms {
+  settings: StageSettings;
+  readonly #boundsOf: StageKind["budget"];
+  #bounds: StageBudget = FREE;
+  #saved = Infinity;
+
+  constructor(boundsOf: StageKind["budget"], settings: StageSettings) {
+    this.settings = settings;
+    this.#boundsOf = boundsOf;
+    this.change(settings);
+  }
+
+  /** Other settings from now on; what is saved up beyond the new burst is lost, and none is given. */
+  change(settings: StageSettings): void {
+    this.settings = settings;
+    this.#bounds = this.#boundsOf?.(settings) ?? FREE;
+    this.#saved = Math.min(this.#bounds.burst, this.#saved);
+  }
+
+  get allows(): boolean {
+    return this.#saved >= 1;
+  }
+
+  /** A request was sent. */
+  earn(): void {
+    const { burst, share } = this.#bounds;
+    this.#saved = Math.min(burst, this.#saved + share);
+  }
+
+  spend(): void {
+    this.#saved -= 1;
+  }
+
+  refund(): void {
+    this.#saved = Math.min(this.#bounds.burst, this.#saved + 1);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Fault } from "../endpoint/fault.ts";
-import type { StageDesk, StageKind, StageSettings } from "./stage-kind.ts";
+import type { StageKind, StageSettings, StageTerms } from "./stage-kind.ts";
 
 const USUAL = { attemptsMax: 3, retryRatio: 0.2, retryBurst: 1_000 };
 
@@ -30,58 +30,37 @@ export const RETRIES = {
     },
   },
   counts: {},
-  open: (settings: StageSettings): RetryPolicy => new RetryPolicy(settings),
+  budget: ({ retryRatio = USUAL.retryRatio, retryBurst = USUAL.retryBurst }: StageSettings) => ({
+    share: retryRatio,
+    burst: retryBurst,
+  }),
+  open: (terms: StageTerms): RetryPolicy => new RetryPolicy(terms),
 } as const satisfies StageKind<RetryPolicy>;
-
-interface RetryOptions {
-  readonly attemptsMax: number;
-  readonly retryRatio: number;
-  /** Saved up at most, and there at the start. */
-  readonly retryBurst: number;
-}
-
-/** As they are set, and as usual where they are not. */
-function retryOptions(settings: StageSettings): RetryOptions {
-  return { ...USUAL, ...settings };
-}
 
 /** Why a request is not tried again: its time is over, it had all its attempts, or the budget is spent. */
 export type RetryDenial = "time" | "attempts" | "budget";
 
 /**
  * Whether a request whose attempt failed is tried at another endpoint. The budget keeps retries from multiplying an
- * overload: each request earns a fraction of a retry, each retry spends one, and no more than `burst` can be saved up.
+ * overload: each request earns a fraction of a retry, each retry spends one, and no more than a burst can be saved up.
  */
-export class RetryPolicy implements StageDesk {
-  #options: RetryOptions;
-  #saved: number;
+export class RetryPolicy {
+  readonly #terms: StageTerms;
 
-  constructor(settings: StageSettings) {
-    this.#options = retryOptions(settings);
-    this.#saved = this.#options.retryBurst;
-  }
-
-  /** Other bounds from now on; what is saved up beyond the new burst is lost, and none is given. */
-  change(settings: StageSettings): void {
-    this.#options = retryOptions(settings);
-    this.#saved = Math.min(this.#options.retryBurst, this.#saved);
-  }
-
-  /** A request was sent, and earns its part of a retry. */
-  sent(): void {
-    this.#saved = Math.min(this.#options.retryBurst, this.#saved + this.#options.retryRatio);
+  constructor(terms: StageTerms) {
+    this.#terms = terms;
   }
 
   /** Why a request is not tried again after so many attempts, or undefined when it may be. Spends nothing. */
-  denial(fault: Fault, attempts: number, attemptsMax = this.#options.attemptsMax): RetryDenial | undefined {
+  denial(fault: Fault, attempts: number, timesMax?: number): RetryDenial | undefined {
     if (fault === "timeout") return "time";
-    if (attempts >= attemptsMax) return "attempts";
-    return this.#saved < 1 ? "budget" : undefined;
+    if (attempts >= (timesMax ?? this.#terms.settings["attemptsMax"] ?? USUAL.attemptsMax)) return "attempts";
+    return this.#terms.allows ? undefined : "budget";
   }
 
   /** A retry is made that was not denied. */
   spend(): void {
-    this.#saved -= 1;
+    this.#terms.spend();
   }
 
   /**
@@ -89,6 +68,6 @@ export class RetryPolicy implements StageDesk {
    * may go on so.
    */
   refund(): void {
-    this.#saved = Math.min(this.#options.retryBurst, this.#saved + 1);
+    this.#terms.refund();
   }
 }

@@ -36,18 +36,29 @@ export interface StageCount {
 
 export type StageSettings = Readonly<Record<string, number | undefined>>;
 
-/** What the requests of one router share of a stage, such as a budget. */
-export interface StageDesk {
-  /** A routed request was sent. */
-  sent?(): void;
-  /** Other settings from now on. */
-  change?(settings: StageSettings): void;
+/** What of a stage costs more than a request may ask for: every request that is sent earns a share of one. */
+export interface StageBudget {
+  readonly share: number;
+  /** Saved up at most, and there at the start. */
+  readonly burst: number;
+}
+
+/** What the requests of one router share of a stage as it is set now, and how much of its budget is there. */
+export interface StageTerms {
+  readonly settings: StageSettings;
+  readonly allows: boolean;
+  spend(): void;
+  /** What was spent cost nothing after all. */
+  refund(): void;
 }
 
 /** A stage as hosts, configuration, metrics and commands know it; the catalogue of stages lists those there are. */
-export interface StageKind<Desk extends StageDesk = StageDesk> {
+export interface StageKind<Desk extends object = object> {
   readonly name: string;
   readonly settings: Readonly<Record<string, StageSetting>>;
   readonly counts: Readonly<Record<string, StageCount>>;
-  open(settings: StageSettings): Desk;
+  /** Of a stage that is paid for. */
+  readonly budget?: (settings: StageSettings) => StageBudget;
+  /** What requests ask of it. */
+  open(terms: StageTerms): Desk;
 }

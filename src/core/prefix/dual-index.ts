@@ -49,6 +49,7 @@ export class DualIndex implements ReportedIndex {
   /** By slot. */
   readonly #endpoints: (Endpoint | undefined)[] = [];
   #following = 0;
+  #now: Micros = 0;
   #preciseHits = new Int32Array(0);
 
   constructor(times: PreciseTimes = PRECISE_TIMES) {
@@ -161,7 +162,8 @@ export class DualIndex implements ReportedIndex {
   }
 
   advance(at: Micros): void {
-    this.#precise.advance(at);
+    this.#now = at;
+    if (this.#following > 0) this.#precise.advance(at);
   }
 
   followed(slot: number, isComplete: boolean): void {
@@ -170,6 +172,7 @@ export class DualIndex implements ReportedIndex {
     endpoint.follows = true;
     endpoint.late = !isComplete;
     this.#host.forget(slot);
+    this.#precise.advance(this.#now);
     this.#precise.follow(slot, isComplete);
   }
 
@@ -236,6 +239,8 @@ export class DualIndex implements ReportedIndex {
     endpoint.lost = reason;
     this.#host.forget(slot);
     this.#precise.unfollow(slot);
+    // Nobody else may come by: what it had under way is dropped here.
+    this.#precise.advance(this.#now);
   }
 
   #endpoint(slot: number): Endpoint {

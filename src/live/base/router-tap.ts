@@ -1,5 +1,5 @@
 import type { Decision, Placed } from "#core/input/decision.ts";
-import { type AskingInput, type Input, isAsking, type RequestAgain } from "#core/input/input.ts";
+import type { AskingInput, Input, RequestAgain } from "#core/input/input.ts";
 import type { Router } from "#core/router.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 
@@ -17,7 +17,9 @@ export interface TapListener {
  */
 export class RouterTap {
   readonly router: Router;
-  readonly #listeners: TapListener[] = [];
+  readonly #listeners: { readonly listener: TapListener; readonly kinds: ReadonlySet<string> | undefined }[] = [];
+  /** Those that are notified of each kind of input, in their order. */
+  readonly #byKind = new Map<string, readonly TapListener[]>();
   /** Of the latest input. */
   lastAt: Micros = 0;
 
@@ -25,8 +27,10 @@ export class RouterTap {
     this.router = router;
   }
 
-  listen(listener: TapListener): void {
-    this.#listeners.push(listener);
+  /** Notifies the listener of every input, or of those kinds alone. */
+  listen(listener: TapListener, kinds?: readonly Input["kind"][]): void {
+    this.#listeners.push({ listener, kinds: kinds && new Set(kinds) });
+    this.#byKind.clear();
   }
 
   accept(input: RequestAgain): Placed;
@@ -34,11 +38,20 @@ export class RouterTap {
   accept(input: Input): Decision | undefined;
   accept(input: Input): Decision | undefined {
     this.lastAt = input.at;
-    const isTimed = isAsking(input);
-    const startMillis = isTimed ? performance.now() : 0;
+    const startMillis = performance.now();
     const decision = this.router.accept(input);
-    const decisionMicros = isTimed ? (performance.now() - startMillis) * MICROS_PER_MILLI : 0;
-    for (const listener of this.#listeners) listener.accepted(input, decision, decisionMicros);
+    const decisionMicros = decision === undefined ? 0 : (performance.now() - startMillis) * MICROS_PER_MILLI;
+    for (const listener of this.#byKind.get(input.kind) ?? this.#listenersOf(input)) {
+      listener.accepted(input, decision, decisionMicros);
+    }
     return decision;
+  }
+
+  #listenersOf({ kind }: Input): readonly TapListener[] {
+    const listening = this.#listeners
+      .filter(({ kinds }) => kinds === undefined || kinds.has(kind))
+      .map(({ listener }) => listener);
+    this.#byKind.set(kind, listening);
+    return listening;
   }
 }

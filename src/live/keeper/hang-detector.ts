@@ -1,7 +1,7 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { HangOptions, HangVerdict, ProbeResult, TimedKind, WaitKind } from "#core/endpoint/hang-judge.ts";
+import type { HangOptions, HangVerdict, ProbeResult } from "#core/endpoint/hang-judge.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
-import { HangWatch as PureHangWatch } from "#core/path/hang-watch.ts";
+import { HangWatch, WATCHED_INPUTS } from "#core/path/hang-watch.ts";
 import { PATH_RULES } from "#core/path/path-rules.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import { nowMicros } from "../base/clock.ts";
@@ -28,8 +28,7 @@ const BEAT_MILLIS = 250;
 const STANDSTILL_MILLIS = 2_000;
 
 /** The core's watch over the gateway's endpoints, with a clock, counters and a log. */
-export class HangDetector implements SweepListener {
-  readonly #watch: PureHangWatch;
+export class HangDetector extends HangWatch implements SweepListener {
   readonly #tap: RouterTap;
   readonly #now: () => Micros;
   readonly #report: HangDetectorOptions["report"];
@@ -39,10 +38,7 @@ export class HangDetector implements SweepListener {
   #beatAt: Micros = 0;
 
   constructor({ tap, directory, judge, servedUntilWell, report, now }: HangDetectorOptions) {
-    this.#now = now ?? nowMicros;
-    this.#report = report;
-    this.#tap = tap;
-    const watch = new PureHangWatch({
+    super({
       judge: judge ?? PATH_RULES.hang,
       servedUntilWell: servedUntilWell ?? PATH_RULES.servedUntilWell,
       accept: (input) => void tap.accept(input),
@@ -52,12 +48,10 @@ export class HangDetector implements SweepListener {
         return entry?.dataParallelRank === undefined ? undefined : entry.url;
       },
     });
-    this.#watch = watch;
-    tap.listen({ accepted: (input) => watch.follow(input) });
-  }
-
-  isHung(endpoint: EndpointId): boolean {
-    return this.#watch.isHung(endpoint);
+    this.#now = now ?? nowMicros;
+    this.#report = report;
+    this.#tap = tap;
+    tap.listen({ accepted: (input) => this.follow(input) }, WATCHED_INPUTS);
   }
 
   isDraining(endpoint: EndpointId): boolean {
@@ -84,38 +78,23 @@ export class HangDetector implements SweepListener {
     if (stood < STANDSTILL_MILLIS * MICROS_PER_MILLI) return;
     this.stoodStillUntil = at;
     this.counts.standstills++;
-    this.#watch.stoodStill(at);
+    this.stoodStill(at);
     this.#report?.(standstillEvent(stood));
   }
 
   /** A probe of an endpoint's server came to something. */
-  probed(endpoint: EndpointId, result: ProbeResult): void {
+  override probed(endpoint: EndpointId, result: ProbeResult): void {
     this.#beat();
-    this.#watch.probed(endpoint, result, this.#now());
+    super.probed(endpoint, result, this.#now());
   }
 
-  /** A byte of an answer came since the last sweep. */
-  answered(endpoint: EndpointId, at: Micros): void {
-    this.#watch.answered(endpoint, at);
-  }
-
-  /** An answer's first byte came after so long, or all of one that comes in one piece. */
-  took(endpoint: EndpointId, kind: TimedKind, micros: Micros): void {
-    this.#watch.took(endpoint, kind, micros);
-  }
-
-  sweepBegins(): void {
+  override sweepBegins(): void {
     this.#beat();
-    this.#watch.sweepBegins();
+    super.sweepBegins();
   }
 
-  /** A request waits for a byte since then, the first one after so many tokens of its prompt are computed. */
-  waits(endpoint: EndpointId, kind: WaitKind, since: Micros, promptTokens?: number): void {
-    this.#watch.waits(endpoint, kind, since, promptTokens);
-  }
-
-  sweepEnds(): void {
-    this.#watch.sweepEnds(this.#now());
+  override sweepEnds(): void {
+    super.sweepEnds(this.#now());
   }
 
   #judged(endpoint: EndpointId, verdict: HangVerdict, waiting: number): void {

@@ -44,6 +44,15 @@ const ASK_AGAIN_MILLIS = 15_000;
 /** One whose publisher cannot be reached any more is asked again no sooner. */
 const REASK_MILLIS = 2_000;
 
+/** What `KvEvents` is to be notified of. */
+export const FOLLOWED_INPUTS: readonly Input["kind"][] = [
+  "endpoint-joined",
+  "endpoint-left",
+  "endpoint-resumed",
+  "blocks-cleared",
+  "block-size-changed",
+];
+
 /**
  * Follows the KV events of every endpoint that is in the router, where it publishes them: one connection per engine and
  * rank. What it learns goes into the router like any other input.

@@ -30,6 +30,7 @@ export class RequestRouter extends PathRouter {
       watch,
       now: nowMicros,
       accept: (input) => tap.accept(input),
+      decide: (input) => tap.accept(input),
       hasTaker: (requestId, kind) => tap.router.hasTaker(nowMicros(), requestId, kind),
     });
     this.#tap = tap;

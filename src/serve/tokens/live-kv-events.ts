@@ -1,6 +1,6 @@
 import { CacheWatch } from "#live/keeper/cache-watch.ts";
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
-import { KvEvents } from "#live/kv-events/kv-events.ts";
+import { FOLLOWED_INPUTS, KvEvents } from "#live/kv-events/kv-events.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import { HitAccuracy } from "#live/metrics/prediction-accuracy.ts";
 import type { KvEventSources } from "#live/metrics/metric-kv-events.ts";
@@ -39,7 +39,7 @@ function liveKvEvents(surroundings: Surroundings): LiveKvEvents {
   const { tap, directory, faults } = surroundings;
   for (const listener of [hitAccuracy, new CacheWatch({ tap, directory, report: faults.report })]) tap.listen(listener);
   if (events === undefined) return { metrics: { hitAccuracy }, status: {}, stop: async () => {} };
-  tap.listen(events);
+  tap.listen(events, FOLLOWED_INPUTS);
   return {
     metrics: { hitAccuracy, kvEvents: () => events.rows() },
     status: { kvEvents: events },

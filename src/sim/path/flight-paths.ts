@@ -1,7 +1,7 @@
 import type { Decision, Placed, Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import { type Input, isAsking, type RequestAgain } from "#core/input/input.ts";
+import type { Input, RequestAgain } from "#core/input/input.ts";
 import type { Finish } from "#core/path/path-effect.ts";
 import {
   type AnswerBegan,
@@ -62,7 +62,8 @@ export class FlightPaths {
       stages: STAGES,
       settings: rules.settings,
       now: () => host.clock,
-      accept: (input) => (isAsking(input) ? host.decide(input as RequestAgain) : host.accept(input)),
+      accept: (input) => host.accept(input),
+      decide: (input) => host.decide(input),
       hasTaker: (requestId, kind) => host.router.hasTaker(host.clock, requestId, kind),
     });
     this.#onward = onward(this);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Decision } from "#core/input/decision.ts";
+import type { Placed } from "#core/input/decision.ts";
 import { CONTINUATION, Continuation } from "#core/path/continuation/continuation.ts";
 import { REROUTED } from "#core/path/path-event.ts";
 import { HEDGING } from "#core/path/hedging/hedging-kind.ts";
@@ -35,7 +35,11 @@ function asked(decision: unknown, { burst = 1, taker = true } = {}) {
     accept: (input) => {
       kinds.push(input.kind);
       assert.equal(input.at, 7);
-      return decision as Decision;
+    },
+    decide: (input) => {
+      kinds.push(input.kind);
+      assert.equal(input.at, 7);
+      return decision as Placed;
     },
   });
   return { router, kinds };
@@ -79,7 +83,7 @@ test("an answer that broke goes on where policy and router have a place, and the
   };
   assert.deepEqual(going(2).goesOn("cut"), { kind: "denied", why: "attempts" });
   assert.deepEqual(kinds, []);
-  router.deskOf(CONTINUATION).change({ continuationsMax: 3 });
+  router.change({ attemptsMax: 3, continuationsMax: 3, retryRatio: 0, retryBurst: 2 });
   const first = going(2);
   assert.equal(first.goesOn("cut"), REROUTED);
   assert.equal(going(0).goesOn("cut"), REROUTED);

@@ -1,20 +1,27 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RetryPolicy } from "#core/path/retry-policy.ts";
+import { Budget } from "#core/path/path-router.ts";
+import { RETRIES, type RetryPolicy } from "#core/path/retry-policy.ts";
+import type { StageSettings } from "#core/path/stage-kind.ts";
+
+function opened(settings: StageSettings): { readonly policy: RetryPolicy; readonly budget: Budget } {
+  const budget = new Budget(RETRIES.budget, settings);
+  return { policy: RETRIES.open(budget), budget };
+}
 
 test("retries are denied by time, by attempts and by budget, and asking spends nothing", () => {
-  const policy = new RetryPolicy({ attemptsMax: 3, retryRatio: 0.5, retryBurst: 2 });
+  const { policy, budget } = opened({ attemptsMax: 3, retryRatio: 0.5, retryBurst: 2 });
   for (let i = 0; i < 9; i++) assert.equal(policy.denial("connect", 1), undefined);
   assert.equal(policy.denial("timeout", 1), "time");
   assert.equal(policy.denial("connect", 3), "attempts");
   policy.spend();
   policy.spend();
   assert.equal(policy.denial("connect", 1), "budget");
-  policy.sent();
+  budget.earn();
   assert.equal(policy.denial("connect", 1), "budget");
-  policy.sent();
+  budget.earn();
   assert.equal(policy.denial("hung", 2), undefined);
-  for (let i = 0; i < 99; i++) policy.sent();
+  for (let i = 0; i < 99; i++) budget.earn();
   policy.spend();
   policy.spend();
   assert.equal(policy.denial("connect", 1), "budget", "no more than the burst is saved up");
@@ -22,19 +29,19 @@ test("retries are denied by time, by attempts and by budget, and asking spends n
 
 test("another budget gives nothing that was not saved up, and takes what has no room in it", () => {
   const options = { attemptsMax: 3, retryRatio: 0, retryBurst: 3 };
-  const policy = new RetryPolicy(options);
+  const { policy, budget } = opened(options);
   for (let i = 0; i < 3; i++) policy.spend();
-  policy.change({ ...options, retryBurst: 10 });
+  budget.change({ ...options, retryBurst: 10 });
   assert.equal(policy.denial("connect", 1), "budget");
-  const other = new RetryPolicy(options);
-  other.change({ ...options, retryBurst: 1 });
-  other.change(options);
+  const { policy: other, budget: another } = opened(options);
+  another.change({ ...options, retryBurst: 1 });
+  another.change(options);
   other.spend();
   assert.equal(other.denial("connect", 1), "budget");
 });
 
 test("an answer goes on within its own number of times and the budget of retries, which its first token gives back", () => {
-  const policy = new RetryPolicy({ attemptsMax: 1, retryRatio: 0, retryBurst: 1 });
+  const { policy } = opened({ attemptsMax: 1, retryRatio: 0, retryBurst: 1 });
   assert.equal(policy.denial("cut", 1, 2), undefined);
   assert.equal(policy.denial("cut", 2, 2), "attempts");
   assert.equal(policy.denial("timeout", 0, 2), "time");

@@ -4,23 +4,23 @@ import type { RequestContinued } from "../../request/continued-input.ts";
 import type { PathEvent } from "../path-event.ts";
 import type { GiveUpReason, PathRouter } from "../path-router.ts";
 import type { PathStage } from "../stage.ts";
-import type { StageDesk, StageKind, StageSettings } from "../stage-kind.ts";
+import type { StageKind, StageTerms } from "../stage-kind.ts";
 
 const MIB = 1024 * 1024;
 const TIMES_USUAL = 8;
 
 /** How often a stream may go on, and what is kept of all of them for it. */
-export class ContinuationDesk implements StageDesk {
-  timesMax: number;
+export class ContinuationDesk {
+  readonly #terms: StageTerms;
   /** What the tokens kept of all streams take. */
   keptBytes = 0;
 
-  constructor({ continuationsMax = TIMES_USUAL }: StageSettings) {
-    this.timesMax = continuationsMax;
+  constructor(terms: StageTerms) {
+    this.#terms = terms;
   }
 
-  change({ continuationsMax = TIMES_USUAL }: StageSettings): void {
-    this.timesMax = continuationsMax;
+  get timesMax(): number {
+    return this.#terms.settings["continuationsMax"] ?? TIMES_USUAL;
   }
 
   /** So many bytes more are kept, or fewer where negative; false where they would be more than `bytesMax`. */
@@ -85,7 +85,7 @@ export const CONTINUATION = {
       meaning: "Tokens sent as prompts to endpoints that continued a stream.",
     },
   },
-  open: (settings: StageSettings): ContinuationDesk => new ContinuationDesk(settings),
+  open: (terms: StageTerms): ContinuationDesk => new ContinuationDesk(terms),
 } as const satisfies StageKind<ContinuationDesk>;
 
 /** What the router gets to know of an answer that broke, beside what the path knows itself. */
