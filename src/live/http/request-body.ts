@@ -166,9 +166,9 @@ const PIECES_AT_ONCE = 1_024;
 const PIECES_MAX = 65_536;
 /** Of pieces that are smaller than this on average a read brings 3,000 and more. */
 const SMALL_PIECE_BYTES = 16;
-export const SMALL_PIECES_MAX = 8_192;
+export const SMALL_PIECES_MAX = 2_048;
 /** Of one body where the pass at hand has had as many of others'. */
-export const SMALL_PIECES_AT_ONCE = 64;
+export const SMALL_PIECES_AT_ONCE = 8;
 const TOO_MANY_PIECES = refusal(
   "bad-request",
   `The request body comes in more than ${PIECES_MAX} pieces, or in more than ${SMALL_PIECES_MAX} of less than ${SMALL_PIECE_BYTES} bytes on average; write it in larger ones.`,
