@@ -137,6 +137,17 @@ export const READERS: Readonly<Record<string, Reader>> = {
         '{"format":1,"keptMillis":1,"windows":[',
         '["l","m","s",1,2]]}',
       ),
+      "a window with a long name": repeated(
+        () => '\\"abcdef',
+        '{"format":1,"keptMillis":1,"windows":[["l","m","',
+        '",1,2]]}',
+      ),
+      "a window with a name, not closed": repeated(
+        () => '\\"abcdef',
+        '{"format":1,"keptMillis":1,"windows":[["l","m","',
+        "",
+      ),
+      "a window with long numbers": repeated(() => ",1", '{"format":1,"keptMillis":1,"windows":[["l","m","s",1', "]]}"),
     },
     read: (bytes) => windowsOfText(bytes.toString("utf8"), 1),
   },

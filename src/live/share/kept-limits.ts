@@ -162,7 +162,6 @@ const FORMAT = 1;
 const CHARS_MAX = 1_048_576;
 const HEAD_CHARS_MAX = 128;
 const WINDOWS_MAX = 8_192;
-const COUNTS_MAX = 64;
 
 /** What is used of limits, for gateways that start when none is there, and how many windows there was no room for. */
 export function keptLimitsText(
@@ -181,21 +180,39 @@ export function keptLimitsText(
   return { text, leftOut: windows.length - rows.length };
 }
 
-/** The windows of such a text, `leftMillis` before it is forgotten. Throws Error for anything else. */
+const HEAD = /^\{"format":(\d{1,9}),"keptMillis":(\d{1,16}),"windows":\[/;
+/** One of `keptLimitsText`, at its place: names, the time that passed, and up to 64 counts. */
+const ROW = /\[(?:"(?:[^"\\]|\\.)*",){3}\d{1,16}(?:,\d{1,16}){0,64}\]/y;
+const END = "]}";
+
+/**
+ * The windows of such a text, `leftMillis` before it is forgotten. Throws Error for anything else. Read row by row: whatever
+ * else there is, an object of a hundred thousand keys for one, is never made.
+ */
 export function windowsOfText(text: string, leftMillis: number): PeerWindow[] {
   if (text.length > CHARS_MAX + HEAD_CHARS_MAX) throw new Error("it is too long");
-  const { format, keptMillis, windows } = Object(JSON.parse(text)) as Partial<Record<string, unknown>>;
-  if (format !== FORMAT) throw new Error(`expected format ${FORMAT}, got ${JSON.stringify(format)}`);
-  if (!isWhole(keptMillis) || !Array.isArray(windows) || windows.length > WINDOWS_MAX) throw new Error("its head");
-  const ageMicros = Math.max(0, Math.round((keptMillis - leftMillis) * 1_000));
-  return windows.map((row, i) => {
-    const [limit, measure, subject, passedMicros, ...counts] = Array.isArray(row) ? (row as unknown[]) : [];
-    const isRow = typeof limit === "string" && typeof measure === "string" && typeof subject === "string";
-    if (!isRow || !isWhole(passedMicros) || counts.length > COUNTS_MAX || !counts.every(isWhole)) {
-      throw new Error(`window ${i} is none`);
-    }
-    return { kind: "window", limit, measure, subject, passedMicros, ageMicros, counts };
-  });
+  const [head, format, keptMillis] = HEAD.exec(text) ?? [];
+  if (head === undefined || !isWhole(Number(keptMillis))) throw new Error("its head");
+  if (Number(format) !== FORMAT) throw new Error(`expected format ${FORMAT}, got ${format}`);
+  const ageMicros = Math.max(0, Math.round((Number(keptMillis) - leftMillis) * 1_000));
+  const windows: PeerWindow[] = [];
+  ROW.lastIndex = head.length;
+  for (let isLast = text.startsWith(END, head.length); !isLast;) {
+    if (windows.length === WINDOWS_MAX) throw new Error(`more than ${WINDOWS_MAX} windows`);
+    const row = ROW.exec(text)?.[0];
+    if (row === undefined) throw new Error(`window ${windows.length} is none`);
+    windows.push(windowOf(row, windows.length, ageMicros));
+    isLast = text[ROW.lastIndex] !== ",";
+    if (!isLast) ROW.lastIndex++;
+  }
+  if (text.slice(ROW.lastIndex) !== END) throw new Error("its end");
+  return windows;
+}
+
+function windowOf(row: string, number: number, ageMicros: number): PeerWindow {
+  const [limit, measure, subject, passedMicros, ...counts] = JSON.parse(row) as [string, string, string, ...number[]];
+  if (![passedMicros, ...counts].every(isWhole)) throw new Error(`window ${number} is none`);
+  return { kind: "window", limit, measure, subject, passedMicros: passedMicros!, ageMicros, counts };
 }
 
 function isWhole(value: unknown): value is number {

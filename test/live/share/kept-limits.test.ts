@@ -152,12 +152,16 @@ test("a text that is no record of windows is refused by its part that is none", 
   const head = (keptMillis: string, windows: string) => `{"format":1,"keptMillis":${keptMillis},"windows":${windows}}`;
   assert.equal(windowsOfText(head("10", `[${row}]`), 4).length, 1);
   for (const [text, reason] of [
-    ["null", "expected format 1, got undefined"],
+    ["null", "its head"],
     [head('"10"', `[${row}]`), "its head"],
     [head("-1", `[${row}]`), "its head"],
     [head("10", "{}"), "its head"],
     [head("10", "7"), "its head"],
-    [head("10", `[${Array.from({ length: 8_193 }, () => row).join(",")}]`), "its head"],
+    [head("10", `[${Array.from({ length: 8_193 }, () => row).join(",")}]`), "more than 8192 windows"],
+    [head("10", `[${row},]`), "window 1 is none"],
+    [head("10", `[${row}${row}]`), "its end"],
+    [head("10", `[${row}]`).slice(0, -1), "its end"],
+    [`${head("10", `[${row}]`)} `, "its end"],
     [head("10", `[${row},7]`), "window 1 is none"],
     [head("10", `[${row},["day","measure",3,5]]`), "window 1 is none"],
     [head("10", '[["day","measure","t",-5]]'), "window 0 is none"],
