@@ -39,8 +39,13 @@ export class RecordQueue {
     return this.#dropped;
   }
 
+  /** Records that wait. */
+  get length(): number {
+    return this.#items.length - this.#next;
+  }
+
   get empty(): boolean {
-    return this.#next === this.#items.length;
+    return this.length === 0;
   }
 
   /** False when there was no room and the record was dropped. */
