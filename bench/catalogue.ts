@@ -66,6 +66,12 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     onDemand: true,
     needs: ["BENCH_TRACES"],
   },
+  joining: {
+    about: "who gets what while engines join cold, are slow, die and come back, simulated",
+    page: "joining",
+    onDemand: true,
+    needs: ["BENCH_TRACES"],
+  },
   agents: {
     about: "agent sessions in a closed loop: how long until the whole of each is done, by policy",
     page: "agents",

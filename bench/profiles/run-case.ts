@@ -33,6 +33,8 @@ interface CaseExtras {
   readonly observe?: SimulationOptions["observe"];
   /** In place of the study's fleet. */
   readonly engines?: EngineSpec[];
+  /** What becomes of it, and the engines of those that join. */
+  readonly changes?: Pick<SimulationOptions, "fleetEvents" | "engineOf">;
 }
 
 /** One profile over one workload, its gauges read every so often. */
@@ -42,7 +44,7 @@ export function runCase(
   requests: readonly WorkloadRequest[],
   { name, spec }: NamedProfile,
   scrapeMicros: Micros,
-  { routers, blockTokens: given, observe, engines = fleetOf(study) }: CaseExtras = {},
+  { routers, blockTokens: given, observe, engines = fleetOf(study), changes }: CaseExtras = {},
 ): SimulationResult {
   const blockTokens = given ?? engines[0]!.config.blockTokens;
   return simulate({
@@ -55,6 +57,7 @@ export function runCase(
     },
     ...(routers && { routers }),
     ...(observe && { observe }),
+    ...changes,
     engines,
     arrivals: new WorkloadArrivals(requests, {
       seed: study.seed,

@@ -32,7 +32,8 @@ const UNSURE = "forecast-unsure";
  * line shorter for all. It is also the least certain of the terms.
  *
  * Endpoints whose step times are known, by their engine file or a fit, begin with those and are learned on from together;
- * all others begin with the parameters. `demand` and the reasons for the other weights are added-latency's, whose cost is
+ * all others begin with the parameters. Who joins, or comes back as a new process, has had no time to be asked for much,
+ * and counts as in mean demand: else it got most of what began in its first seconds, and made it wait. `demand` and the reasons for the other weights are added-latency's, whose cost is
  * counted in tokens and holds for one kind of engine; here what a token, a sequence and a step take is learned, and each
  * endpoint's own speed.
  *
@@ -144,6 +145,8 @@ class LatencyScorer implements Scorer {
     }
     this.#forecaster.observe(input, decision, request);
     this.#unsure.observe?.(input, decision, request);
+    if (input.kind === "endpoint-joined") this.#sent.begin(input.endpoint.id, input.at);
+    if (input.kind === "blocks-cleared" && input.inOrder === undefined) this.#sent.begin(input.endpoint, input.at);
     if (input.kind === "endpoint-left") this.#sent.forget(input.endpoint);
   }
 

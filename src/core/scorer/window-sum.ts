@@ -75,6 +75,9 @@ function unrolled(ring: Float64Array, first: number): Float64Array {
   return wider;
 }
 
+/** Samples that stand for what a new endpoint was never given. */
+const PARTS = 12;
+
 interface Place {
   readonly id: EndpointId;
   readonly window: WindowSum;
@@ -116,6 +119,16 @@ export class EndpointWindows {
     let window = this.#windows.get(endpoint);
     if (window === undefined) this.#windows.set(endpoint, (window = new WindowSum(this.#windowMicros)));
     window.add(at, sample);
+  }
+
+  /** An endpoint that is new counts as if it had been given what the others were on average, evenly over the window. */
+  begin(endpoint: EndpointId, at: Micros): void {
+    this.forget(endpoint);
+    let all = 0;
+    for (const window of this.#windows.values()) all += window.sum(at);
+    const part = Math.round(all / Math.max(1, this.#windows.size) / PARTS);
+    if (part === 0) return;
+    for (let i = PARTS - 1; i >= 0; i--) this.add(endpoint, at - (i * this.#windowMicros) / PARTS, part);
   }
 
   forget(endpoint: EndpointId): void {
