@@ -132,6 +132,7 @@ export class Placements {
     const { blocks, promptTokensExact } = request;
     pending.insertion = blocks.length > 0 ? this.#index.insert(state.slot, blocks, promptTokensExact) : undefined;
     pending.state = state;
+    state.placed++;
     pending.sentAt = at;
     // An array that is pushed to has room for 16 more.
     if (pending.tried.length === 0) pending.tried = [state.id];
@@ -456,6 +457,7 @@ class StandbyCharges {
     this.#ledger.charge(id, state, { sequences, promptTokens, newTokens });
     const insertion = blocks.length > 0 ? this.#index.insert(state.slot, blocks, promptTokensExact) : undefined;
     pending.standby = { state, insertion, sentAt: at, newTokens };
+    state.placed++;
     pending.tried = [...pending.tried, state.id];
     state.breaker.sent(at);
   }

@@ -52,7 +52,9 @@ export interface RouterOptions extends Omit<FleetOptions, "breaker">, Omit<Polic
  * requests in flight, which the host bounds.
  */
 export class Router {
-  readonly #streamOf: (sequence: number) => Random;
+  readonly #seed: number;
+  readonly #streamOf: RouterOptions["streamOf"];
+  readonly #draws: DecisionDraws;
   readonly #profiles: ProfileSet;
   readonly #index: PrefixIndex;
   readonly #fleet: Fleet;
@@ -66,7 +68,9 @@ export class Router {
   #sequence = 0;
 
   constructor(options: RouterOptions) {
-    this.#streamOf = options.streamOf ?? ((sequence) => randomFor(options.seed, sequence));
+    this.#seed = options.seed;
+    this.#streamOf = options.streamOf;
+    this.#draws = new DecisionDraws(options.seed);
     this.#index = options.index;
     this.#fleet = new Fleet({ ...options, breaker: options.breaker ?? BREAKER_DEFAULTS });
     this.admission = new AdmissionController(this.#fleet);
@@ -273,7 +277,7 @@ export class Router {
       return { ...held, ...this.#head(at, sequence, pending, profile.name), breakdown: EMPTY_BREAKDOWN };
     const usedLedger = fleet.refresh(at, request);
     const outsidePool = membership !== undefined && leavesPool(fleet, membership);
-    const random = this.#streamOf(sequence);
+    const random = this.#streamOf?.(sequence) ?? this.#draws.begin(sequence);
     const chosen = profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random);
     const choice = forced === undefined ? chosen : forcedChoice(chosen, fleet, forced);
     const { breakdown, reason } = choice;
@@ -362,8 +366,35 @@ export class Router {
     outsidePool: boolean,
     profile: Profile,
   ) {
-    const stream = (): Random => this.#streamOf(sequence);
+    const stream = (): Random => this.#streamOf?.(sequence) ?? randomFor(this.#seed, sequence);
     return decisionRollout(at, pending, membership, outsidePool, profile, this.#fleet, this.#profiles, stream);
+  }
+}
+
+/** The random stream of the decision under way. Most decisions draw nothing, so that none is made before the first draw. */
+class DecisionDraws implements Random {
+  readonly #seed: number;
+  #sequence = 0;
+  #stream: Random | undefined;
+
+  constructor(seed: number) {
+    this.#seed = seed;
+  }
+
+  begin(sequence: number): this {
+    this.#sequence = sequence;
+    this.#stream = undefined;
+    return this;
+  }
+
+  next(): number {
+    this.#stream ??= randomFor(this.#seed, this.#sequence);
+    return this.#stream.next();
+  }
+
+  below(bound: number): number {
+    this.#stream ??= randomFor(this.#seed, this.#sequence);
+    return this.#stream.below(bound);
   }
 }
 

@@ -1,3 +1,4 @@
+import { AS_ASKED } from "#live/routing/ask.ts";
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -44,7 +45,12 @@ class Setting {
     const setting = new Setting();
     while (setting.engines.length < 3) setting.engines.push(await startAs("18101", { naturalTokensMean: 20 }));
     const urls = setting.engines.map(({ url }) => url);
-    setting.rig = await startRig([], { urls, models: ["tiny"], breaker: NEVER_OPEN, rewrites: () => RENAMED });
+    setting.rig = await startRig([], {
+      urls,
+      models: ["tiny"],
+      breaker: NEVER_OPEN,
+      inForce: { ...AS_ASKED, rewrites: RENAMED },
+    });
     setting.pickerPort = await freePort();
     await setting.startPicker();
     const port = await freePort();

@@ -1,3 +1,4 @@
+import { AS_ASKED } from "#live/routing/ask.ts";
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, constants } from "node:http2";
@@ -525,7 +526,7 @@ for (const [name, modes] of [
   ["buffered, response streamed", [BUFFERED, STREAMED]],
 ] as const) {
   test(`${name}: a rewritten model's response names the one that was asked for, wherever its pieces are cut`, async (t) => {
-    const proxy = await ProxyRig.start(t, { rewrites: () => RENAMED });
+    const proxy = await ProxyRig.start(t, { inForce: { ...AS_ASKED, rewrites: RENAMED } });
     const exchange = proxy.open();
     exchange.head(modes && { modes });
     if (modes !== undefined) await exchange.next();
@@ -550,7 +551,7 @@ for (const [name, modes] of [
 }
 
 test("the picker leaves a response alone where no model was rewritten", async (t) => {
-  const proxy = await ProxyRig.start(t, { rewrites: () => RENAMED });
+  const proxy = await ProxyRig.start(t, { inForce: { ...AS_ASKED, rewrites: RENAMED } });
   const exchange = proxy.open();
   exchange.head();
   exchange.body(chat());

@@ -46,6 +46,8 @@ export class EndpointState implements Snapshot, Account {
   unhealthy = false;
   readonly outlier = new OutlierRecord();
   readonly ejections: Record<OutlierReason, number> = { failures: 0, slow: 0 };
+  /** Requests that were placed there. */
+  placed = 0;
   /** Since when it gets requests, or will, of those times the last; before all time where that was never noticed. */
   beganAt: Micros = -Infinity;
 

@@ -8,6 +8,8 @@ import type { Snapshot } from "../endpoint/snapshot.ts";
 export interface EndpointRow extends Snapshot {
   /** Requests in flight there that peers reported, in engine requests. */
   readonly peerRequestsInFlight: number;
+  /** Requests that this router placed there since it joined. */
+  readonly placed: number;
   readonly cordoned: boolean;
   /** Its engine sleeps. */
   readonly asleep: boolean;

@@ -285,6 +285,7 @@ export class Fleet {
         prefixSource: this.#knowledge(state).source,
         ttftMicros: state.ttftMicros,
         tpotMicros: state.tpotMicros,
+        placed: state.placed,
         cordoned: state.cordoned,
         asleep: state.asleep,
         breaker: state.breaker.state(at),

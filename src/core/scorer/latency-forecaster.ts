@@ -365,6 +365,10 @@ export class UnderWay {
       case "request-moved":
         this.#ended(input.at, input.requestId);
         break;
+      case "request-arrived":
+      case "progress":
+      case "load-observed":
+        break;
       default:
         if (isStageInput(input)) this.#ofStage(input);
     }

@@ -46,9 +46,8 @@ export class LongReads {
     this.#now = now;
   }
 
-  /** Something was read from a connection, and is worked on next. */
-  came(socket: LongRead, bytes: number): void {
-    if (bytes < LONG_READ_BYTES) return;
+  /** So much that it is a long read came from a connection, and is worked on next. */
+  came(socket: LongRead): void {
     if (!this.#passes) setImmediate(this.#end);
     this.#passes = true;
     this.#bringing.add(socket);

@@ -12,8 +12,6 @@ import { type ClientAuth, ClientKeys, plainKeys } from "../http/client-auth.ts";
 import { type Drained, drainGateway } from "./drain-gateway.ts";
 import { ClientConnections } from "./client-connections.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
-import { ModelRewrites } from "../discovery/workload-rules.ts";
-import type { Refusal } from "../http/errors.ts";
 import { type GatewayCounters, newCounters } from "../base/gateway-counters.ts";
 import { FirstReads } from "../first-reads.ts";
 import { GatewayMessage } from "../http/request-body.ts";
@@ -26,6 +24,7 @@ import { UnreadAnswers, watchUnread } from "../answer/unread-answers.ts";
 import { KnownBodies } from "../request/known-bodies.ts";
 import { type DoorParts, InferenceDoor, trustedProxies } from "../inference/inference-door.ts";
 import type { RouterTap } from "../base/router-tap.ts";
+import { AS_ASKED, type ChoiceInForce } from "../routing/ask.ts";
 import { RequestRouter } from "../routing/request-router.ts";
 import { openJudges, type StageJudges, stagePerformers, type StageSections } from "../stage-performers.ts";
 import { BodyRoom } from "../http/body-room.ts";
@@ -78,8 +77,6 @@ export interface GatewayOptions extends Pick<OpenFilesOptions, "filesMax"> {
   readonly identity: IdentityOptions;
   /** What requests are promised beside what they state themselves; nothing when left out. */
   readonly slo?: SloRulesOptions;
-  /** Profile for a model, where the request asked for `asked` ("" for none); without it, what was asked for. */
-  readonly profileOf?: (model: string, asked: string) => string | Refusal;
   readonly limits?: Partial<GatewayLimits>;
   /** Bearer tokens that clients must send; none lets everybody in and passes their Authorization on to the engines. */
   readonly clientKeys?: readonly string[];
@@ -89,8 +86,8 @@ export interface GatewayOptions extends Pick<OpenFilesOptions, "filesMax"> {
   readonly requestUsage?: boolean;
   /** Which answers go into the prefix index; "ids" when left out. */
   readonly answersIndexed?: AnswersIndexed;
-  /** Models in place of those that requests name; none when left out. */
-  readonly rewrites?: () => ModelRewrites;
+  /** Profiles and models of requests, as they are now; those that requests ask for when left out. */
+  readonly inForce?: ChoiceInForce;
   /** What stages are set by beside limits; nothing when left out. */
   readonly stages?: StageSections;
   /** Headers that state how long a client waits, in lower case; none when left out. */
@@ -251,8 +248,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     performers: stagePerformers(options.stages ?? {}),
     waits: waitLimits(limits),
     answersIndexed: options.answersIndexed ?? "ids",
-    profileOf: options.profileOf ?? ((_model, asked) => asked),
-    rewrites: options.rewrites ?? (() => ModelRewrites.none),
+    inForce: options.inForce ?? AS_ASKED,
     requestUsage: options.requestUsage ?? false,
     knownBodies: new KnownBodies(own.counters.knownBodies),
     timeoutHeaders: options.timeoutHeaders ?? [],
@@ -303,8 +299,11 @@ function newServer(
     requireHostHeader: false,
   };
   const failed = (): void => void counters.handshakesFailed++;
-  const inTurn = (incoming: IncomingMessage, outgoing: ServerResponse): void =>
-    pipelines.inTurn(incoming, outgoing, serve);
+  const inTurn = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    // Node gives a response its socket once the one before it is written.
+    if (outgoing.socket !== null) serve(incoming, outgoing);
+    else pipelines.wait(incoming, outgoing, serve);
+  };
   const server = tls === undefined ? createServer(bounds, inTurn) : secureServer(tls, bounds, inTurn, failed);
   limitServer(server, limits);
   server.on("drop", () => counters.connectionsDropped++);

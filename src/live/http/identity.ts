@@ -8,8 +8,10 @@ import type { RequestHeaders } from "./headers.ts";
 export interface IdentityOptions {
   readonly tenantHeaders: readonly string[];
   readonly sessionHeaders: readonly string[];
-  /** Header with which a client may select a profile; undefined lets none. */
-  readonly profileHeader: string | undefined;
+  readonly inForce: {
+    /** Header with which a client may select a profile, as it is now; undefined lets none. */
+    readonly profileHeader: string | undefined;
+  };
   /** Headers with the service class. */
   readonly sloHeaders: readonly string[];
   /** Keys the short ids that stand for API keys, users, tenants and sessions, so that nobody can look them up. */
@@ -41,7 +43,7 @@ export class Identifier {
   }
 
   identify(headers: RequestHeaders, fields: Fields | undefined): Identity {
-    const { tenantHeaders, sessionHeaders, profileHeader, sloHeaders } = this.#options;
+    const { tenantHeaders, sessionHeaders, inForce, sloHeaders } = this.#options;
     const user = this.#user(fields);
     const { client } = headers;
     const asked = bounded(firstHeader(headers, sloHeaders));
@@ -51,7 +53,7 @@ export class Identifier {
       tenant: client.tenant ?? (this.#id("tenant", named) || this.#keyOf(headers) || user),
       user,
       session: this.#id("session", firstHeader(headers, sessionHeaders)) || this.#sessionOf(fields),
-      profile: profileHeader === undefined ? "" : bounded(headers.get(profileHeader)),
+      profile: inForce.profileHeader === undefined ? "" : bounded(headers.get(inForce.profileHeader)),
       sloClass: client.sloClasses?.includes(asked) === false ? client.sloClass : asked,
     };
   }

@@ -1,7 +1,7 @@
 import { IncomingMessage } from "node:http";
 import { type Refusal, refusal } from "./errors.ts";
 import { giveBack } from "../base/give-back.ts";
-import { LONG_READS } from "../base/long-reads.ts";
+import { LONG_READ_BYTES, LONG_READS } from "../base/long-reads.ts";
 import { type Asker, AskerLeft, loopTurn } from "../base/loop-turn.ts";
 import type { Fields } from "../base/fields.ts";
 import { passOverBody } from "./node-parser.ts";
@@ -55,7 +55,7 @@ class CollectedBody implements BodyTaker {
 
   /** What comes once the body is refused is passed over. */
   piece(chunk: Buffer): boolean {
-    LONG_READS.came(this.#incoming.socket, chunk.length);
+    if (chunk.length >= LONG_READ_BYTES) LONG_READS.came(this.#incoming.socket);
     if (this.#refused) return false;
     this.#bytes += chunk.length;
     if (this.#bytes > this.#reader.bytesMax) return this.#refuse(tooLarge(this.#reader.bytesMax));

@@ -22,7 +22,10 @@ const FULL = refusal("full", "The gateway's limit of concurrent requests is reac
 const PLAIN_HOST = /^[\w.:[\]-]+$/;
 
 /** What requests share, and the connections that they come by. */
-export type DoorParts = ExchangeParts & { readonly connections: { isLate(socket: Socket): boolean } };
+export type DoorParts = ExchangeParts & {
+  readonly connections: { isLate(socket: Socket): boolean };
+  readonly phase: "serving" | "leaving" | "draining";
+};
 
 /** Where inference requests come in: each becomes an exchange, or is refused by what is known before its body. */
 export class InferenceDoor {
@@ -76,12 +79,13 @@ export class InferenceDoor {
   }
 
   #refusal({ headers, incoming }: InferenceExchange): Refusal | undefined {
-    const { connections, inFlight, limits, bodies } = this.#shared;
+    const { connections, phase, inFlight, limits, bodies } = this.#shared;
     const client = this.#allowed(headers.get("authorization"), headers.get("x-api-key"));
     if (client === undefined) return UNAUTHORIZED;
     headers.client = client;
     headers.trusted = this.#trusts?.(incoming.socket.remoteAddress) === true;
-    if (connections.isLate(incoming.socket)) return refusal("draining", "The gateway is shutting down.");
+    if (phase !== "serving" && connections.isLate(incoming.socket))
+      return refusal("draining", "The gateway is shutting down.");
     if (inFlight.size > limits.requestsInFlightMax && !bodies.makeWay()) return FULL;
     return refusalOfEncoding(headers.get("content-encoding"));
   }

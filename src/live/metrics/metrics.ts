@@ -165,7 +165,9 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
   }
 
   accepted(input: Input, decision: Decision | undefined, decisionMicros: number): void {
-    this.#stages.accepted(input, decision);
+    // Most gateways have each request at one endpoint.
+    const isShared = decision?.kind === "routed" && (decision.prefill ?? decision.colocated) !== undefined;
+    if (isShared || this.#stages.isUsed) this.#stages.accepted(input, decision);
     this.#slo.accepted(input, decision);
     if (decision !== undefined) this.#decided(decision, decisionMicros);
     else this.#models.observe(input);

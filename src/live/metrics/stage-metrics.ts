@@ -30,6 +30,8 @@ export class StageMetrics {
   readonly #failed: CounterTable;
   readonly #seconds: HistogramTable;
   readonly #begun = new RecentRequests<Begun>(REQUESTS_MAX);
+  /** Some decision was by a profile that shares prompts: from then on it is to see all. */
+  isUsed = false;
 
   constructor(registry: Registry, bounds: readonly number[]) {
     const counter = (name: string, help: string, label: string, slots: LabelSlots) =>
@@ -64,6 +66,7 @@ export class StageMetrics {
   }
 
   accepted(input: Input, decision: Decision | undefined): void {
+    this.isUsed = true;
     if (decision?.kind === "routed") this.#decided(decision);
     switch (input.kind) {
       case "prefill-finished":

@@ -32,11 +32,9 @@ export class Pipelines {
     return this.#waitingOfAll;
   }
 
-  /** Calls `serve` now, where the answer can go out, or once it can. Never, where the connection ends before. */
-  inTurn(incoming: IncomingMessage, outgoing: ServerResponse, serve: Serve): void {
+  /** Calls `serve` once the answer can go out, which has no socket yet. Never, where the connection ends before. */
+  wait(incoming: IncomingMessage, outgoing: ServerResponse, serve: Serve): void {
     const { socket } = incoming;
-    // Node gives a response its socket once the one before it is written.
-    if (outgoing.socket !== null) return serve(incoming, outgoing);
     if (socket.destroyed) return;
     const waiting = (this.#waiting.get(socket) ?? 0) + 1;
     const { waitingMax, waitingOfAllMax, cut } = this.#options;

@@ -41,8 +41,6 @@ export interface AskingParts extends ClientParts, ReaderParts {
   readonly directory: EndpointDirectory;
   readonly tokenizer: (model: string) => Tokenizer;
   readonly observe: RequestObserver;
-  /** Models that requests get in place of those that they name. */
-  readonly rewrites: () => ModelRewrites;
   /** Undefined where there is none. */
   readonly judges: AnswerJudges | undefined;
   /** Beginnings of chats that were read before. */
@@ -217,8 +215,8 @@ function tokenize(question: Question, parsed: ParsedRequest): void {
 
 /** The model that it gets in place of the one it names, where the cluster has it so; a form's parts stay as they are. */
 function rewritten({ shared, headers, routeId }: AskingRequest, model: string, { fields }: ParsedRequest): string {
-  const rewrites = shared.rewrites();
-  if (rewrites.isEmpty || fields === undefined) return model;
+  const { rewrites } = shared.inForce;
+  if (rewrites === undefined || fields === undefined) return model;
   const { session } = shared.identifier.identify(headers, fields);
   return rewrites.targetOf(model, session === "" ? routeId : session);
 }
@@ -244,7 +242,8 @@ function decide(
   if (tokenizer !== undefined && parsed.prompt.count === 1 && isAll) asking.expectCount(tokenizer, prompt);
   if (prompt.fellBack) shared.observe.tokenizerFellBack(model);
   const hidesUsage = addsUsage(asking, parsed);
-  if (prompt === whole && asking.judge === undefined) {
+  const isIndexed = parsed.answersTokenIds || shared.answersIndexed === "text";
+  if (isIndexed && prompt === whole && asking.judge === undefined) {
     const { dialect } = asking.route;
     asking.answerReader = chooseReader(shared, { parsed, dialect, prompt, tokenizer, addsUsage: hidesUsage });
   }
@@ -340,9 +339,18 @@ interface AskedBy {
 interface ClientParts {
   readonly identifier: Identifier;
   readonly slo: SloRules;
-  /** Profile for a model, where the request asked for `asked`; "" is the router's default. */
-  readonly profileOf: (model: string, asked: string) => string | Refusal;
+  readonly inForce: ChoiceInForce;
 }
+
+/** What stands for what requests name, as it is now: whoever changes it writes it here. */
+export interface ChoiceInForce {
+  /** Profile for a model, where the request asked for `asked`; "" is none, and the router's default. */
+  readonly profileOf: (model: string, asked: string) => string | Refusal;
+  /** Models that requests get in place of those that they name; undefined for none. */
+  readonly rewrites: ModelRewrites | undefined;
+}
+
+export const AS_ASKED: ChoiceInForce = { profileOf: (_model, asked) => asked, rewrites: undefined };
 
 interface Asking {
   readonly shared: ClientParts;
@@ -356,7 +364,7 @@ function askedBy(asking: Asking, fields: Fields | undefined): AskedBy | Refusal 
   const { shared, headers, model } = asking;
   const identity = shared.identifier.identify(headers, fields);
   asking.tenant = identity.tenant;
-  const profile = shared.profileOf(model, identity.profile);
+  const profile = shared.inForce.profileOf(model, identity.profile);
   if (typeof profile !== "string") return profile;
   const promised = shared.slo.of(headers, identity, model);
   if (typeof promised === "string") return refusal("bad-request", promised);

@@ -1,9 +1,10 @@
 import type { Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
+import { RequestTable } from "#core/base/request-table.ts";
 import { asksForStandby } from "#core/request/stage-inputs.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import type { TapListener } from "../base/router-tap.ts";
-import { type Followed, Following } from "./what-came.ts";
+import type { Came, Followed } from "./what-came.ts";
 
 /** Decisions of a second that are shown, and beside them refusals, waits and retries. */
 const PER_SECOND = 4;
@@ -74,14 +75,15 @@ export class DecisionRing implements TapListener {
     if (this.#max === 0) return;
     if (decision === undefined) return this.#following.observe(input);
     // Of two that answer side by side the first one's answer counts from its own decision.
-    if (!isKept) return asksForStandby(input) ? undefined : this.#following.decided(decision, undefined);
+    const isFirst = input.kind === "request-arrived" || !asksForStandby(input);
+    if (!isKept) return isFirst ? this.#following.decided(decision, undefined) : undefined;
     const request = input.kind === "request-arrived" ? input.request : undefined;
     const { model, promptTokens, promptTokensExact } = request ?? {};
     const last = this.#kept[this.#next];
     if (last !== undefined) this.#following.forget(last);
     const kept = { decision, model, promptTokens, promptTokensExact, decisionMicros, came: {} };
     this.#kept[this.#next] = kept;
-    if (!asksForStandby(input)) this.#following.decided(decision, kept);
+    if (isFirst) this.#following.decided(decision, kept);
     this.#next = (this.#next + 1) % this.#max;
   }
 
@@ -94,5 +96,59 @@ export class DecisionRing implements TapListener {
 
   find(sequence: number): KeptDecision | undefined {
     return this.#kept.find(({ decision }) => decision.sequence === sequence);
+  }
+}
+
+/** Fills in what came of the decisions that somebody keeps: of each request's latest one. */
+class Following {
+  readonly #awaited = new RequestTable<Followed>();
+
+  get size(): number {
+    return this.#awaited.size;
+  }
+
+  /** A decision was made. `kept` is who keeps it, undefined where nobody does. */
+  decided({ requestId }: Decision, kept: Followed | undefined): void {
+    if (kept?.decision.kind === "routed") this.#awaited.set(requestId, kept);
+    else if (this.#awaited.size > 0) this.#awaited.delete(requestId);
+  }
+
+  /** Nobody keeps it any more. */
+  forget(kept: Followed): void {
+    const { requestId } = kept.decision;
+    if (this.#awaited.get(requestId) === kept) this.#awaited.delete(requestId);
+  }
+
+  observe(input: Input): void {
+    if (this.#awaited.size === 0) return;
+    switch (input.kind) {
+      case "first-token": {
+        const one = this.#awaited.get(input.requestId);
+        if (one !== undefined) one.came.firstTokenMicros ??= input.at - one.decision.at;
+        return;
+      }
+      case "attempt-failed":
+        this.#ended(input, input.kind);
+        return;
+      case "request-moved":
+        this.#ended(input, "moved");
+        return;
+      case "request-finished": {
+        const one = this.#ended(input, input.outcome);
+        if (one === undefined) return;
+        if (input.outputTokens !== undefined) one.outputTokens = input.outputTokens;
+        if (input.cachedTokens !== undefined) one.cachedTokens = input.cachedTokens;
+        return;
+      }
+      default:
+    }
+  }
+
+  #ended(input: Input & { readonly requestId: string }, outcome: NonNullable<Came["outcome"]>): Came | undefined {
+    const one = this.#awaited.take(input.requestId);
+    if (one === undefined) return undefined;
+    one.came.endMicros = input.at - one.decision.at;
+    one.came.outcome = outcome;
+    return one.came;
   }
 }

@@ -1,7 +1,5 @@
 import type { Decision } from "#core/input/decision.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import type { Input } from "#core/input/input.ts";
-import { RequestTable } from "#core/base/request-table.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 
 /** What became of a decision: from the decision on, as far as it is known yet. */
@@ -18,60 +16,6 @@ export interface Came {
 export interface Followed {
   readonly decision: Decision;
   readonly came: Came;
-}
-
-/** Fills in what came of the decisions that somebody keeps: of each request's latest one. */
-export class Following {
-  readonly #awaited = new RequestTable<Followed>();
-
-  get size(): number {
-    return this.#awaited.size;
-  }
-
-  /** A decision was made. `kept` is who keeps it, undefined where nobody does. */
-  decided({ requestId }: Decision, kept: Followed | undefined): void {
-    if (kept?.decision.kind === "routed") this.#awaited.set(requestId, kept);
-    else if (this.#awaited.size > 0) this.#awaited.delete(requestId);
-  }
-
-  /** Nobody keeps it any more. */
-  forget(kept: Followed): void {
-    const { requestId } = kept.decision;
-    if (this.#awaited.get(requestId) === kept) this.#awaited.delete(requestId);
-  }
-
-  observe(input: Input): void {
-    if (this.#awaited.size === 0) return;
-    switch (input.kind) {
-      case "first-token": {
-        const one = this.#awaited.get(input.requestId);
-        if (one !== undefined) one.came.firstTokenMicros ??= input.at - one.decision.at;
-        return;
-      }
-      case "attempt-failed":
-        this.#ended(input, input.kind);
-        return;
-      case "request-moved":
-        this.#ended(input, "moved");
-        return;
-      case "request-finished": {
-        const one = this.#ended(input, input.outcome);
-        if (one === undefined) return;
-        if (input.outputTokens !== undefined) one.outputTokens = input.outputTokens;
-        if (input.cachedTokens !== undefined) one.cachedTokens = input.cachedTokens;
-        return;
-      }
-      default:
-    }
-  }
-
-  #ended(input: Input & { readonly requestId: string }, outcome: NonNullable<Came["outcome"]>): Came | undefined {
-    const one = this.#awaited.take(input.requestId);
-    if (one === undefined) return undefined;
-    one.came.endMicros = input.at - one.decision.at;
-    one.came.outcome = outcome;
-    return one.came;
-  }
 }
 
 /** Whether nothing more will be known of it. */

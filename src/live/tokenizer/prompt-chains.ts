@@ -52,6 +52,9 @@ export class PromptChains {
   readonly #extender: ChainExtender;
   readonly #sliceWords: number;
   readonly #sightings = new Sightings();
+  /** Most prompts have the scope of the one before. */
+  #lastScope: CacheScope = { model: "", salt: "" };
+  #lastKey = scopeKey(this.#lastScope);
 
   constructor(hasher: BlockHasher, roots: ScopeRoots, limits: MemoLimits) {
     this.#roots = roots;
@@ -108,7 +111,7 @@ export class PromptChains {
 
   /** Where the chain of the first `count` steps stands, as far as the memo has it. */
   nodeBehind(scope: CacheScope, steps: readonly WordStep[], count: number): MemoNode | undefined {
-    let node = this.memo.find(this.memo.top, "", scopeKey(scope));
+    let node = this.memo.find(this.memo.top, "", this.#keyOf(scope));
     for (let at = 0; at < count && node !== undefined; at++) {
       const { tag, text } = steps[at]!;
       node = this.memo.find(node, tag, text);
@@ -125,9 +128,16 @@ export class PromptChains {
   }
 
   #rootNode(scope: CacheScope): MemoNode {
-    const key = scopeKey(scope);
+    const key = this.#keyOf(scope);
     const { memo } = this;
     return memo.find(memo.top, "", key) ?? memo.add(memo.top, "", key, rootState(this.#roots.root(scope)));
+  }
+
+  #keyOf(scope: CacheScope): string {
+    const { model, salt } = this.#lastScope;
+    if (scope.model === model && scope.salt === salt) return this.#lastKey;
+    this.#lastScope = scope;
+    return (this.#lastKey = scopeKey(scope));
   }
 
   #recall(parent: MemoNode, step: WordStep): MemoNode | undefined {

@@ -29,14 +29,12 @@ import type { Tokens } from "../process/secrets.ts";
 function identity(
   { clients }: Config,
   secret: Uint8Array,
-  { profileHeader, workloads }: Pick<LivePolicy, "profileHeader" | "workloads">,
+  { inForce, workloads }: Pick<LivePolicy, "inForce" | "workloads">,
 ): IdentityOptions {
   return {
     tenantHeaders: clients.tenantHeaders,
     sessionHeaders: clients.sessionHeaders,
-    get profileHeader() {
-      return profileHeader();
-    },
+    inForce,
     sloHeaders: [...workloads.objectiveHeaders, clients.sloClassHeader],
     secret: createHmac("sha256", secret).update("identity").digest("hex"),
   };
@@ -156,7 +154,7 @@ export const gatewayPart = part({
       directory,
       hangs,
       observe: requestObserver(metrics, lately.traffic, logs),
-      ...policy.models,
+      inForce: policy.inForce,
       ...towardsClients(state.inForce.config, tokens.adminToken, { ...tls, ...tracing }, keeper),
       clientAuth: keys.auth,
       ...pages,

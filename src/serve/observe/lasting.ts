@@ -26,7 +26,6 @@ export const lastingPart = part({
   needs: ["tap", "shadow", "rollouts", "logs"],
   start: ({ tap, shadow, rollouts, logs }: Watched) => {
     const unserved = new UnservedEndpoints((at) => tap.router.endpointRows(at));
-    tap.listen(unserved);
     return new LastingFaults({
       faults: (at) => [
         ...unserved.faults(at),

@@ -2,7 +2,8 @@ import { admissionSpec } from "#config/admission-spec.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Config } from "#config/schema.ts";
 import { nowMicros } from "#live/base/clock.ts";
-import type { GatewayOptions } from "#live/gateway/gateway.ts";
+import type { IdentityOptions } from "#live/http/identity.ts";
+import type { ChoiceInForce } from "#live/routing/ask.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
 import type { FaultEvent, FaultLog } from "#live/log/fault-log.ts";
 import type { PolicyAdmin, PolicyOutcome } from "#live/admin/policy-admin.ts";
@@ -41,10 +42,8 @@ export interface LivePolicy {
   readonly keeper: PolicyKeeper;
   /** Takes what the cluster states of the pool's workloads, beside the policy. */
   readonly workloads: LiveWorkloads;
-  /** What depends on the model that a request names: its profile, and the model that it gets instead. */
-  readonly models: Required<Pick<GatewayOptions, "profileOf" | "rewrites">>;
-  /** Request header that chooses among profiles; undefined while none is allowed. */
-  readonly profileHeader: () => string | undefined;
+  /** What requests are looked at by. */
+  readonly inForce: ChoiceInForce & IdentityOptions["inForce"];
   /** Puts what was asked for into force. */
   decide(changed: Changed): void;
   /** From now on this may stand in the way. */
@@ -94,8 +93,7 @@ function livePolicy({ plan, environment, tap, logs, state, share, changed }: Nee
     admin: policyAdmin(keeper, running, environment, unkept),
     keeper,
     workloads,
-    models: { profileOf: decided.profileOf, rewrites: workloads.rewrites },
-    profileHeader: () => headerOf(keeper.inForce),
+    inForce: decided.inForce,
     decide: decided.decide,
     heed: (by) => {
       objecting = by;
@@ -128,7 +126,14 @@ function decider(inForce: Policy, { tap, report, scrapeMillis, workloads }: Deci
   const define = (name: string, profile: ProfileSpec): void => {
     tap.accept({ kind: "profile-changed", at: nowMicros(), name, profile });
   };
-  let chooser = profileChooser(inForce, define);
+  const requests: Mutable<LivePolicy["inForce"]> = {
+    profileHeader: headerOf(inForce),
+    profileOf: profileChooser(inForce, define),
+    rewrites: undefined,
+  };
+  workloads.rewritten = (rewrites) => {
+    requests.rewrites = rewrites.isEmpty ? undefined : rewrites;
+  };
   const decide = (to: Changed): void => {
     const { profiles, profile, config, version, source } = to;
     const asked = admissionSpec(config.admission);
@@ -144,12 +149,15 @@ function decider(inForce: Policy, { tap, report, scrapeMillis, workloads }: Deci
       ...(admission && { admission }),
     });
     for (const event of tooSlowFor(to, scrapeMillis)) report(event);
-    chooser = profileChooser(to, define);
+    requests.profileHeader = headerOf(to);
+    requests.profileOf = profileChooser(to, define);
   };
-  return { decide, profileOf: (model: string, asked: string) => chooser(model, asked) };
+  return { decide, inForce: requests };
 }
 
-function headerOf({ config: { routing } }: Policy): string | undefined {
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+function headerOf({ config: { routing } }: Pick<Policy, "config">): string | undefined {
   return routing.profilesAllowed.length === 0 ? undefined : routing.profileHeader;
 }
 

@@ -1,5 +1,5 @@
 import type { ServiceClasses } from "#core/admission/admission-spec.ts";
-import { ModelRewrites, type WorkloadRules } from "#live/discovery/workload-rules.ts";
+import type { ModelRewrites, WorkloadRules } from "#live/discovery/workload-rules.ts";
 
 /** Request headers that name an InferenceObjective, first match wins. */
 const OBJECTIVE_HEADERS = ["x-llm-d-inference-objective", "x-gateway-inference-objective"] as const;
@@ -11,7 +11,6 @@ const OBJECTIVE_HEADERS = ["x-llm-d-inference-objective", "x-gateway-inference-o
 export class LiveWorkloads {
   readonly #followed: boolean;
   #priorities: WorkloadRules["priorities"] = {};
-  #rewrites = ModelRewrites.none;
   /** Notified where priorities are other ones now. */
   changed: () => void = () => {};
   /** Notified of rewrites, whether or not they are other ones. */
@@ -25,8 +24,6 @@ export class LiveWorkloads {
     return this.#followed ? OBJECTIVE_HEADERS : [];
   }
 
-  readonly rewrites = (): ModelRewrites => this.#rewrites;
-
   /** The configured classes, and the objectives beside them; of equal names the objective counts. */
   classes(configured: ServiceClasses): ServiceClasses {
     if (!this.#followed) return configured;
@@ -34,7 +31,6 @@ export class LiveWorkloads {
   }
 
   set({ priorities, rewrites }: WorkloadRules): void {
-    this.#rewrites = rewrites;
     this.rewritten(rewrites);
     const before = textOf(this.#priorities);
     this.#priorities = priorities;

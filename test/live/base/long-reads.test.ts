@@ -48,7 +48,7 @@ class Loop {
     for (const connection of this.connections) {
       for (let left = READS_AT_ONCE; left > 0 && connection._handle.isStarted; left--) {
         connection.reads++;
-        this.reads.came(connection, connection.bytes);
+        if (connection.bytes >= LONG_READ_BYTES) this.reads.came(connection);
         this.now += this.readMicros;
       }
     }

@@ -182,7 +182,7 @@ describe("what the router learns of a request", () => {
     const identity = {
       tenantHeaders: [],
       sessionHeaders: [],
-      profileHeader: "x-profile",
+      inForce: { profileHeader: "x-profile" },
       sloHeaders: ["x-slo"],
       secret: "s",
     };

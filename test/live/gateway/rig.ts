@@ -151,7 +151,7 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
 export const IDENTITY = {
   tenantHeaders: ["x-tenant-id"],
   sessionHeaders: ["x-session-id"],
-  profileHeader: undefined,
+  inForce: { profileHeader: undefined },
   sloHeaders: [],
   secret: "test",
 };

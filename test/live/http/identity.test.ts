@@ -11,7 +11,7 @@ import { chatAnswer, jsonReply } from "../gateway/stub-engine.ts";
 const IDENTIFIER = new Identifier({
   tenantHeaders: ["x-gnomon-tenant", "x-team"],
   sessionHeaders: ["x-session-id"],
-  profileHeader: undefined,
+  inForce: { profileHeader: undefined },
   sloHeaders: ["x-class"],
   secret: "s",
 });

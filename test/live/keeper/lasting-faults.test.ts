@@ -56,7 +56,6 @@ function unservedRig() {
   });
   const tap = new RouterTap(router);
   const unserved = new UnservedEndpoints((at) => router.endpointRows(at));
-  tap.listen(unserved);
   for (const id of ["a", "b"]) {
     const models = id === "a" ? ["m"] : ["other"];
     const endpoint = { id, models, labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };

@@ -1,5 +1,5 @@
 import type { OnReadOpts, Socket } from "node:net";
-import { LONG_READS } from "../../base/long-reads.ts";
+import { LONG_READ_BYTES, LONG_READS } from "../../base/long-reads.ts";
 import { ChunkFraming } from "../../http/chunk-framing.ts";
 
 /**
@@ -211,7 +211,7 @@ export class UpstreamReads {
 
   /** Whether reading goes on. */
   #take(socket: Socket, read: number): boolean {
-    LONG_READS.came(socket, read);
+    if (read >= LONG_READ_BYTES) LONG_READS.came(socket);
     if (this.#direct === socket) return this.#pass(socket, read);
     this.#came = true;
     let bytes = read;
