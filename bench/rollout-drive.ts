@@ -8,7 +8,7 @@
  *
  * Two real vLLM with different flags as arms by a label (nothing else is run then): PROGRAM PORT [OPTIONS] serves one.
  *
- *     npx node bench/rollout-drive.ts --vllm PROGRAM [--flags "--max-num-seqs 1"] [--seconds 300] [--rate 2]
+ *     npx node bench/rollout-drive.ts --vllm PROGRAM [--flags "--no-enable-prefix-caching"] [--seconds 300] [--rate 1]
  */
 import { parseArgs } from "node:util";
 import { endAll } from "./children.ts";
@@ -25,9 +25,9 @@ const { values } = parseArgs({
     clients: { type: "string", default: "150" },
     kills: { type: "string", default: "3" },
     vllm: { type: "string" },
-    flags: { type: "string", default: "--max-num-seqs 1" },
+    flags: { type: "string", default: "--no-enable-prefix-caching" },
     seconds: { type: "string", default: "300" },
-    rate: { type: "string", default: "2" },
+    rate: { type: "string", default: "1" },
   },
 });
 const clients = Number(values.clients);

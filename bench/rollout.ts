@@ -7,7 +7,8 @@
  *
  * aa, aa-trace, ab, bias and harm simulate whole fleets; live has sockets. aa-outcomes, ab-outcomes and harm-outcomes draw
  * the requests' outcomes alone, with sessions of 1 to 300 turns, 30 tenants, drift and bursts, so that many rollouts are
- * judged in little time; aa-resampled takes parts of Mooncake's trace instead.
+ * judged in little time; aa-resampled takes parts of Mooncake's trace instead. With --keep FILE they go on where they were,
+ * and with --piece SECONDS they begin no other run after so long; what there is is shown.
  *
  * engines compares engines by label under one policy, of which one side is 0, 3 and 10 % slower.
  *
@@ -29,6 +30,7 @@ import { detection } from "./rollout/detection.ts";
 import { engineCanary } from "./rollout/engine-canary.ts";
 import { falseAlarms } from "./rollout/false-alarms.ts";
 import { harm } from "./rollout/harm.ts";
+import { KeptRuns } from "./rollout/kept-runs.ts";
 import { live } from "./rollout/live.ts";
 import { planCoverage } from "./rollout/plan-coverage.ts";
 import { traceTraffic } from "./rollout/trace-traffic.ts";
@@ -46,6 +48,8 @@ const { values } = parseArgs({
     case: { type: "string" },
     out: { type: "string", default: join(tmpdir(), "gnomon-rollout-live") },
     port: { type: "string", default: "19700" },
+    keep: { type: "string" },
+    piece: { type: "string" },
     control: { type: "string", default: "gnomon" },
     other: { type: "string", default: "round-robin" },
   },
@@ -57,6 +61,7 @@ const WINDOW_SECONDS = 6;
 
 const [runs, seconds] = [values.runs, values.seconds].map((text) => (text === undefined ? undefined : Number(text)));
 const { design } = values;
+const kept = new KeptRuns(values.keep, values.piece === undefined ? undefined : Number(values.piece));
 const traces = process.env["BENCH_TRACES"] ?? "../shared/traces";
 /** Of the trace's requests on four engines. */
 const TRACE_REQUESTS = 2_000;
@@ -77,13 +82,13 @@ const PARTS: Readonly<Record<string, () => void | Promise<void>>> = {
     const windowSeconds = TRACE_WINDOW_SECONDS;
     falseAlarms({ about, settingOf: () => setting, spanSeconds, windowSeconds, runs: runs ?? 200, design });
   },
-  "aa-outcomes": () => trustFalseAlarms({ runs: runs ?? 200, seconds: seconds ?? 1800, design }),
+  "aa-outcomes": () => trustFalseAlarms({ runs: runs ?? 200, seconds: seconds ?? 1800, design, kept }),
   "aa-resampled": () => {
     const trafficOf = traceTraffic(join(traces, "mooncake/conversation_trace.jsonl"));
-    trustFalseAlarms({ runs: runs ?? 200, seconds: seconds ?? 1800, design }, trafficOf);
+    trustFalseAlarms({ runs: runs ?? 200, seconds: seconds ?? 1800, design, kept }, "trace", trafficOf);
   },
-  "ab-outcomes": () => trustPower({ runs: runs ?? 100, seconds: seconds ?? 7200, design }),
-  "harm-outcomes": () => trustHarm({ runs: runs ?? 100, seconds: seconds ?? 3600, design, only: values.case }),
+  "ab-outcomes": () => trustPower({ runs: runs ?? 100, seconds: seconds ?? 7200, design, kept }),
+  "harm-outcomes": () => trustHarm({ runs: runs ?? 100, seconds: seconds ?? 3600, design, only: values.case, kept }),
   ab: () => detection(values.control, values.other, runs ?? 40, design),
   bias: () => bias(traces, values.case),
   plans: () => planCoverage(traces, values.case),

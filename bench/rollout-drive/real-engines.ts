@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { randomFor } from "#core/base/random.ts";
 import type { RolloutView } from "#live/admin/rollout-view.ts";
-import { kept } from "../children.ts";
 import { freePort } from "../free-port.ts";
 import { traceOfStorm } from "../policy/storm.ts";
 import { DrivenGateway } from "./gateway.ts";
@@ -24,7 +23,8 @@ const WINDOW_MILLIS = 10_000;
 /** Engines that share two cores are slow to start. */
 const READY_MILLIS_MAX = 900_000;
 const ANSWER_TOKENS = 70;
-const PROMPT_WORDS = 300;
+/** All prompts begin with it: of some 3,500 tokens, of which an engine that caches prefixes computes a few. */
+const SHARED = "and what of the old harbour ".repeat(500);
 /** Nobody waits longer for what is still answered at the end. */
 const REST_MILLIS = 60_000;
 
@@ -35,8 +35,10 @@ const REST_MILLIS = 60_000;
  */
 export async function realEngines({ serve, flags, seconds, perSecond }: RealEngines): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), "gnomon-real-engines-"));
+  process.once("exit", endEngines);
   const since = performance.now();
   const versions = { a: [], b: flags } as const;
+  print(`engines write to ${folder}`);
   const urls = await Promise.all(Object.entries(versions).map(([one, options]) => engine(serve, one, options, folder)));
   print(`ready after ${((performance.now() - since) / 1000).toFixed(0)} s: a as it is, b with ${flags.join(" ")}`);
   const gateway = new DrivenGateway(folder, {
@@ -76,15 +78,32 @@ export async function realEngines({ serve, flags, seconds, perSecond }: RealEngi
     return load.failures.length === 0 && replay.differences === 0 && replay.decisions === decisions;
   } finally {
     await gateway.end("SIGKILL").catch(() => {});
+    endEngines();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Process groups of engines, none of which outlives the bench. */
+const engines = new Set<number>();
+
+function endEngines(): void {
+  for (const group of engines) {
+    try {
+      process.kill(-group, "SIGKILL");
+    } catch {
+      // All of it has ended.
+    }
+  }
+  engines.clear();
 }
 
 /** Its address, once it is ready. */
 async function engine(serve: string, name: string, options: readonly string[], folder: string): Promise<string> {
   const port = await freePort();
   const log = join(folder, `${name}.log`);
-  const child = kept(spawn(serve, [String(port), ...options], { stdio: ["ignore", "pipe", "pipe"] }));
+  // With a group of its own: vLLM has processes that outlive the one that started them.
+  const child = spawn(serve, [String(port), ...options], { stdio: ["ignore", "pipe", "pipe"], detached: true });
+  if (child.pid !== undefined) engines.add(child.pid);
   const written = createWriteStream(log);
   child.stdout.pipe(written, { end: false });
   child.stderr.pipe(written, { end: false });
@@ -136,7 +155,7 @@ class OpenLoad {
   }
 
   async #ask(url: string, number: number): Promise<void> {
-    const content = `${number}: ${"and what of the old harbour ".repeat(PROMPT_WORDS / 6)}`;
+    const content = `${SHARED}${number}`;
     try {
       const answer = await fetch(`${url}/v1/chat/completions`, {
         method: "POST",

@@ -1,9 +1,11 @@
-import { MICROS_PER_SECOND } from "#core/base/units.ts";
-import { type Setting, spanOf } from "#shadow/candidate/candidate.ts";
+import { type Micros, MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
+import { runCandidate, type Setting } from "#shadow/candidate/candidate.ts";
 import { namedDesigns } from "#shadow/job/rollout-design.ts";
 import type { PlannedFigureKey } from "#shadow/job/rollout-sample.ts";
 import { simulatedRollout } from "#shadow/job/simulated-rollout.ts";
 import type { DesignStudy } from "#shadow/rollout/design-study.ts";
+import { shownIntervals } from "#shadow/rollout/shown-interval.ts";
+import { meanOf } from "#shadow/figure/mean-of.ts";
 import { rolloutStudy, type RolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { type ChoiceCase, type HalfName, OPEN } from "../default-choice/case.ts";
 import { choiceWorkload } from "../default-choice/choice-workload.ts";
@@ -53,7 +55,7 @@ const TRAFFIC: Readonly<Record<string, ChoiceCase>> = {
 
 /**
  * Plans made of each sixth of a trace, held against rollouts of what they recommend on the five others: how many of those
- * came out (in the mean of a few draws of arms) where the plan had it with a probability of 90 %, and how many rollouts had
+ * came out where the plan had one as long with a probability of 90 %, and how many rollouts had
  * found the difference by the end of their part, beside the probability that the plans gave that.
  */
 export async function planCoverage(traces: string, only: string | undefined): Promise<void> {
@@ -65,26 +67,40 @@ export async function planCoverage(traces: string, only: string | undefined): Pr
       const about = `${name}, ${other}`;
       if (only !== undefined && !about.startsWith(only)) continue;
       const settings = await Promise.all(PARTS.map(([half, seed]) => settingOf(one, half, seed, traces)));
+      const parts = settings.map((setting): Part => ({ setting, spanMicros: simulatedSpan(setting) }));
       const all: Held[] = [];
-      for (const [part, setting] of settings.entries()) {
+      for (const [part, { setting }] of parts.entries()) {
         const held = await heldAgainst(
           setting,
-          settings.filter((_, i) => i !== part),
+          parts.filter((_, i) => i !== part),
           one,
           other,
         );
         all.push(held);
-        print(`  ${about.padEnd(30)} ${held.design.padEnd(20)} ${heldText([held])}`);
+        print(`  ${about.padEnd(30)} ${held.design.padEnd(20)} ${heldText([held])}; ${held.shown}`);
       }
       print(`${about.padEnd(53)} ${heldText(all)}`);
     }
   }
 }
 
+interface Part {
+  readonly setting: Setting;
+  readonly spanMicros: Micros;
+}
+
+/** Until the last request comes: of conversations the first turns alone have a time of their own. */
+function simulatedSpan(setting: Setting): Micros {
+  const { arrivalMicros } = runCandidate(setting, candidateNamed("gnomon"));
+  return arrivalMicros.reduce((last, at) => (at > last ? at : last), 0);
+}
+
 /** One plan beside what other parts showed. */
 interface Held {
   readonly design: string;
-  /** Parts whose mean lay in its interval. */
+  /** Its interval, and what the other parts showed, ms. */
+  readonly shown: string;
+  /** Rollouts on other parts that came out in its interval. */
   readonly within: number;
   readonly parts: number;
   /** 1 where the plan had no interval, since its traffic is too short for one. */
@@ -97,23 +113,27 @@ interface Held {
 
 async function heldAgainst(
   setting: Setting,
-  others: readonly Setting[],
+  others: readonly Part[],
   { engines }: ChoiceCase,
   other: string,
 ): Promise<Held> {
-  const study = await planOf(setting, engines, other, others.map(comparedHours));
+  const hours = others.map(comparedHours);
+  const study = await planOf(setting, engines, other, hours);
   const chosen = study.designs.find((design) => design.name === study.recommendation.design)!;
-  const interval = study.shown[KEY];
+  // Of a rollout as long as the others are.
+  const interval = shownIntervals(chosen, [], study.traffic, meanOf(hours))[KEY];
   const drawn = others.map((part, i) =>
     Array.from({ length: DRAWS }, (_, draw) => rolled(part, chosen, other, 100 * i + draw + 1)),
   );
-  const means = drawn.map((all) => all.reduce((sum, { mean }) => sum + mean, 0) / all.length);
+  const means = drawn.flat().map(({ mean }) => mean);
   const { powers } = chosen.figures[KEY];
+  const millis = (micros: number) => (micros / MICROS_PER_MILLI).toFixed(0);
   return {
     design: chosen.name,
+    shown: `${interval === undefined ? "-" : `${millis(interval.low)} to ${millis(interval.high)}`} of ${millis(chosen.figures[KEY].truth)}: ${means.map(millis).join(" ")}, of one rollout ${millis(chosen.figures[KEY].runError)}`,
     within: means.filter((mean) => interval && interval.low <= mean && mean <= interval.high).length,
     // A plan that cannot say it has no interval.
-    parts: interval === undefined ? 0 : others.length,
+    parts: interval === undefined ? 0 : means.length,
     silent: interval === undefined ? 1 : 0,
     promised: powers.reduce((sum, power) => sum + power, 0) / powers.length,
     found: drawn.flat().filter(({ found }) => found).length,
@@ -132,8 +152,8 @@ function heldText(all: readonly Held[]): string {
 }
 
 /** Until the end of a part, from when it is compared. */
-function comparedHours(setting: Setting): number {
-  return ((1 - START_SHARE) * spanOf(setting)) / (3600 * MICROS_PER_SECOND);
+function comparedHours({ spanMicros }: Part): number {
+  return ((1 - START_SHARE) * spanMicros) / (3600 * MICROS_PER_SECOND);
 }
 
 function planOf(setting: Setting, engines: number, other: string, hours: readonly number[]): Promise<RolloutStudy> {
@@ -165,12 +185,12 @@ interface Rolled {
   readonly found: boolean;
 }
 
-function rolled(setting: Setting, { design, figures }: DesignStudy, other: string, seed: number): Rolled {
-  const startMicros = Math.round(START_SHARE * spanOf(setting));
+function rolled(part: Part, { design, figures }: DesignStudy, other: string, seed: number): Rolled {
+  const startMicros = Math.round(START_SHARE * part.spanMicros);
   const { estimate, valuesPerHour } = figures[KEY];
   let found = false;
   const sample = simulatedRollout(
-    setting,
+    part.setting,
     {
       arms: [candidateNamed("gnomon"), candidateNamed(other)],
       design,
@@ -179,7 +199,7 @@ function rolled(setting: Setting, { design, figures }: DesignStudy, other: strin
       startMicros,
       predicted: undefined,
       level: LEVEL,
-      plannedCount: Math.max(3, valuesPerHour * comparedHours(setting)),
+      plannedCount: Math.max(3, valuesPerHour * comparedHours(part)),
     },
     (_, judge) => {
       const { low, high } = judge.difference(1, "e2e", "mean");

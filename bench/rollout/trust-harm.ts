@@ -23,34 +23,22 @@ const EFFECTS: Readonly<Record<string, ArmEffect>> = {
 
 /** Rollouts that the default limits, or a canary's own rule, take back, and when. */
 export function trustHarm(question: TrustQuestion & { readonly only?: string | undefined }): void {
-  const { runs, seconds, only = "" } = question;
-  print(
-    `Taken back within ${seconds} s, of ${runs} rollouts; minutes from the start: median, 95 %; share of the arm then`,
-  );
+  const { runs, seconds, only = "", kept } = question;
+  print(`Taken back within ${seconds} s; minutes from the start: median, 95 %; share of the arm then`);
   for (const [name, design] of designsNamed(question)) {
     for (const [harm, effect] of Object.entries(EFFECTS)) {
       if (!harm.startsWith(only)) continue;
       const minutes: number[] = [];
       const reasons = new Map<string, number>();
-      let reached = 0;
+      let [reached, made] = [0, 0];
       for (let seed = 1; seed <= runs; seed++) {
-        const { steps, watch } = outcomeRollout({
-          traffic: ownTraffic(seed, seconds),
-          design,
-          seed,
-          seconds,
-          plannedCount: countIn(design, seconds),
-          guardrails: defaultGuardrails(),
-          speed: SPEED,
-          effect,
-          accepts: () => true,
-        });
-        if (shareOf(design, watch.state.canaryStep) >= 100) reached++;
-        const back = steps.find(({ step }) => step === "rollback");
-        if (back === undefined) continue;
-        minutes.push((back.at / MICROS_PER_SECOND - 60) / 60);
-        const reason = /^other: (.*?) (is|:)/.exec(back.reason)?.[1]?.replace(/tenant .*/, "tenant") ?? back.reason;
-        reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+        const one = kept.result(`harm ${harm} ${seconds} ${name} ${seed}`, () => endOf(effect, design, seed, seconds));
+        if (one === undefined) continue;
+        made++;
+        if (one.reached) reached++;
+        if (one.minutes === null) continue;
+        minutes.push(one.minutes);
+        reasons.set(one.reason, (reasons.get(one.reason) ?? 0) + 1);
       }
       minutes.sort((one, other) => one - other);
       const at = (q: number) =>
@@ -59,13 +47,39 @@ export function trustHarm(question: TrustQuestion & { readonly only?: string | u
         .sort(([, a], [, b]) => b - a)
         .slice(0, 3)
         .map(([reason, count]) => `${reason} ${count}`);
-      const share = `${((100 * minutes.length) / runs).toFixed(1)} %`;
+      const share = `${minutes.length} of ${made}`;
       const all = design.kind === "canary" ? `; ${reached} reached 100 %` : "";
       print(
-        `${name.padEnd(17)} ${harm.padEnd(23)} ${share.padStart(7)} ${at(0.5).padStart(6)} ${at(0.95).padStart(6)}  ${by.join(", ")}${all}`,
+        `${name.padEnd(17)} ${harm.padEnd(23)} ${share.padStart(10)} ${at(0.5).padStart(6)} ${at(0.95).padStart(6)}  ${by.join(", ")}${all}`,
       );
     }
   }
+}
+
+/** When a rollout was taken back, null where it was not, why, and whether a canary got to all traffic. */
+interface Ended {
+  readonly minutes: number | null;
+  readonly reason: string;
+  readonly reached: boolean;
+}
+
+function endOf(effect: ArmEffect, design: Design, seed: number, seconds: number): Ended {
+  const { steps, watch } = outcomeRollout({
+    traffic: ownTraffic(seed, seconds),
+    design,
+    seed,
+    seconds,
+    plannedCount: countIn(design, seconds),
+    guardrails: defaultGuardrails(),
+    speed: SPEED,
+    effect,
+    accepts: () => true,
+  });
+  const reached = shareOf(design, watch.state.canaryStep) >= 100;
+  const back = steps.find(({ step }) => step === "rollback");
+  if (back === undefined) return { minutes: null, reason: "", reached };
+  const reason = /^other: (.*?) (is|:)/.exec(back.reason)?.[1]?.replace(/tenant .*/, "tenant") ?? back.reason;
+  return { minutes: (back.at / MICROS_PER_SECOND - 60) / 60, reason, reached };
 }
 
 function shareOf(design: Design, step: number): number {

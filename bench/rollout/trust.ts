@@ -3,12 +3,14 @@ import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { defaultGuardrails } from "#serve/rollout/guardrails.ts";
 import { outcomeRollout } from "./outcome-rollout.ts";
+import type { KeptRuns } from "./kept-runs.ts";
 import { drawnTraffic, type DrawnRequest } from "./outcome-traffic.ts";
 
 export interface TrustQuestion {
   readonly runs: number;
   readonly seconds: number;
   readonly design?: string | undefined;
+  readonly kept: KeptRuns;
 }
 
 const PER_SECOND = 6;
@@ -39,43 +41,61 @@ export function countIn(design: Design, seconds: number): number {
   return "by" in design && design.by === "tenant" ? 30 : (PER_SECOND / 6) * seconds;
 }
 
+/** What came of a rollout of a policy against itself: figures with an alarm at any look, and whether it was taken back. */
+interface Alarmed {
+  readonly found: readonly number[];
+  readonly taken: boolean;
+}
+
+const KEYS = TIME_METRICS.flatMap((metric) => TIME_FIGURES.map((figure) => [metric, figure] as const));
+
 /** The same policy on both arms: runs with an interval that leaves out 0 at any look, by figure and for all of them. */
-export function trustFalseAlarms(question: TrustQuestion, trafficOf = ownTraffic): void {
-  const { runs, seconds } = question;
-  print(`A/A, ${runs} rollouts of ${seconds} s, looked at every 15 s: percent of them with an alarm at any look`);
-  const keys = TIME_METRICS.flatMap((metric) => TIME_FIGURES.map((figure) => [metric, figure] as const));
-  print(`${"".padEnd(18)}${keys.map((key) => key.join(".").padStart(10)).join("")}   any  back`);
+export function trustFalseAlarms(question: TrustQuestion, about = "own", trafficOf = ownTraffic): void {
+  const { runs, seconds, kept } = question;
+  print(`A/A, rollouts of ${seconds} s, looked at every 15 s: percent of them with an alarm at any look`);
+  print(`${"".padEnd(18)}${KEYS.map((key) => key.join(".").padStart(10)).join("")}   any  back  of`);
   for (const [name, design] of designsNamed(question)) {
-    const alarms = keys.map(() => 0);
-    let [any, back] = [0, 0];
+    const all: Alarmed[] = [];
     for (let seed = 1; seed <= runs; seed++) {
-      const found = keys.map(() => false);
-      let taken = false;
-      outcomeRollout({
-        traffic: trafficOf(seed, seconds),
-        design,
-        seed,
-        seconds,
-        plannedCount: countIn(design, seconds),
-        guardrails: defaultGuardrails(),
-        speed: SPEED,
-        accepts: ({ step }) => step === "advance",
-        looked: ({ verdict, proposed }) => {
-          if (!taken && proposed?.step === "rollback" && process.env["BENCH_REASONS"])
-            print(`${seed}: ${proposed.reason}`);
-          taken ||= proposed?.step === "rollback";
-          verdict.differences.forEach(({ low, high }, i) => (found[i] ||= low > 0 || high < 0));
-        },
-      });
-      found.forEach((one, i) => (alarms[i]! += Number(one)));
-      if (taken) back++;
-      if (found.includes(true) || taken) any++;
+      const one = kept.result(`aa ${about} ${seconds} ${name} ${seed}`, () =>
+        alarmsOf(trafficOf(seed, seconds), name, design, seed, seconds),
+      );
+      if (one !== undefined) all.push(one);
     }
-    const cells = alarms.map((count) => ((100 * count) / runs).toFixed(1).padStart(10)).join("");
-    print(
-      `${name.padEnd(18)}${cells} ${((100 * any) / runs).toFixed(1).padStart(5)} ${((100 * back) / runs).toFixed(1).padStart(5)}`,
-    );
+    const share = (count: number, places: number) => ((100 * count) / all.length).toFixed(1).padStart(places);
+    const cells = KEYS.map((_, i) => share(all.filter(({ found }) => found.includes(i)).length, 10)).join("");
+    const any = all.filter(({ found, taken }) => found.length > 0 || taken).length;
+    const back = all.filter(({ taken }) => taken).length;
+    print(`${name.padEnd(18)}${cells} ${share(any, 5)} ${share(back, 5)}  ${any} and ${back} of ${all.length}`);
   }
+}
+
+function alarmsOf(
+  traffic: readonly DrawnRequest[],
+  name: string,
+  design: Design,
+  seed: number,
+  seconds: number,
+): Alarmed {
+  const found = new Set<number>();
+  let taken = false;
+  outcomeRollout({
+    traffic,
+    design,
+    seed,
+    seconds,
+    plannedCount: countIn(design, seconds),
+    guardrails: defaultGuardrails(),
+    speed: SPEED,
+    accepts: ({ step }) => step === "advance",
+    looked: ({ verdict, proposed }) => {
+      if (!taken && proposed?.step === "rollback" && process.env["BENCH_REASONS"])
+        print(`${name} ${seed}: ${proposed.reason}`);
+      taken ||= proposed?.step === "rollback";
+      verdict.differences.forEach(({ low, high }, i) => (low > 0 || high < 0) && found.add(i));
+    },
+  });
+  return { found: [...found], taken };
 }
 
 export function ownTraffic(seed: number, seconds: number): DrawnRequest[] {

@@ -131,7 +131,7 @@ function designTable({ designs, figure }: RolloutStudy): string {
 }
 
 /** What is to be seen in the end, so that a rollout can be held against it. */
-function predictionLines({ shown, traffic, recommendation, figure }: RolloutStudy): string[] {
+function predictionLines({ shown, traffic, recommendation, figure, hours }: RolloutStudy): string[] {
   const [interval, parts] = [shown[figure], traffic[figure]];
   if (parts === undefined) {
     return [wrapped("The trace is too short to show how its parts differ, so nothing is predicted of other traffic.")];
@@ -141,7 +141,7 @@ function predictionLines({ shown, traffic, recommendation, figure }: RolloutStud
   const range = `${signedMillis(interval.low)} to ${signedMillis(interval.high)} ms`;
   return [
     wrapped(
-      `${capital(spoken(recommendation.design))} would show ${range} of ${titleOf(figure)} on other traffic of the kind (90 %); ${heldOut}.`,
+      `${capital(spoken(recommendation.design))} of ${duration(recommendation.hours ?? hours[0] ?? 1)} would show ${range} of ${titleOf(figure)} on other traffic of the kind (90 %); ${heldOut}.`,
     ),
   ];
 }

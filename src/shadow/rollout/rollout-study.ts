@@ -69,7 +69,10 @@ export interface RolloutStudy {
   readonly guarded?: { readonly guardrails: readonly Guardrail[]; readonly runs: number; readonly takenBack: number };
   /** What the difference owes to the traffic, by figure; absent where the trace is too short for it. */
   readonly traffic: TrafficErrors;
-  /** What the recommended design is predicted to show in the end, with a probability of 90 %. */
+  /**
+   * What one rollout of the recommended design is predicted to show in the end, with a probability of 90 %: after the hours
+   * that it takes to find it, or the first that were asked about where none are enough.
+   */
   readonly shown: ShownIntervals;
 }
 
@@ -154,7 +157,7 @@ export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutSt
       recommendation,
       ...(guardedRuns > 0 && { guarded: { guardrails, runs: guardedRuns, takenBack } }),
       traffic,
-      shown: shownIntervals(chosen, pairs, traffic),
+      shown: shownIntervals(chosen, pairs, traffic, recommendation.hours ?? hours[0] ?? 1),
     };
   } finally {
     await pool.close();

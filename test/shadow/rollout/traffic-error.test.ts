@@ -32,15 +32,18 @@ test("the interval of a plan holds what nine other draws of the traffic show, fo
   for (let seed = 1; seed <= 40; seed++) {
     const own = drawn(seed, 200_000);
     const estimate = meanDifference(own);
-    const figure = { estimate, biasError: 1_000 };
+    const figure = { estimate, biasError: 1_000, runError: 0, clusters: 10, valuesPerHour: 10 };
     const figures = { "e2e.mean": figure, "e2e.p99": { estimate: NaN, biasError: NaN } };
-    const study = { figures: new Proxy(figures, { get: (of, key) => of[key as "e2e.mean"] ?? of["e2e.p99"] }) };
+    const study = {
+      design: { kind: "split" },
+      figures: new Proxy(figures, { get: (of, key) => of[key as "e2e.mean"] ?? of["e2e.p99"] }),
+    };
     const traffic = trafficErrors(own, 0);
     const still = { "e2e.mean": { ...traffic["e2e.mean"]!, error: 0 } };
     const [wide, narrow] = [traffic, still].map((given) => {
-      return shownIntervals(study as unknown as DesignStudy, [], given)["e2e.mean"]!;
+      return shownIntervals(study as unknown as DesignStudy, [], given, 1)["e2e.mean"]!;
     });
-    assert.deepEqual(shownIntervals(study as unknown as DesignStudy, [], {}), {}, "what cannot be said is not");
+    assert.deepEqual(shownIntervals(study as unknown as DesignStudy, [], {}, 1), {}, "what cannot be said is not");
     const { covered, of } = traffic["e2e.mean"]!;
     held += covered;
     all += of;
