@@ -311,6 +311,7 @@ function newServer(
     serve: inTurn,
     bodyBytesMax: () => shared.limits.bodyBytesMax,
     answering: (socket) => inFlight.answering(socket),
+    endBehind: (socket) => pipelines.endBehind(socket),
     sendsOwnHeaders: shared.sendsOwnHeaders,
     malformed: () => counters.malformedHttp++,
   });

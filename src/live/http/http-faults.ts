@@ -1,4 +1,5 @@
 import { type IncomingMessage, STATUS_CODES, type Server, type ServerResponse } from "node:http";
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "./errors.ts";
@@ -10,6 +11,8 @@ export interface HttpFaultOptions {
   readonly bodyBytesMax: () => number;
   /** An answer is owed or under way on this socket. */
   readonly answering: (socket: Duplex) => boolean;
+  /** Ends a connection behind the answer to its last whole request, where that is still owed; else false. */
+  readonly endBehind: (socket: Socket) => boolean;
   /** Answers carry x-gnomon-* headers. */
   readonly sendsOwnHeaders: boolean;
   /** Is notified of every one. */
@@ -18,11 +21,15 @@ export interface HttpFaultOptions {
 
 /** What Node would answer by itself, without a body, or not at all: bytes that are no request, expectations, tunnels. */
 export function answerHttpFaults(server: Server, options: HttpFaultOptions): void {
-  const { serve, bodyBytesMax, answering, malformed } = options;
+  const { serve, bodyBytesMax, answering, endBehind, malformed } = options;
+  const ending = new WeakSet<Duplex>();
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    if (ending.has(socket) && error.code !== "ECONNRESET") return;
     malformed();
+    if (error.code === "ECONNRESET" || !socket.writable) socket.destroy();
     // Bytes after a whole request: an error here would be taken for its answer, or land in the middle of it.
-    if (error.code === "ECONNRESET" || !socket.writable || answering(socket)) socket.destroy();
+    else if (socket instanceof Socket && endBehind(socket)) ending.add(socket);
+    else if (answering(socket)) socket.destroy();
     else socket.end(rawAnswer(refusalOfBytes(error.code), options.sendsOwnHeaders));
   });
   server.on("connect", (_incoming, socket: Duplex) => {

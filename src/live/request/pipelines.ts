@@ -2,6 +2,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { passOverRequests } from "../http/node-parser.ts";
 
+/** With the answer under way on it, as Node's server keeps it. */
+type AnsweringSocket = Socket & { readonly _httpMessage?: ServerResponse | null };
+
 type Serve = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 
 export interface PipelineOptions {
@@ -16,12 +19,15 @@ export interface PipelineOptions {
 /**
  * Requests that came while the answer to an earlier one of their connection was owed: they are served one after the other.
  * Nothing more is read from the connection meanwhile. What one read brought is parsed at once, so a connection on which too
- * many wait is cut, and what is left of that read is passed over.
+ * many wait is cut behind the last answer that it is owed, and what is left of that read is passed over. So it is where what
+ * follows whole requests is none.
  */
 export class Pipelines {
   readonly #options: PipelineOptions;
   /** Those that wait, of the connections that ever had any. */
   readonly #waiting = new WeakMap<Socket, number>();
+  /** Whose turn comes last. */
+  readonly #last = new WeakMap<Socket, ServerResponse>();
   #waitingOfAll = 0;
 
   constructor(options: PipelineOptions) {
@@ -41,12 +47,13 @@ export class Pipelines {
     if (waiting > waitingMax() || this.#waitingOfAll >= waitingOfAllMax()) {
       cut();
       passOverRequests(socket);
-      socket.destroy();
+      this.endBehind(socket);
+      // It has no turn, and so nothing is read from here on.
+      this.#wait(socket);
       return;
     }
-    if (!this.#waiting.has(socket)) this.#watch(socket);
-    this.#count(socket, 1);
-    socket.pause();
+    this.#wait(socket);
+    this.#last.set(socket, outgoing);
     outgoing.once("socket", () => {
       this.#count(socket, -1);
       // The answer before may have ended the connection.
@@ -54,6 +61,23 @@ export class Pipelines {
       if (!this.#waits(socket)) socket.resume();
       serve(incoming, outgoing);
     });
+  }
+
+  /** Ends the connection behind the last answer that it is owed for a whole request; false where there is none. */
+  endBehind(socket: AnsweringSocket): boolean {
+    const waits = this.#waiting.has(socket) && this.#waits(socket);
+    const answer = waits ? this.#last.get(socket) : socket._httpMessage;
+    if (answer?.req.complete !== true || answer.writableFinished) return false;
+    answer.shouldKeepAlive = false;
+    // Node's mark of an answer after which it ends the connection.
+    Object.defineProperty(answer, "_last", { configurable: true, writable: true, value: true });
+    return true;
+  }
+
+  #wait(socket: Socket): void {
+    if (!this.#waiting.has(socket)) this.#watch(socket);
+    this.#count(socket, 1);
+    socket.pause();
   }
 
   #watch(socket: Socket): void {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { describe, test } from "node:test";
 
+import { SMALL_PIECES_MAX } from "#live/http/request-body.ts";
 import { createTokenizer } from "../tokenizer/create-tokenizer.ts";
 import type { GatewayLimits } from "#live/http/limits.ts";
 
@@ -196,7 +197,7 @@ describe("long work", () => {
 
   test("a body in very many pieces is whole", async () => {
     const rig = await startRig([(_r, s) => void s.write(jsonReply(200, chatAnswer("x")))]);
-    const body = JSON.stringify({ ...CHAT, messages: [user("pieces ".repeat(900))] });
+    const body = JSON.stringify({ ...CHAT, messages: [user("x".repeat(SMALL_PIECES_MAX - 200))] });
     const client = connect(Number(new URL(rig.url).port), "127.0.0.1");
     const chunks = [...Buffer.from(body)].map((byte) => `1\r\n${String.fromCharCode(byte)}\r\n`).join("");
     client.write(

@@ -92,7 +92,7 @@ for (const [route, request] of [
   ["an expectation", GET.replace("\r\n\r\n", "\r\nexpect: 100-continue\r\n\r\n")],
   ["a wrong path", "GET /nothing HTTP/1.1\r\nhost: x\r\n\r\n"],
 ] as const) {
-  test(`as many as the limit wait on a connection, one more cuts it: ${route}`, async () => {
+  test(`as many as the limit wait on a connection, one more ends it behind their answers: ${route}`, async () => {
     const engine = heldEngine();
     const rig = await startRig([engine.reply], { limits: { pipelinedRequestsMax: 3 } });
     const within = talk(rig, post("first") + request.repeat(3));
@@ -102,9 +102,15 @@ for (const [route, request] of [
     await until(() => within.count(/HTTP\/1\.1 [24]/g) === 4);
     assert.equal(rig.gateway.counters.pipelinesCut, 0);
     engine.answersAtOnce = false;
-    const beyond = talk(rig, post("second") + request.repeat(4));
-    await beyond.closed;
+    const beyond = talk(rig, post("second") + request.repeat(400));
+    await until(() => engine.waiting.length === 2);
     assert.equal(beyond.got(), "");
+    engine.answersAtOnce = true;
+    engine.waiting[1]!();
+    await beyond.closed;
+    assert.equal(beyond.count(/HTTP\/1\.1 [24]/g), 4);
+    assert.match(beyond.got(), /^((?!connection: close).)*HTTP\/1\.1 ((?!HTTP\/1\.1).)*connection: close/is);
+    assert.equal(beyond.count(/connection: close/gi), 1);
     assert.equal(rig.gateway.counters.pipelinesCut, 1);
     within.socket.destroy();
     await rig.close();
@@ -157,11 +163,40 @@ for (const [what, request] of [
     const count = (): void => void parsed++;
     subscribe("http.server.request.start", count);
     const client = talk(rig, post("first") + request.repeat(500));
+    await until(() => engine.waiting.length === 1);
+    engine.answersAtOnce = true;
+    engine.waiting[0]!();
     await client.closed;
     unsubscribe("http.server.request.start", count);
     // The engine's server is not Node's, so all are the gateway's.
     assert.equal(parsed, 5);
     assert.equal(rig.gateway.counters.pipelinesCut, 1);
     assert.equal((await fetch(`${rig.url}/v1/models`)).status, 200, "its parser serves others");
+  });
+}
+
+const closing = (request: string): string => request.replace("host: x", "host: x\r\nconnection: close");
+const old = (request: string): string => request.replace("HTTP/1.1", "HTTP/1.0");
+
+for (const [what, behind] of [
+  ["requests of HTTP/1.0", (request: string) => old(request).repeat(400)],
+  ["requests, though it closes", (request: string) => closing(request).repeat(400)],
+  ["bytes that are no request", (request: string) => `${request}\u0000\u0001 no request\r\n\r\n`],
+] as const) {
+  test(`the first answer comes, and no other, where behind its request come ${what}`, async () => {
+    const engine = heldEngine();
+    const rig = await startRig([engine.reply]);
+    const page = talk(rig, behind(GET));
+    await page.closed;
+    assert.deepEqual([page.count(OK), page.count(/HTTP\/1/g)], [1, 1], page.got());
+    const chat = talk(rig, behind(post("one")));
+    await until(() => engine.waiting.length === 1);
+    engine.waiting[0]!();
+    await chat.closed;
+    assert.deepEqual([chat.count(OK), chat.count(/HTTP\/1/g)], [1, 1], chat.got());
+    assert.match(chat.got(), /"content":"one"/);
+    await until(() => rig.gateway.inFlight() === 0);
+    assert.equal(engine.waiting.length, 1);
+    await rig.close();
   });
 }
