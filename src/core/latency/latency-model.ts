@@ -130,7 +130,12 @@ export class LatencyModel {
 
   /** `speeds` are the endpoint's, by who has looked them up. */
   ttftMicros(endpoint: EndpointId, situation: Situation, speeds = this.#speeds.get(endpoint)): number {
-    return (speeds?.ttft.value ?? 1) * this.#ttft(situation) + this.turnMicros(endpoint, situation, speeds);
+    return this.ttftBehind(situation, speeds, this.turnMicros(endpoint, situation, speeds));
+  }
+
+  /** The same where it is known how long it is until there is room. */
+  ttftBehind(situation: Situation, speeds: Speeds | undefined, turnMicros: number): number {
+    return (speeds?.ttft.value ?? 1) * this.#ttft(situation) + turnMicros;
   }
 
   /** Of that, until others have ended and there is room. */

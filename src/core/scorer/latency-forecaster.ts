@@ -12,7 +12,7 @@ import { ForecastTrial } from "../latency/forecast-trial.ts";
 import type { Noted, NotedLoadSource } from "../request/noted.ts";
 import type { RouteRequest } from "../request/request.ts";
 import { type Micros, MICROS_PER_SECOND } from "../base/units.ts";
-import { EndpointWindows } from "./window-sum.ts";
+import { EndpointWindows, type WindowSum } from "./window-sum.ts";
 import { RecentRequests } from "../base/request-table.ts";
 import { isStageInput, type StageInput, stepOf } from "../request/stage-inputs.ts";
 
@@ -39,17 +39,24 @@ export const FORECASTER_PARAMETERS = {
 
 /** What of a candidate a situation follows from, as a decision saw it. */
 interface Seen {
-  readonly id: EndpointId;
   readonly at: Micros;
   readonly endpoint: Endpoint | undefined;
-  /** A fresh scrape. */
-  readonly load: Load | undefined;
   readonly effectiveLoad: number;
   readonly requestsInFlight: number;
   readonly prefillTokensQueued: number;
   readonly promptTokensInFlight: number;
-  /** Of the request's prompt. */
-  readonly newTokens: number;
+}
+
+/** What of an endpoint is looked up once for many decisions. */
+export interface FoundThere {
+  readonly aboard: AboardPlace;
+  /** Prompt tokens that were sent there lately; undefined before the first. */
+  readonly computed: WindowSum | undefined;
+}
+
+interface SeenByDecision extends Seen {
+  /** A fresh scrape. */
+  readonly load: Load | undefined;
 }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
@@ -133,34 +140,47 @@ export class LatencyForecaster {
 
   forecast({ promptTokens }: RouteRequest, candidate: Snapshot): Forecast {
     const situation = this.situation(candidate, promptTokens);
+    const { id } = candidate;
     const model = this.modelOf(candidate);
+    const speeds = model.speedsOf(id);
     return {
-      ttftMicros: Math.round(model.ttftMicros(candidate.id, situation)),
-      tpotMicros: Math.round(model.tpotMicros(candidate.id, situation, promptTokens)),
+      ttftMicros: Math.round(model.ttftMicros(id, situation, speeds)),
+      tpotMicros: Math.round(model.tpotMicros(id, situation, promptTokens, speeds)),
     };
+  }
+
+  /** Who has looked at an endpoint's keeps it for as long as `changes` stays the same. */
+  aboardPlaceOf(endpoint: EndpointId): AboardPlace {
+    return this.#underWay.lookedAt(endpoint);
+  }
+
+  /** Prompt tokens that were sent there lately, as a decision keeps them for as long; undefined before the first. */
+  computedOf(endpoint: EndpointId): WindowSum | undefined {
+    return this.#computed.windowOf(endpoint);
   }
 
   /** Valid until the next call: a decision looks at as many as there are candidates. */
   situation(candidate: Snapshot, promptTokens: number): Situation {
-    const { id, at, endpoint, effectiveLoad, requestsInFlight, prefillTokensQueued, promptTokensInFlight } = candidate;
+    const { id, endpoint } = candidate;
     if (this.#endpoints.get(id) !== endpoint) this.#endpoints.set(id, endpoint);
+    return this.#situationOf(candidate, promptTokens, this.#underWay.at(id), this.#computed.windowOf(id));
+  }
+
+  /** The same of one whose place was looked up. */
+  situationAt({ aboard, computed }: FoundThere, candidate: Snapshot, promptTokens: number): Situation {
+    return this.#situationOf(candidate, promptTokens, aboard.aboard, computed);
+  }
+
+  #situationOf(
+    candidate: Snapshot,
+    promptTokens: number,
+    aboard: Aboard | undefined,
+    computed: WindowSum | undefined,
+  ): Situation {
     const load = candidate.freshness === "fresh" ? candidate.load : undefined;
     const added = newTokens(candidate, promptTokens);
-    return this.#situation(
-      {
-        id,
-        at,
-        endpoint,
-        load,
-        effectiveLoad,
-        requestsInFlight,
-        prefillTokensQueued,
-        promptTokensInFlight,
-        newTokens: added,
-      },
-      promptTokens,
-      this.#looked,
-    );
+    const sent = computed === undefined ? 0 : computed.sum(candidate.at);
+    return this.#situation(candidate, load, added, promptTokens, aboard, sent, this.#looked);
   }
 
   observe(input: Input, decision: Decision | undefined, request: RouteRequest | undefined): void {
@@ -182,34 +202,41 @@ export class LatencyForecaster {
   #forget(endpoint: EndpointId): void {
     this.#computed.forget(endpoint);
     this.#trial.forget(endpoint);
+    this.#underWay.forget(endpoint);
     this.#models.forget(endpoint);
     this.#endpoints.delete(endpoint);
     this.#loads.delete(endpoint);
   }
 
   /** Prompts of others are taken to be as long as this one, and everybody to be in the midst of an answer. */
-  #situation(seen: Seen, promptTokens: number, into: Writable<Situation>): Situation {
-    const { effectiveLoad, requestsInFlight, prefillTokensQueued, promptTokensInFlight } = seen;
+  #situation(
+    { at, endpoint, effectiveLoad, requestsInFlight, prefillTokensQueued, promptTokensInFlight }: Seen,
+    load: Load | undefined,
+    added: number,
+    promptTokens: number,
+    aboard: Aboard | undefined,
+    sentTokens: number,
+    into: Writable<Situation>,
+  ): Situation {
     const answerTokens = this.outputTokens;
     const foreign = Math.max(0, effectiveLoad - requestsInFlight);
     const tokens = promptTokensInFlight + foreign * promptTokens + (effectiveLoad * answerTokens) / 2;
     const all = effectiveLoad + 1;
-    const room = batchRoom(seen.endpoint, seen.load, (tokens + promptTokens + answerTokens / 2) / all);
+    const room = batchRoom(endpoint, load, (tokens + promptTokens + answerTokens / 2) / all);
     const requests = Math.min(effectiveLoad, Math.max(0, room - 1));
     const turnover = Math.max(0, all - room) / room;
-    const aboard = this.#underWay.at(seen.id);
     const computedSoon = Math.min(1, room / all);
     const pairs = (aboard?.queuedPairs ?? 0) * computedSoon;
     into.requests = requests;
     into.contextTokens = effectiveLoad === 0 ? 0 : (tokens * requests) / effectiveLoad;
     into.queuedTokens = prefillTokensQueued * computedSoon;
-    into.newTokens = seen.newTokens;
-    into.attentionPairs = pairs + attentionPairs(promptTokens, seen.newTokens);
-    into.prefillPerMicro = this.#computed.sum(seen.id, seen.at) / (RATE_SECONDS * MICROS_PER_SECOND);
-    into.prefillPerStep = ((this.#added.value ?? seen.newTokens) * requests) / answerTokens;
+    into.newTokens = added;
+    into.attentionPairs = pairs + attentionPairs(promptTokens, added);
+    into.prefillPerMicro = sentTokens / (RATE_SECONDS * MICROS_PER_SECOND);
+    into.prefillPerStep = ((this.#added.value ?? added) * requests) / answerTokens;
     into.turnover = turnover;
-    into.computingMicros = aboard?.computingMicros(seen.at) ?? 0;
-    into.ageMicros = aboard?.ageMicros(seen.at) ?? 0;
+    into.computingMicros = aboard?.computingMicros(at) ?? 0;
+    into.ageMicros = aboard?.ageMicros(at) ?? 0;
     into.answerTokens = answerTokens;
     return into;
   }
@@ -219,16 +246,17 @@ export class LatencyForecaster {
     // Where two share the work neither takes the time of one.
     if (decision.prefill !== undefined) return;
     const added = Math.max(1, request.promptTokens - Math.floor(hitTokens));
-    const seen = this.#seen(decision, added);
+    const seen = this.#seen(decision);
     if (seen === undefined) return;
-    const situation = this.#situation(seen, request.promptTokens, emptySituation());
+    const [aboard, sent] = [this.#underWay.at(id), this.#computed.sum(id, at)];
+    const situation = this.#situation(seen, seen.load, added, request.promptTokens, aboard, sent, emptySituation());
     this.#computed.add(id, at, added);
     this.#added.add(at, added);
     this.#underWay.began(decision, request, situation, Math.max(0, seen.effectiveLoad - seen.requestsInFlight));
   }
 
   /** Undefined where the decision has no row of the endpoint. */
-  #seen({ at, endpoint: id, sequence, breakdown, noted }: Routed, added: number): Seen | undefined {
+  #seen({ at, endpoint: id, sequence, breakdown, noted }: Routed): SeenByDecision | undefined {
     const aboard = this.#underWay.at(id);
     const endpoint = this.#endpoints.get(id);
     const promptTokensInFlight = aboard?.promptTokens ?? 0;
@@ -236,7 +264,6 @@ export class LatencyForecaster {
     if (this.#seenBy === "requests" || (isPeers && noted?.load === undefined)) {
       const requests = aboard?.requests ?? 0;
       return {
-        id,
         at,
         endpoint,
         load: undefined,
@@ -244,7 +271,6 @@ export class LatencyForecaster {
         requestsInFlight: requests,
         prefillTokensQueued: aboard?.queuedTokens ?? 0,
         promptTokensInFlight,
-        newTokens: added,
       };
     }
     const load = isPeers ? noted?.load : rowOf(breakdown, id);
@@ -252,7 +278,6 @@ export class LatencyForecaster {
     const { effectiveLoad, requestsInFlight, prefillTokensQueued } = load;
     const fresh = "fresh" in load ? load.fresh : load.freshness === "fresh";
     return {
-      id,
       at,
       endpoint,
       load: fresh ? this.#loads.get(id) : undefined,
@@ -260,7 +285,6 @@ export class LatencyForecaster {
       requestsInFlight,
       prefillTokensQueued,
       promptTokensInFlight,
-      newTokens: added,
     };
   }
 }
@@ -311,7 +335,7 @@ export class UnderWay {
   readonly #modelOf: (endpoint: EndpointId) => LatencyModel;
   readonly #trial: ForecastTrial;
   readonly #followed = new RecentRequests<Followed>(REQUESTS_MAX);
-  readonly #aboard = new Map<EndpointId, Aboard>();
+  readonly #aboard = new Map<EndpointId, AboardPlace>();
 
   constructor(modelOf: (endpoint: EndpointId) => LatencyModel, trial: ForecastTrial) {
     this.#modelOf = modelOf;
@@ -320,7 +344,28 @@ export class UnderWay {
 
   /** What of it is there; undefined for nothing. */
   at(endpoint: EndpointId): Aboard | undefined {
-    return this.#aboard.get(endpoint);
+    return this.#aboard.get(endpoint)?.aboard;
+  }
+
+  /** The same object until the endpoint is forgotten. */
+  lookedAt(endpoint: EndpointId): AboardPlace {
+    const place = this.#placeOf(endpoint);
+    place.isLookedAt = true;
+    return place;
+  }
+
+  /** Its requests are followed to their end. */
+  forget(endpoint: EndpointId): void {
+    const place = this.#aboard.get(endpoint);
+    if (place === undefined) return;
+    place.isLookedAt = false;
+    if (place.aboard === undefined) this.#aboard.delete(endpoint);
+  }
+
+  #placeOf(endpoint: EndpointId): AboardPlace {
+    let place = this.#aboard.get(endpoint);
+    if (place === undefined) this.#aboard.set(endpoint, (place = { aboard: undefined, isLookedAt: false }));
+    return place;
   }
 
   /** The request was routed into `situation`, where others than this router have `foreign` requests. */
@@ -331,8 +376,8 @@ export class UnderWay {
     foreign: number,
   ): void {
     this.#ended(at, requestId);
-    let aboard = this.#aboard.get(endpoint);
-    if (aboard === undefined) this.#aboard.set(endpoint, (aboard = new Aboard(at)));
+    const place = this.#placeOf(endpoint);
+    const aboard = (place.aboard ??= new Aboard(at));
     const { newTokens } = situation;
     const pairs = attentionPairs(promptTokens, newTokens);
     aboard.sent(at, promptTokens, pairs);
@@ -416,7 +461,10 @@ export class UnderWay {
     const { aboard } = one;
     aboard.left(at, one.promptTokens, one.pairs, one.firstTokenAt);
     if (one.firstTokenAt === undefined) aboard.queuedTokens -= one.newTokens;
-    if (aboard.requests === 0) this.#aboard.delete(one.endpoint);
+    if (aboard.requests > 0) return;
+    const place = this.#placeOf(one.endpoint);
+    place.aboard = undefined;
+    if (!place.isLookedAt) this.#aboard.delete(one.endpoint);
   }
 }
 
@@ -428,6 +476,13 @@ interface AboardSum {
   readonly requestMicros: number;
   readonly promptTokenMicros: number;
   readonly computedTokens: number;
+}
+
+/** Where an endpoint's requests are found; kept without any for as long as decisions look at it. */
+export interface AboardPlace {
+  /** Undefined where there are none. */
+  aboard: Aboard | undefined;
+  isLookedAt: boolean;
 }
 
 /** The requests of one endpoint, and those of them whose answers are being made. */

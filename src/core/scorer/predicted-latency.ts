@@ -151,15 +151,17 @@ class LatencyScorer implements Scorer {
   }
 
   #cost(place: number, candidate: Snapshot, promptTokens: number, demand: number): number {
-    const [weights, forecaster] = [this.#weights, this.#forecaster];
+    const weights = this.#weights;
+    const forecaster = this.#forecaster;
     const { id, endpoint, effectiveLoad } = candidate;
-    const { model, speeds } = this.#places.at(place, candidate);
-    const situation = forecaster.situation(candidate, promptTokens);
+    const known = this.#places.at(place, candidate);
+    const { model, speeds } = known;
+    const situation = forecaster.situationAt(known, candidate, promptTokens);
     const own = situation.newTokens * model.tokenMicros * (speeds?.ttft.value ?? 1);
     const turn = model.turnMicros(id, situation, speeds);
     const short = weights.turnSeconds * MICROS_PER_SECOND;
     const turned = turn === 0 ? 0 : turn * (1 + ((weights.turnWeight - 1) * short) / (short + turn));
-    const wait = model.ttftMicros(id, situation, speeds) - own - turn;
+    const wait = model.ttftBehind(situation, speeds, turn) - own - turn;
     const prefill = own * (1 + effectiveLoad + weights.cacheWeight * demand);
     const added = effectiveLoad * (speeds?.tpot.value ?? 1) * model.addedMicros(promptTokens);
     const decode = forecaster.outputTokens * (model.tpotMicros(id, situation, promptTokens, speeds) + added);

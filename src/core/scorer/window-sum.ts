@@ -94,6 +94,11 @@ export class EndpointWindows {
     this.#windowMicros = windowSeconds * MICROS_PER_SECOND;
   }
 
+  /** The same object until the endpoint is forgotten; undefined before its first sample. */
+  windowOf(endpoint: EndpointId): WindowSum | undefined {
+    return this.#windows.get(endpoint);
+  }
+
   /** 0 for an endpoint that was given nothing. */
   sum(endpoint: EndpointId, at: Micros): number {
     return this.#windows.get(endpoint)?.sum(at) ?? 0;
