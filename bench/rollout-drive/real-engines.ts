@@ -55,6 +55,7 @@ export async function realEngines({ serve, flags, seconds, perSecond }: RealEngi
       arms: { by: "version", control: "a", other: "b" },
       design: { kind: "pools", windowMillis: WINDOW_MILLIS, by: "request" },
       plannedCount: Math.max(3, Math.floor((1_000 * seconds) / WINDOW_MILLIS)),
+      primary: "ttft.mean",
       windowSamplesMin: 3,
       baselineMillis: 0,
     });

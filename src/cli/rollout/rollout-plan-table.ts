@@ -78,7 +78,10 @@ function verdict(study: RolloutStudy, guessedEngine: string | undefined): string
       ? ""
       : ` In ${study.hours[0]} hours it would find that with a probability of ${percentOf(share)}.`;
   const warning = recommendation.warning === "" ? "" : ` (${recommendation.warning})`;
-  const wrong = designs.filter((one) => isBiased(one, figure, before) && one.name !== recommendation.design);
+  const wrong = designs.filter(
+    (one) =>
+      isBiased(one, figure, before) && one.name !== recommendation.design && Number.isFinite(one.figures[figure].bias),
+  );
   const worst = wrong.toSorted((a, b) => Math.abs(b.figures[figure].bias) - Math.abs(a.figures[figure].bias))[0];
   const would =
     worst === undefined

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { parse } from "yaml";
+import { guardrailDocuments } from "#serve/rollout/guardrails.ts";
 import { ROLLOUT_SCHEMA } from "#config/rollout-section.ts";
 import { rolloutCommand } from "#cli/rollout/rollout.ts";
 import { randomFor } from "#core/base/random.ts";
@@ -83,6 +84,7 @@ test("the plan as JSON has every design's figures", async (t) => {
 });
 
 interface RolloutDocument {
+  readonly guardrails: readonly object[];
   readonly arms: readonly object[];
   readonly design: object;
   readonly plannedCount: number;
@@ -94,7 +96,12 @@ test("the recommended rollout is written as it is started, with what is predicte
   const short = parse((await plan(t, ...flags)).out) as RolloutDocument;
   assert.deepEqual(short.predictions, [], "57 s have no nine parts of 10 s");
   const { out } = await planOf(t, LONGER, ...flags);
-  const { arms, design, plannedCount, predictions } = parse(out) as RolloutDocument;
+  const { arms, design, plannedCount, predictions, guardrails } = parse(out) as RolloutDocument;
+  assert.deepEqual(
+    guardrails,
+    guardrailDocuments(),
+    "limits are in the file, for whoever starts it to see and to change",
+  );
   assert.deepEqual(arms, [
     { name: "control", profile: "gnomon" },
     { name: "other", profile: "round-robin" },
@@ -107,6 +114,32 @@ test("the recommended rollout is written as it is started, with what is predicte
   );
   assert.equal(ROLLOUT_SCHEMA.safeParse(parse(out)).error, undefined);
   for (const { lowMillis, highMillis } of predictions) assert.ok(lowMillis < highMillis);
+});
+
+test("a trace with idle hours, and one of a single tenant: what is recommended has figures, and nothing is NaN", async (t) => {
+  const [idle, single] = ["idle.jsonl", "single.jsonl"].map((name) => join(FOLDER, name));
+  const rows = mooncake(400)
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { timestamp: number });
+  // Half of it, nothing for two hours, the other half.
+  const apart = rows.map((row, i) => ({ ...row, timestamp: row.timestamp + (i < 200 ? 0 : 7_200_000) }));
+  writeFileSync(idle!, apart.map((row) => `${JSON.stringify(row)}\n`).join(""));
+  writeFileSync(single!, rows.map((row) => `${JSON.stringify({ ...row, tenant: "only" })}\n`).join(""));
+  for (const workload of [idle!, single!]) {
+    const { code, out } = await planOf(t, workload, ...ARMS, "--json", "-");
+    assert.equal(code, 0);
+    const { designs, recommendation } = JSON.parse(out) as RolloutStudy;
+    const { figures } = designs.find(({ name }) => name === recommendation.design)!;
+    for (const value of [figures["e2e.mean"].truth, figures["e2e.mean"].estimate, figures["e2e.mean"].biasError])
+      assert.ok(
+        Number.isFinite(value),
+        `${workload}: ${recommendation.design}: ${JSON.stringify(figures["e2e.mean"])}`,
+      );
+    assert.doesNotMatch(recommendation.design, /tenant/);
+    const said = (await planOf(t, workload, ...ARMS)).out;
+    assert.doesNotMatch(said.split("\n\n")[0]!, /NaN|Infinity|undefined/);
+  }
 });
 
 test("what is asked wrongly is named", async (t) => {

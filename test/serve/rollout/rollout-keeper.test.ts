@@ -25,6 +25,7 @@ import { RouterTap } from "#live/base/router-tap.ts";
 import { policyOf } from "#serve/policy/policy.ts";
 import { policyFromDocument } from "#serve/policy/policy-admin.ts";
 import { PolicyKeeper } from "#serve/policy/policy-keeper.ts";
+import { defaultGuardrails } from "#serve/rollout/guardrails.ts";
 import { RolloutKeeper } from "#serve/rollout/rollout-keeper.ts";
 import { RolloutMemory } from "#serve/rollout/rollout-memory.ts";
 import { journalsFrom, KeptJournal } from "#serve/state/kept-journal.ts";
@@ -200,6 +201,18 @@ test("a guardrail that is surely crossed takes it back at the next look, not one
   assert.ok(view.guardrails.some(({ crossed }) => crossed));
   assert.equal(made.faults.at(-1)?.kind, "rollout-taken-back");
   made.ask(10, (arm) => (arm === "" ? 1 : assert.fail("it has an arm")));
+});
+
+test("a document without limits has those by default, all of them shown before the first request", async () => {
+  const made = host();
+  const { guardrails: _, ...without } = document();
+  assert.equal((await made.keeper.start(without, BY)).outcome, "applied");
+  const { guardrails } = judged(made);
+  const shown = guardrails.map(({ figure, limit, crossed }) => [figure, limit, crossed] as const);
+  const whole = defaultGuardrails().filter(({ each }) => each === undefined);
+  const expected = whole.map(({ figure }) => figure).sort();
+  assert.deepEqual(shown.map(([figure]) => figure).sort(), expected);
+  assert.ok(shown.every(([, , crossed]) => !crossed));
 });
 
 test("an arm whose requests never come back is taken back by what waits there", async () => {

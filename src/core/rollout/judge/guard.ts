@@ -87,7 +87,7 @@ export class Guard {
     for (const { arm, stretch } of open) this.#stretch(arm, stretch);
     return this.#arms.slice(1).flatMap((stretches, i) => {
       const latest = stretches.at(-1);
-      if (latest === undefined) return [];
+      if (latest === undefined) return this.#absolute.map((guardrail) => unreadOf(guardrail, i + 1));
       const { number, tally, slices } = latest;
       const still = open.filter(({ arm, stretch }) => arm === i + 1 && stretch === number);
       const counts = new Map(slices);
@@ -122,4 +122,10 @@ export class Guard {
     if (stretches.length > STRETCHES_KEPT) stretches.shift();
     return stretch;
   }
+}
+
+/** Of an arm that has had no request: what is watched is to be seen before. */
+function unreadOf(guardrail: Guardrail, arm: number): GuardrailReading {
+  const { absoluteMax = Infinity } = guardrail;
+  return { arm, guardrail, value: NaN, low: NaN, control: NaN, limit: absoluteMax, samples: 0, crossed: false };
 }
