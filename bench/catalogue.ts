@@ -66,6 +66,12 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     onDemand: true,
     needs: ["BENCH_TRACES"],
   },
+  "live-policies": {
+    about: "policies over sockets before emulated engines of four kinds, held-out workloads; an hour",
+    page: "default-choice",
+    onDemand: true,
+    needs: ["BENCH_TRACES"],
+  },
   joining: {
     about: "who gets what while engines join cold, are slow, die and come back, simulated",
     page: "joining",

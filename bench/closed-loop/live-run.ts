@@ -7,14 +7,16 @@ import { type CoreSeconds, type Order, Program } from "./program.ts";
 import { Victim } from "./victim.ts";
 
 export interface LiveRunOptions {
-  readonly one: ClosedLoopCase;
+  readonly one: Pick<ClosedLoopCase, "engines" | "engine">;
+  /** Engines by name or file, in order, in place of the case's; as many together as it has. */
+  readonly fleet?: readonly EngineGroup[];
   readonly profile: string;
   /** Workload files: what is sent, and what warms the engines' code up before it. */
   readonly workload: string;
   readonly warmUp: string;
   /** Folder for the trace and the report. */
   readonly folder: string;
-  /** Of the gateway; the engines have the ones after it. */
+  /** Of the gateway; the engines have the ones after it, and its status pages the one after those. */
   readonly port: number;
   /** Seconds of the engines and of the workload per second of the wall clock. */
   readonly timeScale: number;
@@ -27,6 +29,11 @@ export interface LiveRunOptions {
   readonly prefill?: number;
   /** The last engine is killed so long after the workload's start, and a new one takes its place after `forMillis`. */
   readonly loss?: { readonly afterMillis: number; readonly forMillis: number } | undefined;
+}
+
+export interface EngineGroup {
+  readonly engine: string;
+  readonly count: number;
 }
 
 /** What one profile did to real sockets on the wall clock, and whether the machine kept up. */
@@ -66,20 +73,20 @@ export async function liveRun(options: LiveRunOptions): Promise<LiveRun> {
   const trace = join(folder, loss === undefined ? name : `${name}-lost`);
   rmSync(trace, { recursive: true, force: true });
   const urls = Array.from({ length: one.engines }, (_, i) => `http://127.0.0.1:${port + 1 + i}`);
-  const fleet = await Program.start(fleetOrder(options), "gnomon emulates");
+  const fleet = await Promise.all(fleetOrders(options).map((order) => Program.start(order, "gnomon emulates")));
   const victim = loss === undefined ? undefined : await Victim.start(victimOrder(options));
   let gateway: Program | undefined;
   try {
     await Program.run(driveOrder(options, urls, options.warmUp));
     gateway = await Program.start(gatewayOrder(options, urls, trace), "gnomon is ready");
-    const before = [gateway.coreSeconds(), fleet.coreSeconds()] as const;
+    const before = [gateway.coreSeconds(), coreSecondsOf(fleet)] as const;
     const json = `${trace}.json`;
     // Failed requests are a figure of the report.
     const order = driveOrder(options, [`http://127.0.0.1:${port}`], options.workload, json, options.requestsOut);
     const driven = Program.run(order, [0, 1]);
     const lost = loss === undefined ? undefined : await victim?.lose(loss.afterMillis, loss.forMillis);
     await driven;
-    const after = [gateway.coreSeconds(), fleet.coreSeconds()] as const;
+    const after = [gateway.coreSeconds(), coreSecondsOf(fleet)] as const;
     const report = JSON.parse(readFileSync(json, "utf8")) as DriveReport;
     const lags = await Promise.all(urls.map(lagOf));
     const machine = {
@@ -93,7 +100,7 @@ export async function liveRun(options: LiveRunOptions): Promise<LiveRun> {
     return { profile, trace, report, machine, lost };
   } finally {
     await gateway?.stop();
-    await Promise.all([fleet.stop(), victim?.stop()]);
+    await Promise.all([...fleet.map((one) => one.stop()), victim?.stop()]);
   }
 }
 
@@ -107,18 +114,30 @@ export function troubles({ engineLagP99, sentLateP99, gatewayStarved, fleetStarv
   ];
 }
 
-function fleetOrder(options: LiveRunOptions): Order {
-  const count = options.one.engines - (options.loss === undefined ? 0 : 1);
-  return enginesOrder(options, count, options.port + 1);
+function fleetOrders(options: LiveRunOptions): Order[] {
+  const { one, loss, fleet } = options;
+  const count = one.engines - (loss === undefined ? 0 : 1);
+  let port = options.port + 1;
+  return (fleet ?? [{ engine: one.engine, count }]).map((group) => {
+    const order = enginesOrder(options, group, port);
+    port += group.count;
+    return order;
+  });
 }
 
 /** The last engine alone. */
 function victimOrder(options: LiveRunOptions): Order {
-  return enginesOrder(options, 1, options.port + options.one.engines);
+  return enginesOrder(options, { engine: options.one.engine, count: 1 }, options.port + options.one.engines);
 }
 
-function enginesOrder({ one, timeScale, seed, prefill }: LiveRunOptions, count: number, port: number): Order {
-  const flags = { count, "port-base": port, model: MODEL, engine: one.engine, seed, "time-scale": timeScale };
+function coreSecondsOf(programs: readonly Program[]): CoreSeconds {
+  const all = programs.map((one) => one.coreSeconds());
+  return { ran: all.reduce((sum, { ran }) => sum + ran, 0), waited: all.reduce((sum, { waited }) => sum + waited, 0) };
+}
+
+function enginesOrder({ timeScale, seed, prefill }: LiveRunOptions, group: EngineGroup, port: number): Order {
+  const { engine, count } = group;
+  const flags = { count, "port-base": port, model: MODEL, engine, seed, "time-scale": timeScale };
   return { command: "emulate", flags: prefill === undefined ? flags : { ...flags, prefill } };
 }
 
@@ -127,7 +146,8 @@ function gatewayOrder(options: LiveRunOptions, endpoint: readonly string[], reco
   const file = config === undefined ? {} : { config: config.file };
   // Endpoints with roles are in the file.
   const named = options.prefill === undefined ? { endpoint } : {};
-  return { command: "serve", flags: { ...file, ...named, port, profile, record, seed, "log-level": "warn" } };
+  const ports = { port, "admin-port": port + options.one.engines + 1 };
+  return { command: "serve", flags: { ...file, ...named, ...ports, profile, record, seed, "log-level": "warn" } };
 }
 
 function driveOrder(

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { kept } from "../children.ts";
 import { freePort } from "../free-port.ts";
 
-const START_MILLIS_MAX = 240_000;
+const START_MILLIS_MAX = 600_000;
 const POLL_MILLIS = 500;
 const STOP_MILLIS_MAX = 20_000;
 const COMPLAINT_CHARS_MAX = 4_000;
