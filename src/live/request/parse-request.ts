@@ -146,8 +146,7 @@ function parseFields(
     stream,
     prompt,
     sequences: prompt.count * answersOf(fields["n"]),
-    outputTokensMax:
-      count(fields["max_completion_tokens"]) ?? count(fields["max_tokens"]) ?? count(fields["max_output_tokens"]),
+    outputTokensMax: ceilingOf(route.dialect, fields),
     priority: finite(fields["priority"]),
     cacheSalt: typeof fields["cache_salt"] === "string" ? fields["cache_salt"] : "",
     cacheRead: !scoresPrompt(route, fields),
@@ -197,9 +196,31 @@ function unread(model: string): ParsedRequest {
 /** Most answers of one prompt that vLLM takes (VLLM_MAX_N_SEQUENCES); it refuses more itself, and they charge nobody. */
 const ANSWERS_MAX = 16_384;
 
-function count(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : undefined;
+/** By the field that vLLM reads on the route: another one's name, which it passes over, lowers nothing. */
+function ceilingOf(dialect: Dialect, fields: Fields): number | undefined {
+  const [chat, plain, responses] = CEILINGS.map((name) => count(fields[name]));
+  switch (dialect) {
+    case "chat":
+      return chat ?? plain;
+    case "completions":
+    case "messages":
+      return plain;
+    case "responses":
+      return responses;
+    case "other":
+      return chat ?? plain ?? responses;
+  }
 }
+
+const CEILINGS = ["max_completion_tokens", "max_tokens", "max_output_tokens"] as const;
+
+/** A whole number above 0 as vLLM's request models read it (Pydantic's lax mode): a text is one, too. */
+function count(value: unknown): number | undefined {
+  const number = typeof value === "string" && LAX_COUNT.test(value) ? Number(value.replaceAll("_", "")) : value;
+  return typeof number === "number" && Number.isSafeInteger(number) && number > 0 ? number : undefined;
+}
+
+const LAX_COUNT = /^\s{0,8}\+?\d{1,16}(?:_\d{1,16}){0,16}(?:\.0{0,16})?\s{0,8}$/;
 
 /** JSON's 1e999 is infinite once it is read, and no trace could hold it. */
 function finite(value: unknown): number {
