@@ -68,7 +68,7 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
   },
   "live-policies": {
     about: "policies over sockets before emulated engines of four kinds, held-out workloads; an hour",
-    page: "default-choice",
+    page: "live-policies",
     onDemand: true,
     needs: ["BENCH_TRACES"],
   },
