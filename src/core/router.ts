@@ -150,7 +150,7 @@ export class Router {
   hasTaker(at: Micros, requestId: string, which: TakerKind = "any"): boolean {
     const pending = this.#placements.pending.get(requestId);
     if (pending === undefined || (which === "idle" && pending.state === undefined)) return false;
-    const profile = this.#profiles.choose(profileOf(pending));
+    const profile = this.#profileOf(pending);
     return this.#fleet.hasTaker(
       at,
       pending.request,
@@ -267,7 +267,7 @@ export class Router {
   #decide(at: Micros, pending: Pending, forced: EndpointId | undefined): Decision {
     const { request, membership } = pending;
     const fleet = this.#fleet;
-    const profile = this.#profiles.choose(profileOf(pending));
+    const profile = this.#profileOf(pending);
     const sequence = this.#sequence++;
     const refusal = fleet.markIneligible(at, request, pending.tried, profile.mayAnswer);
     const admission = this.admission.isActive || pending.waiting !== undefined ? this.admission : undefined;
@@ -352,6 +352,13 @@ export class Router {
     return stages.choose({ request, answers, past, random }, { states, ids, marks });
   }
 
+  /** Its arm's, where the arm names one, else what the host selected, which mostly is none. */
+  #profileOf({ request, membership }: Pending): Profile {
+    const own = membership?.assignment.profile;
+    const name = own === undefined || own === "" ? request.profile : own;
+    return name === "" ? this.#profiles.byDefault : this.#profiles.choose(name);
+  }
+
   /** Of a decision that sends the request nowhere. */
   #head(at: Micros, sequence: number, { request, attempts }: Pending, profile: string) {
     const { version: policyVersion } = this.#profiles;
@@ -400,12 +407,6 @@ class DecisionDraws implements Random {
 
 /** Nobody pushes to it: the first endpoint makes an array of its own. */
 const NONE_TRIED: EndpointId[] = [];
-
-/** Its arm's, where the arm names one, else what the host selected. */
-function profileOf({ request, membership }: Pending): string {
-  const own = membership?.assignment.profile;
-  return own === undefined || own === "" ? request.profile : own;
-}
 
 /** What `choice` is where somebody overrules it; an endpoint that may not serve cannot be forced. */
 function forcedChoice(choice: Choice, { ids, ineligible }: Fleet, forced: EndpointId): Choice {

@@ -1,15 +1,21 @@
 import type { PathRouter } from "#core/path/path-router.ts";
 import type { StageFamily } from "./base/stage-family.ts";
-import { CASCADE_FAMILIES, type CascadeOptions, type Cascades, createCascades } from "./cascade/cascades.ts";
-import { type ContinuationOptions, keepStream } from "./continuation/stream-continuation.ts";
+import {
+  CASCADE_FAMILIES,
+  type CascadeOptions,
+  type Cascades,
+  createCascades,
+  judgedAnswers,
+} from "./cascade/cascades.ts";
+import { type ContinuationOptions, keptStream, streamKeeper } from "./continuation/stream-continuation.ts";
 import { remotePrefills } from "./prefill/remote-prefill.ts";
 import { secondOf } from "./upstream/hedging/second-attempt.ts";
 import type { StagePerformers } from "./upstream/stage-performer.ts";
 
 /** What performs stages in one gateway. */
-export const stagePerformers = ({ clients = {} }: StageSections): StagePerformers => ({
-  keep: (exchange, parsed, prompt) => keepStream(clients, exchange, parsed, prompt),
-  stages: [({ keeper }, attempts) => keeper?.stage(attempts), ({ judge }) => judge?.stage],
+export const stagePerformers = ({ clients = {}, cascade }: StageSections): StagePerformers => ({
+  keep: streamKeeper(clients),
+  stages: [keptStream, ...judgedAnswers(cascade)],
   aheadOf: remotePrefills(),
   standbys: [secondOf],
 });

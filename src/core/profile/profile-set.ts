@@ -19,40 +19,26 @@ export class ProfileSet {
   #kept: Readonly<Record<string, ProfileSpec>> = {};
   #entries: ReadonlyMap<string, Entry> = new Map();
   #defaultProfile: string;
-  #version: number;
-  #profiles: readonly Profile[] = [];
-  #watched = false;
-  #readsSessions = false;
+  version: number;
+  all: readonly Profile[] = [];
+  /** The one for requests that select none. */
+  byDefault!: Profile;
+  /** Some profile wants to see every input. */
+  watched = false;
+  /** Some profile reads sessions. */
+  readsSessions = false;
 
   /** The policy was checked. `keepsBreakdowns` as Profile takes it. */
   constructor(policy: PolicySpec, keepsBreakdowns: boolean) {
     this.#keepsBreakdowns = keepsBreakdowns;
     this.#defaultProfile = policy.defaultProfile;
-    this.#version = policy.version;
+    this.version = policy.version;
     this.replace(policy);
-  }
-
-  get version(): number {
-    return this.#version;
-  }
-
-  get all(): readonly Profile[] {
-    return this.#profiles;
-  }
-
-  /** Some profile wants to see every input. */
-  get watched(): boolean {
-    return this.#watched;
-  }
-
-  /** Some profile reads sessions. */
-  get readsSessions(): boolean {
-    return this.#readsSessions;
   }
 
   /** Shows the plugins of every profile what another router did. */
   observe(input: Input, decision: Decision | undefined, request: RouteRequest): void {
-    for (const profile of this.#profiles) profile.observe(input, decision, request);
+    for (const profile of this.all) profile.observe(input, decision, request);
   }
 
   get(name: string): Profile | undefined {
@@ -61,7 +47,7 @@ export class ProfileSet {
 
   /** The profile of that name, or the default where there is none. */
   choose(name: string): Profile {
-    return (this.#entries.get(name) ?? this.#entries.get(this.#defaultProfile)!).profile;
+    return this.#entries.get(name)?.profile ?? this.byDefault;
   }
 
   /** Sets one profile beside the others; the policy's number stays. */
@@ -85,7 +71,7 @@ export class ProfileSet {
     assert(Object.hasOwn(profiles, defaultProfile), "the default profile is among the profiles");
     this.#policy = profiles;
     this.#defaultProfile = defaultProfile;
-    this.#version = version;
+    this.version = version;
     this.#changed();
   }
 
@@ -99,8 +85,9 @@ export class ProfileSet {
     const specs = Object.entries({ ...this.#kept, ...this.#policy });
     this.#entries = new Map(specs.map(([name, spec]) => [name, this.#built(name, spec)]));
     const entries = [...this.#entries.values()];
-    this.#profiles = entries.map(({ profile }) => profile);
-    this.#watched = this.#profiles.some((profile) => profile.watches);
-    this.#readsSessions = entries.some(({ spec }) => signalsOf(spec).has("session"));
+    this.all = entries.map(({ profile }) => profile);
+    this.byDefault = this.#entries.get(this.#defaultProfile)!.profile;
+    this.watched = this.all.some((profile) => profile.watches);
+    this.readsSessions = entries.some(({ spec }) => signalsOf(spec).has("session"));
   }
 }

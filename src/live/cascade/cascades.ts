@@ -8,11 +8,12 @@ import {
 import type { CascadeHost } from "#core/path/cascade/cascade.ts";
 import { countUp } from "../base/gateway-counters.ts";
 import type { StageFamily } from "../base/stage-family.ts";
-import type { AnswerJudges, JudgeAsker } from "../answer/answer-judge.ts";
+import type { AnswerJudge, AnswerJudges, JudgeAsker } from "../answer/answer-judge.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
 import { CascadeRun, isJudged } from "./cascade-run.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { PathRouter } from "#core/path/path-router.ts";
+import type { PathStage } from "#core/path/stage.ts";
 
 /** The cascades of a gateway, by the names that clients ask for, and what their answers came to. */
 export class Cascades implements AnswerJudges {
@@ -91,13 +92,24 @@ export interface CascadeOptions extends CascadeLimits {
 
 /** Undefined where there is none. */
 export function createCascades(options: CascadeOptions | undefined, router: PathRouter): Cascades | undefined {
-  if (options === undefined || options.chains.length === 0) return undefined;
+  if (options === undefined || !isAsked(options)) return undefined;
   const specs = options.chains.map(({ name, steps, judgedTokens }) => ({
     name,
     steps: steps.map(stepOf),
     judgedTokensMax: judgedTokens ?? Infinity,
   }));
   return new Cascades(specs, new CascadeJudge(options), { now: nowMicros, router });
+}
+
+function isAsked(options: CascadeOptions | undefined): boolean {
+  return options !== undefined && options.chains.length > 0;
+}
+
+/** The stage of requests whose answers are judged; none where nobody can ask for that. */
+export function judgedAnswers(
+  options: CascadeOptions | undefined,
+): readonly ((exchange: { readonly judge: AnswerJudge | undefined }) => PathStage | undefined)[] {
+  return isAsked(options) ? [({ judge }) => judge?.stage] : [];
 }
 
 function stepOf({ model, logprobMin }: CascadeChain["steps"][number]): CascadeStep {

@@ -12,7 +12,7 @@ import type { PathStage } from "#core/path/stage.ts";
 import type { Answer, AnswerHead, Delivery } from "../answer/answer.ts";
 import type { Usage } from "../answer/answer-json.ts";
 import type { AnswerReport } from "../answer/answer-reader.ts";
-import type { KeepableRequest, KeptAttempts, StreamKeeper } from "../answer/stream-keeper.ts";
+import type { KeepableRequest, KeepStream, KeptAttempts, StreamKeeper } from "../answer/stream-keeper.ts";
 import { continuedEvent } from "../log/attempt-events.ts";
 import { isFields } from "../base/fields.ts";
 import { countUp } from "../base/gateway-counters.ts";
@@ -39,7 +39,7 @@ export interface ContinuationOptions {
  * Begins to keep the stream that a request asks for, where it can go on elsewhere should it break; or notes why it cannot.
  * Returns what the engine has to get beside the client's fields: that it sends token ids, or a seed.
  */
-export function keepStream(
+function keepStream(
   { continueStreams: keeps = false, continueByText: byText = false, seedStreams: seeds = false }: ContinuationOptions,
   exchange: KeepableRequest,
   parsed: ParsedRequest,
@@ -73,6 +73,16 @@ export function keepStream(
   });
   exchange.keeper = new ContinuedStream(exchange, kept);
   return plan.showsIds ? undefined : RETURN_IDS;
+}
+
+/** Keeps streams as they are configured to be. */
+export function streamKeeper(options: ContinuationOptions): KeepStream {
+  return (exchange, parsed, prompt) => keepStream(options, exchange, parsed, prompt);
+}
+
+/** The stage of a request whose stream is kept, if it is. */
+export function keptStream({ keeper }: KeepableRequest, attempts: KeptAttempts): PathStage | undefined {
+  return keeper?.stage(attempts);
 }
 
 const RETURN_IDS = { return_token_ids: true };

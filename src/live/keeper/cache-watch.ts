@@ -91,11 +91,12 @@ export class CacheWatch implements TapListener {
 
   #count(endpoint: EndpointId, watched: Watched, expected: number, cachedTokens: number): void {
     const { directory, report } = this.#options;
-    const entry = directory.get(endpoint);
     if (cachedTokens > 0) {
-      watched.unmet = 0;
+      const entry = watched.unmet < NEVER_AFTER ? undefined : directory.get(endpoint);
       if (entry?.detail === NEVER_DETAIL) entry.detail = "";
+      watched.unmet = 0;
     } else if (expected >= EXPECTED_TOKENS_MIN && ++watched.unmet === NEVER_AFTER) {
+      const entry = directory.get(endpoint);
       if (entry?.detail === "") entry.detail = NEVER_DETAIL;
       const done = "requests go on being sent where their prompts went";
       report({ kind: "hits-never-come", endpoint, detail: NEVER_DETAIL, done, figures: { requests: NEVER_AFTER } });
