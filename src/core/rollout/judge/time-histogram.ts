@@ -6,30 +6,35 @@ export const QUANTILES: Readonly<Record<Exclude<TimeFigure, "mean">, number>> = 
 
 /** Linear buckets in each doubling: a quantile is within 1 / 256 of a sample. */
 const PER_DOUBLING = 128;
+/** Leading zeros, of 32 bits, of a value below the first doubling. */
+const SHORT_ZEROS = Math.clz32(PER_DOUBLING);
 
 export interface SavedHistogram {
   readonly count: number;
   readonly sum: number;
-  /** Bucket and count, in turn. */
+  /** Bucket and count, in turn; an earlier version saved them in any order. */
   readonly buckets: readonly number[];
 }
 
 /**
  * How whole microseconds are distributed, in a bounded number of buckets: up to 256 each value has its own, above them
- * each doubling has 128. The mean is exact.
+ * each doubling has 128. The mean is exact. Buckets are in order, since they are read at every look, by every limit.
  */
 export class TimeHistogram {
   count = 0;
   sum = 0;
-  readonly #buckets = new Map<number, number>();
-  /** Buckets in order; undefined since there is another one. */
-  #order: Uint32Array | undefined;
+  #buckets: number[] = [];
+  /** How many are in each of them. */
+  #counts: number[] = [];
 
   constructor(saved?: SavedHistogram) {
     if (saved === undefined) return;
     this.count = saved.count;
     this.sum = saved.sum;
-    for (let i = 0; i < saved.buckets.length; i += 2) this.#buckets.set(saved.buckets[i]!, saved.buckets[i + 1]!);
+    const pairs = Array.from({ length: saved.buckets.length / 2 }, (_, i) => 2 * i);
+    pairs.sort((one, other) => saved.buckets[one]! - saved.buckets[other]!);
+    this.#buckets = pairs.map((at) => saved.buckets[at]!);
+    this.#counts = pairs.map((at) => saved.buckets[at + 1]!);
   }
 
   /** A value of at least 0. */
@@ -37,16 +42,30 @@ export class TimeHistogram {
     this.count++;
     this.sum += value;
     const bucket = bucketOf(value);
-    const known = this.#buckets.get(bucket);
-    if (known === undefined) this.#order = undefined;
-    this.#buckets.set(bucket, (known ?? 0) + 1);
+    const at = this.#from(bucket);
+    if (this.#buckets[at] === bucket) this.#counts[at]!++;
+    else {
+      this.#buckets.splice(at, 0, bucket);
+      this.#counts.splice(at, 0, 1);
+    }
   }
 
   merge(other: TimeHistogram): void {
     this.count += other.count;
     this.sum += other.sum;
-    this.#order = undefined;
-    for (const [bucket, count] of other.#buckets) this.#buckets.set(bucket, (this.#buckets.get(bucket) ?? 0) + count);
+    const [buckets, counts]: number[][] = [[], []];
+    let own = 0;
+    for (const [i, bucket] of other.#buckets.entries()) {
+      for (; own < this.#buckets.length && this.#buckets[own]! < bucket; own++) {
+        buckets!.push(this.#buckets[own]!);
+        counts!.push(this.#counts[own]!);
+      }
+      const known = this.#buckets[own] === bucket ? this.#counts[own++]! : 0;
+      buckets!.push(bucket);
+      counts!.push(known + other.#counts[i]!);
+    }
+    this.#buckets = buckets!.concat(this.#buckets.slice(own));
+    this.#counts = counts!.concat(this.#counts.slice(own));
   }
 
   /** NaN without samples. */
@@ -57,20 +76,19 @@ export class TimeHistogram {
   /** The middle of the bucket of the smallest sample that at least the share `q` does not exceed; NaN without samples. */
   quantile(q: number): number {
     const rank = Math.max(1, Math.ceil(q * this.count));
-    this.#order ??= Uint32Array.from(this.#buckets.keys()).sort();
-    const order = this.#order;
+    const [buckets, counts] = [this.#buckets, this.#counts];
     if (q < 0.5) {
       let upTo = 0;
-      for (const bucket of order) {
-        upTo += this.#buckets.get(bucket)!;
-        if (upTo >= rank) return middleOf(bucket);
+      for (let i = 0; i < buckets.length; i++) {
+        upTo += counts[i]!;
+        if (upTo >= rank) return middleOf(buckets[i]!);
       }
       return NaN;
     }
     let below = this.count;
-    for (let i = order.length - 1; i >= 0; i--) {
-      below -= this.#buckets.get(order[i]!)!;
-      if (below < rank) return middleOf(order[i]!);
+    for (let i = buckets.length - 1; i >= 0; i--) {
+      below -= counts[i]!;
+      if (below < rank) return middleOf(buckets[i]!);
     }
     return NaN;
   }
@@ -80,7 +98,7 @@ export class TimeHistogram {
     const own = bucketOf(value);
     const least = middleOf(own) > value ? own : own + 1;
     let above = 0;
-    for (const [bucket, count] of this.#buckets) if (bucket >= least) above += count;
+    for (let i = this.#buckets.length - 1; i >= 0 && this.#buckets[i]! >= least; i--) above += this.#counts[i]!;
     return above;
   }
 
@@ -110,17 +128,34 @@ export class TimeHistogram {
 
   get #deviation(): number {
     let squares = 0;
-    for (const [bucket, count] of this.#buckets) squares += count * (middleOf(bucket) - this.mean) ** 2;
+    for (const [i, bucket] of this.#buckets.entries())
+      squares += this.#counts[i]! * (middleOf(bucket) - this.mean) ** 2;
     return Math.sqrt(squares / Math.max(1, this.count - 1));
   }
 
   saved(): SavedHistogram {
-    return { count: this.count, sum: this.sum, buckets: [...this.#buckets].flat() };
+    const buckets = this.#buckets.flatMap((bucket, i) => [bucket, this.#counts[i]!]);
+    return { count: this.count, sum: this.sum, buckets };
+  }
+
+  /** Where a bucket is, or is to be put in. */
+  #from(bucket: number): number {
+    let [low, high] = [0, this.#buckets.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#buckets[middle]! < bucket) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 }
 
 function bucketOf(value: number): number {
   let mantissa = Math.max(0, Math.floor(value));
+  if (mantissa < 2 ** 31) {
+    const doublings = Math.max(0, SHORT_ZEROS - Math.clz32(mantissa));
+    return doublings * PER_DOUBLING + (mantissa >>> doublings);
+  }
   let doublings = 0;
   while (mantissa >= 2 * PER_DOUBLING) {
     mantissa = Math.floor(mantissa / 2);

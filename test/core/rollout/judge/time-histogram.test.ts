@@ -35,3 +35,28 @@ test("what was saved is the same again", () => {
   assert.equal(again.figure("p90"), histogram.figure("p90"));
   assert.equal(again.above(200_000), histogram.above(200_000));
 });
+
+test("equals sorted samples, whatever is added, merged, saved in any order and read again", () => {
+  const random = randomFor(11, 2);
+  for (let run = 0; run < 100; run++) {
+    const draw = () => Math.floor(2 ** (random.next() * (run % 2 === 0 ? 8 : 44)));
+    const [own, other] = [0, 1].map(() => Array.from({ length: 1 + random.below(60) }, draw));
+    const [histogram, merged] = [new TimeHistogram(), new TimeHistogram()];
+    for (const value of own!) histogram.add(value);
+    for (const value of other!) merged.add(value);
+    histogram.merge(merged);
+    const saved = histogram.saved();
+    const backwards = saved.buckets.map((_, i, all) => all.at(i % 2 === 0 ? -2 - i : -i)!);
+    const sorted = [...own!, ...other!].sort((a, b) => a - b);
+    for (const one of [histogram, new TimeHistogram({ ...saved, buckets: backwards })]) {
+      assert.deepEqual(one.saved(), saved);
+      for (const q of [0, 0.1, 0.5, 0.9, 0.99, 1]) {
+        const exact = sorted[Math.max(0, Math.ceil(q * sorted.length) - 1)]!;
+        const error = Math.abs(one.quantile(q) - exact);
+        assert.ok(error <= exact / 256, `${q} of ${sorted.join(" ")}: ${one.quantile(q)}`);
+        const above = sorted.filter((value) => value > exact * (1 + 1 / 100)).length;
+        assert.ok(one.above(exact) >= above && one.above(exact) <= sorted.filter((value) => value >= exact).length);
+      }
+    }
+  }
+});
