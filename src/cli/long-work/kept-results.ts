@@ -56,7 +56,7 @@ export class KeptResults implements ResultMemory {
   /** Why nothing more is kept; "" while it is. */
   trouble = "";
 
-  constructor(folder: string, limits: ResultLimits = KEPT_LIMITS, program = programDigest()) {
+  constructor(folder: string, limits: ResultLimits = KEPT_LIMITS, program = (programOfAll ??= programDigest())) {
     this.#folder = folder;
     this.#limits = limits;
     this.#program = program;
@@ -141,6 +141,9 @@ export class KeptResults implements ResultMemory {
 function digest(bytes: Uint8Array): Buffer {
   return createHash("sha256").update(bytes).digest();
 }
+
+/** It costs as much as a small simulation, and stays. */
+let programOfAll: string | undefined;
 
 /** Of all code that decides what comes out of a simulation, and of what runs it. */
 function programDigest(): string {

@@ -213,7 +213,8 @@ const PLACES_MAX = 10_000;
 
 /** At which server each answer of /v1/responses is stored, by a digest of its id. Nobody else has it. */
 class ResponsePlaces {
-  readonly #urls = new LRUCache<string, string>({ max: PLACES_MAX });
+  /** Made with the first one: it has room for all. */
+  #urls: LRUCache<string, string> | undefined;
   readonly #counters: PlaceCounters;
 
   constructor(counters: PlaceCounters) {
@@ -222,12 +223,13 @@ class ResponsePlaces {
 
   note(id: string, url: string): void {
     const key = keyOf(id);
-    if (!this.#urls.has(key) && this.#urls.size === PLACES_MAX) this.#counters.responsePlacesForgotten++;
-    this.#urls.set(key, url);
+    const urls = (this.#urls ??= new LRUCache({ max: PLACES_MAX }));
+    if (!urls.has(key) && urls.size === PLACES_MAX) this.#counters.responsePlacesForgotten++;
+    urls.set(key, url);
   }
 
   of(id: string): string | undefined {
-    return this.#urls.get(keyOf(id));
+    return this.#urls?.get(keyOf(id));
   }
 }
 

@@ -36,7 +36,8 @@ const IDS_REMEMBERED = 16_384;
 /** Reads tenant, session, profile and service class of a request. */
 export class Identifier {
   readonly #options: IdentityOptions;
-  readonly #ids = new LRUCache<string, string>({ max: IDS_REMEMBERED });
+  /** Made with the first one: it has room for all. */
+  #ids: LRUCache<string, string> | undefined;
 
   constructor(options: IdentityOptions) {
     this.#options = options;
@@ -85,10 +86,11 @@ export class Identifier {
   #id(kind: string, value: string): string {
     if (value === "") return "";
     const text = `${kind}-${value}`;
-    const known = this.#ids.get(text);
+    const ids = (this.#ids ??= new LRUCache({ max: IDS_REMEMBERED }));
+    const known = ids.get(text);
     if (known !== undefined) return known;
     const id = `${kind}-${createHmac("sha256", this.#options.secret).update(text).digest("hex").slice(0, ID_DIGITS)}`;
-    if (text.length <= TEXT_REMEMBERED_MAX) this.#ids.set(text, id);
+    if (text.length <= TEXT_REMEMBERED_MAX) ids.set(text, id);
     return id;
   }
 }
