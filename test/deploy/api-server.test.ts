@@ -7,7 +7,7 @@ import { jobManifest } from "#cli/sweep/job-manifest.ts";
 import { loadConfig } from "#config/load.ts";
 import { CLUSTER_FOLDER, RealCluster } from "../live/discovery/real-cluster.ts";
 import { charted, HELM, VALUES } from "./helm-chart.ts";
-import { COMPONENTS, documentsOf, type Manifest, pairs, rendered } from "./manifest-components.ts";
+import { COMPONENTS, documentsOf, type Manifest, pairs, renderedEach } from "./manifest-components.ts";
 
 const FOLDER = resolve(import.meta.dirname, "../../k8s");
 const OVERLAYS = ["base", ...globSync("overlays/*", { cwd: FOLDER })].sort();
@@ -67,8 +67,8 @@ test(
     for (const overlay of OVERLAYS)
       check(documentsOf(cluster.kubectl("kustomize", join(FOLDER, overlay))), basename(overlay));
     const kubectl = join(CLUSTER_FOLDER, "bin/kubectl");
-    for (const name of COMPONENTS) check(rendered(kubectl, [name]), name);
-    for (const pair of pairs()) check(rendered(kubectl, pair), pair.join("-"));
+    const lists = [...COMPONENTS.map((name) => [name]), ...pairs()];
+    for (const [i, manifests] of renderedEach(kubectl, lists).entries()) check(manifests, lists[i]!.join("-"));
     if (HELM !== "") for (const [name, values] of VALUES) check(charted(CHART, values), name);
     const ran = { name: "sweep", image: "gnomon:0.1.0", claim: "sweep", file: "sweep.yaml", parts: "parts" };
     check([parse(jobManifest({ ...ran, shards: 64, parallelism: 8, cpus: 2 })) as Manifest], "sweep");

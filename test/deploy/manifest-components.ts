@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { globSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { globSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseAllDocuments, stringify } from "yaml";
@@ -26,20 +26,30 @@ export function pairs(): (readonly [string, string])[] {
   return all.filter(([one, other]) => !ALTERNATIVES.some(([a, b]) => a === one && b === other));
 }
 
-/** The base with these components, in this order, by `kubectl kustomize`. */
-export function rendered(kubectl: string, components: readonly string[]): Manifest[] {
+/**
+ * The base with each of these lists of components, in their order, by one `kubectl kustomize` for all: starting it costs
+ * more than what it renders. Names are those of each list alone.
+ */
+export function renderedEach(kubectl: string, lists: readonly (readonly string[])[]): Manifest[][] {
   const folder = mkdtempSync(join(tmpdir(), "gnomon-kustomize-"));
   try {
     // Kustomize takes no absolute paths.
     symlinkSync(FOLDER, join(folder, "k8s"));
-    const kustomization = {
-      apiVersion: "kustomize.config.k8s.io/v1beta1",
-      kind: "Kustomization",
-      resources: ["k8s/base"],
-      components: components.map((name) => `k8s/components/${name}`),
-    };
-    writeFileSync(join(folder, "kustomization.yaml"), stringify(kustomization));
-    return documentsOf(execFileSync(kubectl, ["kustomize", folder], { encoding: "utf8", stdio: "pipe" }));
+    const head = { apiVersion: "kustomize.config.k8s.io/v1beta1", kind: "Kustomization" };
+    const write = (path: string, rest: object) =>
+      writeFileSync(join(folder, path, "kustomization.yaml"), stringify({ ...head, ...rest }));
+    const prefixes = lists.map((_, i) => `list${i}-`);
+    for (const [i, components] of lists.entries()) {
+      mkdirSync(join(folder, String(i)));
+      const paths = components.map((name) => `../k8s/components/${name}`);
+      write(String(i), { resources: ["../k8s/base"], components: paths, namePrefix: prefixes[i] });
+    }
+    write(".", { resources: lists.map((_, i) => String(i)) });
+    const all = documentsOf(execFileSync(kubectl, ["kustomize", folder], { encoding: "utf8", stdio: "pipe" }));
+    return prefixes.map((prefix) => {
+      const own = all.filter(({ metadata }) => metadata.name.startsWith(prefix));
+      return JSON.parse(JSON.stringify(own).replaceAll(prefix, "")) as Manifest[];
+    });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
