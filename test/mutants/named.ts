@@ -33,8 +33,8 @@ const NAMED: readonly Named[] = [
   {
     name: "a charge is never released",
     file: "src/core/placements.ts",
-    code: "this.#ledger.release(pending.request.id);\n    this.#prefills.release",
-    instead: "this.#prefills.release",
+    code: "this.#ledger.release(pending.request.id);\n    if (pending.prefill !== undefined)",
+    instead: "if (pending.prefill !== undefined)",
   },
   {
     name: "a charge is released as often as its end is reported",
@@ -56,8 +56,8 @@ const NAMED: readonly Named[] = [
   },
   {
     name: "a retry may go where the request was tried",
-    file: "src/core/fleet/eligible.ts",
-    code: "if (tried.includes(state.id)) return INELIGIBLE.tried;",
+    file: "src/core/endpoint/endpoint-state.ts",
+    code: "if (tried.includes(this.id)) return INELIGIBLE.tried;",
     instead: "",
   },
   {
