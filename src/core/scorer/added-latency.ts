@@ -7,7 +7,6 @@ import type { Decision } from "../input/decision.ts";
 import type { Input } from "../input/input.ts";
 import type { LatencyModel } from "../latency/latency-model.ts";
 import type { RouteRequest } from "../request/request.ts";
-import { ModelPlaces } from "./model-places.ts";
 import { FORECASTER_PARAMETERS, LatencyForecaster } from "./latency-forecaster.ts";
 
 /** Time constant of the mean length of answers. */
@@ -229,7 +228,6 @@ const CANDIDATES = 8;
 export class EndpointSpeeds {
   readonly #weight: number;
   readonly #forecaster = new LatencyForecaster(PRIORS, "requests");
-  readonly #places = new ModelPlaces(this.#forecaster);
   #prompt: Float64Array = new Float64Array(CANDIDATES);
   #step: Float64Array = new Float64Array(CANDIDATES);
   #promptMean = 1;
@@ -253,7 +251,7 @@ export class EndpointSpeeds {
     let tokenMicros = 0;
     let stepMicros = 0;
     for (let i = 0; i < candidates.length; i++) {
-      const { model, speeds } = this.#places.at(i, candidates[i]!);
+      const { model, speeds } = this.#forecaster.placeOf(i, candidates[i]!);
       // Most candidates have the same.
       if (model !== last) {
         last = model;

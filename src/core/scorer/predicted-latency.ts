@@ -6,7 +6,6 @@ import type { Noted, NotedLoadSource } from "../request/noted.ts";
 import type { RouteRequest } from "../request/request.ts";
 import { MICROS_PER_SECOND } from "../base/units.ts";
 import { addedLatency } from "./added-latency.ts";
-import { ModelPlaces } from "./model-places.ts";
 import { EndpointWindows } from "./window-sum.ts";
 import { FORECASTER_PARAMETERS, type ForecasterOptions, LatencyForecaster } from "./latency-forecaster.ts";
 import { type Scorer, scorerPlugin } from "./scorer.ts";
@@ -95,7 +94,6 @@ class LatencyScorer implements Scorer {
   readonly name: string;
   readonly #weights: Weights;
   readonly #forecaster: LatencyForecaster;
-  readonly #places: ModelPlaces;
   readonly #sent: EndpointWindows;
   /** Who decides where the forecast may not. */
   readonly #unsure: Scorer;
@@ -104,7 +102,6 @@ class LatencyScorer implements Scorer {
     this.name = name;
     this.#weights = weights;
     this.#forecaster = new LatencyForecaster(weights);
-    this.#places = new ModelPlaces(this.#forecaster);
     this.#sent = new EndpointWindows(weights.windowSeconds);
     const { windowSeconds, evidenceTokens, outputTokensGuess } = weights;
     this.#unsure = addedLatency.create(name, { windowSeconds, evidenceTokens, outputTokensGuess });
@@ -154,7 +151,7 @@ class LatencyScorer implements Scorer {
     const weights = this.#weights;
     const forecaster = this.#forecaster;
     const { id, endpoint, effectiveLoad } = candidate;
-    const known = this.#places.at(place, candidate);
+    const known = forecaster.placeOf(place, candidate);
     const { model, speeds } = known;
     const situation = forecaster.situationAt(known, candidate, promptTokens);
     const own = situation.newTokens * model.tokenMicros * (speeds?.ttft.value ?? 1);
