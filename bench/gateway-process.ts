@@ -12,7 +12,8 @@ export interface GatewayProcess {
 }
 
 /**
- * Starts `serve` on a free port, with its defaults but for the flags, and waits until it is ready. Linux pins it to a core.
+ * Starts `serve` on a free port as `npm start` does, so with the compiled code that an earlier start kept, with its defaults
+ * but for the flags, and waits until it is ready. Linux pins it to a core.
  * `root` is the checkout whose gateway it is: this one, unless another commit is measured beside it.
  */
 export async function startGateway(
@@ -23,7 +24,7 @@ export async function startGateway(
   nodeFlags: readonly string[] = [],
 ): Promise<GatewayProcess> {
   const endpoints = ports.flatMap((port) => ["--endpoint", `http://127.0.0.1:${port}`]);
-  const main = join(root, "src/main.ts");
+  const main = join(root, "bin/gnomon.js");
   const serve = [...nodeFlags, main, "serve", "--port", "0", ...endpoints, ...flags];
   const [command, args] = pinned(core, process.execPath, serve);
   const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith("GNOMON_")));

@@ -1,3 +1,4 @@
+import { enableCompileCache, flushCompileCache } from "node:module";
 import { constants, setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
 import type { FromShadow } from "./shadow-message.ts";
@@ -12,4 +13,7 @@ try {
   const detail = `runs at the gateway's priority: ${String(error)}`;
   parentPort?.postMessage({ kind: "failed", detail } satisfies FromShadow);
 }
+// A thread does not keep compiled code by itself where its process does: 0.4 s of CPU at its start in place of 0.14.
+if (process.env["NODE_COMPILE_CACHE"] !== undefined) enableCompileCache();
 await import("./shadow-thread.ts");
+flushCompileCache();
