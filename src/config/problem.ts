@@ -66,11 +66,25 @@ function problemsOf(issue: z.core.$ZodIssue, root: SchemaNode, value: unknown): 
     const accepted = Object.keys(nodeAt(root, path)?.properties ?? {});
     return issue.keys.map((key) => ({ path: [...path, key], message: unknownWord("key", key, accepted) }));
   }
+  const branches = issue.code === "invalid_union" ? branchNames(nodeAt(root, path.slice(0, -1)), path.at(-1)) : [];
+  if (branches.length > 0) {
+    const written = valueAt(value, path);
+    if (typeof written === "string") return [{ path, message: unknownWord(String(path.at(-1)), written, branches) }];
+    return [{ path, message: `expected one of ${branches.join(", ")}, got ${shown(written)}` }];
+  }
   const node = nodeAt(root, path, value);
   const expected =
     node?.expected ?? (issue.code === "custom" || node === undefined ? issue.message : expectation(node));
   const got = node?.secret === true ? "a value that is not shown" : shown(valueAt(value, path));
   return [{ path, message: `expected ${expected}, got ${got}` }];
+}
+
+/** What a key may be that chooses among several forms of a mapping. */
+function branchNames(node: SchemaNode | undefined, key: string | number | undefined): string[] {
+  return (node?.oneOf ?? node?.anyOf ?? []).flatMap(({ properties }) => {
+    const name = key === undefined ? undefined : properties?.[key]?.const;
+    return name === undefined ? [] : [String(name)];
+  });
 }
 
 /** Message for a word outside a closed set, with the set and the likeliest meaning. */

@@ -32,6 +32,24 @@ test("a word outside a short set is shown with the set, outside a long one witho
   );
 });
 
+test("of forms that one key chooses among, all are named, and the one that was likely meant", () => {
+  const form = z.discriminatedUnion("type", [
+    z.strictObject({ type: z.literal("rate-limit"), requestsMax: z.int().min(1).max(9) }),
+    z.strictObject({ type: z.literal("hard-cap") }),
+  ]);
+  const of = (value: unknown) => {
+    const checked = checkShape(z.strictObject({ limits: z.record(z.string(), form) }), { limits: { a: value } });
+    return checked.ok ? [] : checked.problems.map((problem) => problemLine(problem));
+  };
+  const accepted = "limits.a.type: expected one of rate-limit, hard-cap, got";
+  assert.deepEqual(of({}), [`${accepted} nothing`]);
+  assert.deepEqual(of({ type: 5 }), [`${accepted} 5`]);
+  assert.deepEqual(of({ type: "rate-limt" }), [`${accepted} the unknown type "rate-limt"; did you mean rate-limit?`]);
+  assert.deepEqual(of({ type: "rate-limit", requestsMax: "x" }), [
+    'limits.a.requestsMax: expected an integer in [1, 9], got "x"',
+  ]);
+});
+
 test("a value of another kind is named by its kind, never by what is in it", () => {
   const shape = z.strictObject({ url: z.string(), port: z.int().min(0).max(9), names: z.array(z.string()) });
   const of = (value: unknown) => {

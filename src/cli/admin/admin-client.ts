@@ -29,12 +29,11 @@ export async function callAdmin(flags: GatewayFlags, { method, path, body, by }:
   const url = new URL(`/gnomon/admin${path}`, urlOf(flags));
   const headers = { authorization: `Bearer ${token}`, ...(by !== undefined && by !== "" && { "x-gnomon-by": by }) };
   const signal = AbortSignal.timeout(CALL_MILLIS_MAX);
-  const answer = await fetch(url, { method, headers, signal, ...(body !== undefined && { body }) }).catch(
-    (error: unknown) => {
-      throw new CommandFailure(`${url.origin} does not answer: ${reasonOf(error)}`);
-    },
-  );
-  const text = await answer.text();
+  const silent = (error: unknown): never => {
+    throw new CommandFailure(`${url.origin} does not answer: ${reasonOf(error)}`);
+  };
+  const answer = await fetch(url, { method, headers, signal, ...(body !== undefined && { body }) }).catch(silent);
+  const text = await answer.text().catch(silent);
   const reply = jsonOf(text);
   if (answer.ok && reply !== undefined) return reply;
   const problems = reply === undefined ? [] : problemsOf(reply);

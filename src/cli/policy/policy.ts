@@ -59,7 +59,7 @@ function setCommand(): Command {
     .addOption(new Option("--merge", "the default").conflicts("replace").hideHelp())
     .option(
       "--set <key=value>",
-      "set one key, for example routing.profile=llm-d or limits.attemptsMax=2; repeat for more",
+      "set one key, for example routing.profile=llm-d or limits.attemptsMax=2, or take it away by null; repeat for more",
       repeated,
     )
     .action(async (file: string | undefined, flags: SetFlags) => {
@@ -167,7 +167,7 @@ function overridesOf(pairs: readonly string[]): Override[] {
   for (const pair of pairs) {
     const override = overrideFromText(pair, root);
     if ("message" in override) lines.push(problemLine({ path: [], message: `--set: ${override.message}` }));
-    else overrides.push(override);
+    else overrides.push(pair.slice(pair.indexOf("=") + 1) === "null" ? { ...override, value: null } : override);
   }
   if (lines.length > 0) throw new ConfigError(lines);
   return overrides;

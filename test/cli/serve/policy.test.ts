@@ -135,8 +135,24 @@ test("policy set leaves alone what it does not name, shows what it changes, and 
   assert.match(emptied.out, /^in force: version 4\n {2}routing\.models\.m: "sticky" → nothing\n/);
   assert.match((await policy("set", "--set", "routing.models={}")).out, /^nothing to change/);
 
+  // As in a file, null takes away what has a name of its own, and gives any other key its default.
+  await policy("set", "--set", "routing.models={m: sticky, n: lmetric}");
+  const away = ["routing.models.m", "admission.limits.all", "routing.profile"].flatMap((key) => [
+    "--set",
+    `${key}=null`,
+  ]);
+  const taken = await policy("set", ...away, "--dry-run");
+  assert.deepEqual(
+    taken.out
+      .split("\n")
+      .slice(1, -1)
+      .map((line) => line.trim().replace(/: .* → /, ": ")),
+    ['routing.profile: "gnomon"', "routing.models.m: nothing", "admission.limits.all: nothing"],
+    taken.said,
+  );
+
   const replaced = await policy("set", limit, "--replace");
-  assert.match(replaced.out, /^in force: version 5\n {2}routing\.profile: "lmetric" → "gnomon"\n/);
+  assert.match(replaced.out, /^in force: version 6\n {2}routing\.profile: "lmetric" → "gnomon"\n/);
   const wrong = await policy("set", "--set", "routing.profile=lmetric", "--replace");
   assert.deepEqual(
     [wrong.code, wrong.said.startsWith("--replace: expected together with a file")],
@@ -156,7 +172,7 @@ test("policy set leaves alone what it does not name, shows what it changes, and 
   });
   assert.equal(unclear.status, 400);
   const changes = [{ path: "limits.attemptsMax", before: 3, after: 9 }];
-  assert.deepEqual(await patch.json(), { outcome: "checked", version: 5, changes });
+  assert.deepEqual(await patch.json(), { outcome: "checked", version: 6, changes });
 });
 
 test("the admin API is closed without a token, to loopback too, and to whoever has another one", async (t) => {
