@@ -211,7 +211,10 @@ function rolled(part: Part, { design, figures }: DesignStudy, other: string, see
 
 async function settingOf(one: ChoiceCase, half: HalfName, seed: number, traces: string): Promise<Setting> {
   const requests = await choiceWorkload(one, half, seed, REQUESTS, traces);
-  return requestsSetting(requests, { endpoints: one.engines, engine: ENGINE });
+  // Sessions are drawn in another order than they are read in.
+  const inOrder = requests.toSorted((one, other) => one.arrivalMicros - other.arrivalMicros);
+  const sent = inOrder.map((request, index) => ({ ...request, index }));
+  return requestsSetting(sent, { endpoints: one.engines, engine: ENGINE });
 }
 
 function print(line: string): void {

@@ -1,3 +1,4 @@
+import type { WindowFigures } from "#core/rollout/judge/arm-figures.ts";
 import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { shrunkMean } from "#core/rollout/verdict-line.ts";
@@ -53,6 +54,8 @@ function comparedBy(design: Design, effect: number, seed: number, seconds: numbe
   let found: Found | null = null;
   let held = true;
   const plannedCount = countIn(design, seconds);
+  // The judge keeps the last ones alone.
+  const windows = new Map<number, WindowFigures>();
   outcomeRollout({
     traffic: ownTraffic(seed, seconds),
     design,
@@ -66,9 +69,10 @@ function comparedBy(design: Design, effect: number, seed: number, seconds: numbe
       const one = verdict.differences.find(({ metric, figure }) => metric === "e2e" && figure === "mean")!;
       // Of all requests that are compared, those of both arms without the effect.
       const { history, totals } = watch.judge;
+      for (const closed of history) windows.set(closed.window, closed);
       const compared =
         design.kind === "switchback"
-          ? history
+          ? [...windows.values()]
               .slice(0, 2 * one.count)
               .map(({ arms }) => arms.map(({ requests, times }) => [requests, times.e2e.mean]))
           : [totals.map((tally) => [tally.samples("e2e"), tally.time("e2e", "mean")])];

@@ -176,7 +176,9 @@ export class RelativeLimits {
     // By the rule of succession: a control without a failure may have had one.
     const known = isRate ? (ofControl.value * others + 1) / (others + 1) : ofControl.value;
     const limit = most * known;
-    const few = estimatedWorth(a!.groups + (b === a ? 0 : b!.groups - 1) - 1, evidence);
+    // Of counts both arms together show it; times of a cluster are alike in its own way, which the fewer clusters show alone.
+    const together = a!.groups + (b === a ? 0 : b!.groups - 1);
+    const few = estimatedWorth((isRate ? together : Math.min(a!.groups, b!.groups)) - 1, evidence);
     const count = few / (1 / mine + (isRate ? most : 1) / others);
     // One that is not beyond it is not surely so: of many members nobody asks how far they are from it.
     const low = guardrail.each !== undefined && ofOwn.value <= limit ? NaN : ofOwn.atLeast(count, evidence);
