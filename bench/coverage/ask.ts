@@ -83,7 +83,7 @@ function settingOf({ engine: base, residuals, source }: Fitted, { run, flags }: 
   const { engine } = sizedEngine(base, run, flags, false);
   const seen = () =>
     how.speed === "trace" && residuals !== undefined
-      ? seenSpeed(evidenceOf(run, engine.blockTokens), engine, residuals)
+      ? seenSpeed(evidenceOf(run, engine.blockTokens), engine)
       : undefined;
   const here = residualsFor(residuals, source, run.header, seen).residuals;
   const noiseSeed = how.seed ?? 1;

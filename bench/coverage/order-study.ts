@@ -113,7 +113,7 @@ async function ordersOf(traffic: DrawnTraffic, seed: number) {
       sizes,
       betweenRuns: BETWEEN_RUNS_STATED,
     });
-    const seen = () => residuals && seenSpeed(evidenceOf(target.run, sizes.blockTokens), engine, residuals);
+    const seen = () => seenSpeed(evidenceOf(target.run, sizes.blockTokens), engine);
     const origin = { runs: [sourceRunOf(source.run.header)] };
     const here = residualsFor(residuals, origin, target.run.header, seen).residuals;
     const setting = recordedSetting(target.run, { engine, residuals: here, signals: scrapedEvery(SCRAPE_MICROS) });

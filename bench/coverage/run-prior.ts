@@ -19,7 +19,7 @@ export function apartOf(source: NamedRun, fitted: Fitted, target: NamedRun): Apa
   const { residuals } = fitted;
   if (residuals === undefined) return undefined;
   const { engine } = sizedEngine(fitted.engine, target.run, target.flags, false);
-  const seen = seenSpeed(evidenceOf(target.run, engine.blockTokens), engine, residuals);
+  const seen = seenSpeed(evidenceOf(target.run, engine.blockTokens), engine)?.speed;
   if (seen === undefined) return undefined;
   const sessions = [sessionOf(source), sessionOf(target)] as const;
   return { sessions, level: seen.level, delay: seen.delay, wander: wanderOf(fitted) };

@@ -113,6 +113,7 @@ export interface SeenRun {
   /** Logarithm of how many times as long as in all of them steps were, and its standard error. */
   readonly level: number;
   readonly error: number;
-  /** The same of the delay outside the engine; left out where the run does not show it. */
+  /** The same of the delay outside the engine, and of the prefill's part beyond the level; left out where they do not show. */
   readonly delay?: number | undefined;
+  readonly prefill?: number | undefined;
 }

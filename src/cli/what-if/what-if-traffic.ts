@@ -81,7 +81,7 @@ async function recorded(path: string, flags: TrafficFlags, work?: LongWork): Pro
   const stated = residualsOf(base.residuals, flags);
   // What --step-error states is all that is asked for.
   const seen = () =>
-    flags.speed !== "engine" && stated ? seenSpeed(evidenceOf(run, engine.blockTokens), engine, stated) : undefined;
+    flags.speed !== "engine" && stated ? seenSpeed(evidenceOf(run, engine.blockTokens), engine) : undefined;
   const { residuals, notes: origin } =
     flags.stepError === undefined
       ? residualsFor(stated, base.source, run.header, seen)

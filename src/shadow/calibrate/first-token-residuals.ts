@@ -3,6 +3,7 @@ import type { Evidence } from "./evidence.ts";
 import type { ForcedOutcome } from "./forced-replay.ts";
 import type { Parameters } from "./parameters.ts";
 import { quantile } from "#core/base/quantile.ts";
+import { meanOf } from "../figure/mean-of.ts";
 
 /** Kept at most, evenly by rank. */
 const KEPT_MAX = 512;
@@ -44,6 +45,67 @@ export function firstTokenResidualsOf(
 /** Requests of a run without which its first tokens show nothing of it. */
 const RUN_REQUESTS_MIN = 20;
 
+/** How much later than replayed first tokens came, in order of when they were predicted, of the quarter predicted soonest. */
+function soonest(
+  rows: Evidence["rows"],
+  outcome: ForcedOutcome,
+  chosen: (row: Evidence["rows"][number]) => boolean,
+): number[] {
+  const seen = rows.flatMap((row, i) => {
+    const predicted = outcome.ttftMicros[i]!;
+    return row.ok && chosen(row) && predicted > 0 ? [{ predicted, later: row.ttftMicros - predicted }] : [];
+  });
+  seen.sort((a, b) => a.predicted - b.predicted);
+  return seen.slice(0, Math.max(RUN_REQUESTS_MIN, Math.ceil(seen.length / 4))).map((one) => one.later);
+}
+
+/**
+ * How much later than replayed the first tokens of requests came that met no queue (`aloneMicros` is what a prompt of so many
+ * uncached tokens takes then), and how much more of that each token brings, by the difference between the halves with
+ * shorter and longer prompts. Of the former what tokens do not explain; NaN where there are too few, and no latter where
+ * prompts are too few or of about one length.
+ */
+export function firstTokensOff(
+  { rows }: Evidence,
+  outcome: ForcedOutcome,
+  aloneMicros: (tokens: number) => number,
+): { readonly later: number; readonly perToken: number | undefined } {
+  const alone = rows.flatMap(({ ok, promptTokens, ttftMicros }, i) => {
+    const predicted = outcome.ttftMicros[i]!;
+    const tokens = promptTokens - outcome.cachedTokens[i]!;
+    const met = predicted > 0 && predicted < ALONE_MOST * aloneMicros(tokens);
+    return ok && met ? [{ tokens, later: ttftMicros - predicted }] : [];
+  });
+  if (alone.length < RUN_REQUESTS_MIN) return { later: NaN, perToken: undefined };
+  alone.sort((a, b) => a.tokens - b.tokens);
+  const middle = alone.length >> 1;
+  const laterOf = (some: readonly Half[]) =>
+    quantile(
+      some.map(({ later }) => later),
+      0.5,
+    );
+  const [short, long] = [alone.slice(0, middle), alone.slice(middle)].map((half) => ({
+    tokens: meanOf(half.map(({ tokens }) => tokens)),
+    later: laterOf(half),
+  })) as [Half, Half];
+  const apart = long.tokens - short.tokens;
+  if (alone.length < 2 * RUN_REQUESTS_MIN || !(apart > APART_MIN))
+    return { later: laterOf(alone), perToken: undefined };
+  const perToken = (long.later - short.later) / apart;
+  return { later: short.later - perToken * short.tokens, perToken };
+}
+
+/** A step of others may stand before a request that meets no queue. */
+const ALONE_MOST = 2;
+
+interface Half {
+  readonly tokens: number;
+  readonly later: number;
+}
+
+/** Prompts that differ by less show no rate. */
+const APART_MIN = 64;
+
 /**
  * How far one run's delay and how late its single first tokens came are from all runs', as logarithms; NaN where it does
  * not show. Both from the quarter of its requests that were predicted soonest: of those no queue is a part.
@@ -55,15 +117,8 @@ export function firstTokenDeviation(
   from: number,
   until: number,
 ): { readonly delay: number; readonly prefill: number; readonly noise: number; readonly noiseError: number } {
-  const later = (own: boolean) => {
-    const seen = rows.flatMap(({ ok, arrivalAt, ttftMicros }, i) => {
-      const predicted = outcome.ttftMicros[i]!;
-      const inside = !own || (arrivalAt >= from && arrivalAt < until);
-      return ok && inside && predicted > 0 ? [{ predicted, later: ttftMicros - predicted }] : [];
-    });
-    seen.sort((a, b) => a.predicted - b.predicted);
-    return seen.slice(0, Math.max(RUN_REQUESTS_MIN, Math.ceil(seen.length / 4))).map((one) => one.later);
-  };
+  const later = (own: boolean) =>
+    soonest(rows, outcome, ({ arrivalAt }) => !own || (arrivalAt >= from && arrivalAt < until));
   const [own, all] = [later(true), later(false)];
   if (own.length < RUN_REQUESTS_MIN) return { delay: NaN, prefill: NaN, noise: NaN, noiseError: NaN };
   const delay = delayMicros + quantile(own, 0.5);

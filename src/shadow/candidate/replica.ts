@@ -40,7 +40,8 @@ export function replicaEngines(
     (thisRun?.delay ?? 0) + Math.hypot(delayError, betweenRuns?.delay ?? 0) * spreadNormal("delay", 5, seed, replica),
   );
   const prefill = Math.exp(
-    Math.hypot(prefillError, betweenRuns?.prefill ?? 0) * spreadNormal("prefill", 7, seed, replica),
+    (thisRun?.prefill ?? 0) +
+      Math.hypot(prefillError, betweenRuns?.prefill ?? 0) * spreadNormal("prefill", 7, seed, replica),
   );
   const tilt = {
     decodes: batchError?.decodes ?? 0,
@@ -72,12 +73,13 @@ export function replicaEngines(
  */
 function usualEngines(engine: EngineConfig, { windows, stalls, thisRun }: StepResiduals): EngineOf {
   const queueDelay = delayed(engine.queueDelay, Math.exp(thisRun?.delay ?? 0));
+  const stepTime = stepTimeOf(engine, Math.exp(thisRun?.prefill ?? 0), { decodes: 0, micros: 0 });
   const configs = windows.map((logs): EngineConfig => {
     const factor = rounded(Math.exp((thisRun?.level ?? 0) + usualLevel({ windows: [logs], stalls })));
     const stepDrift = { windowMicros: Number.MAX_SAFE_INTEGER, factors: Float64Array.of(factor) };
-    return { ...engine, queueDelay, ...(factor !== 1 && { stepDrift }) };
+    return { ...engine, queueDelay, stepTime, ...(factor !== 1 && { stepDrift }) };
   });
-  return (endpoint) => configs[endpoint % configs.length] ?? { ...engine, queueDelay };
+  return (endpoint) => configs[endpoint % configs.length] ?? { ...engine, queueDelay, stepTime };
 }
 
 /** Positions in the recorded series: blocks of neighbours, about as long as the root of its length. */

@@ -20,16 +20,22 @@ export interface ResidualsHere {
   readonly notes: readonly string[];
 }
 
+/** What the trace shows of its own run: its speed, and what replaces the engine's residuals. */
+interface SeenHere {
+  readonly speed: SeenRun;
+  readonly own: Partial<StepResiduals>;
+}
+
 /**
  * The engine's residuals as they hold for a trace: without what another run is off by in the very run that it was fitted
  * to; in one of several that it was fitted to, with what that one was off by; and with what is stated where a file does not
- * hold it. In another run, `seen` may state how fast the engine was there. Notes which it is, and where machine, engine or day are others than the file's.
+ * hold it. In another run, `seen` may state how fast the engine was there and how its times wandered. Notes which it is, and where machine, engine or day are others than the file's.
  */
 export function residualsFor(
   residuals: StepResiduals | undefined,
   source: EngineSource | undefined,
   header: TraceHeader,
-  seen?: () => SeenRun | undefined,
+  seen?: () => SeenHere | undefined,
 ): ResidualsHere {
   if (residuals === undefined) return { residuals, notes: [] };
   const here = sourceRunOf(header);
@@ -46,10 +52,12 @@ export function residualsFor(
     return { residuals: atSpeed(residuals, betweenRuns, thisRun), notes: [words] };
   }
   const apart = differences(runs, here);
-  const own = seen?.();
-  if (own !== undefined) {
-    const words = `intervals: another run than the engine was fitted to; by the trace's own answers steps were ${signed(own.level)} as long there (${percent(own.error)})`;
-    return { residuals: atSpeed(residuals, betweenRuns, own), notes: [words, ...apart] };
+  const shown = seen?.();
+  if (shown !== undefined) {
+    const { speed, own } = shown;
+    const words = `intervals: another run than the engine was fitted to; by the trace's own answers steps were ${signed(speed.level)} as long there (${percent(speed.error)})`;
+    const here = { ...atSpeed(residuals, { ...betweenRuns, noise: 0 }, speed), ...own };
+    return { residuals: here, notes: [words, ...apart] };
   }
   const session = isSameSession(runs, here);
   const between = session ? withinSession(betweenRuns) : betweenRuns;

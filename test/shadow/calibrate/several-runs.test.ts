@@ -20,7 +20,7 @@ import { residualsFor, sourceRunOf } from "#shadow/recorded/engine-origin.ts";
 import type { TraceHeader } from "#trace/codec/record.ts";
 
 const SIZES = engineDefaults({ kvBlocks: 3000, sequencesMax: 16 });
-const MODEL = engineWith(SIZES, {
+const TIMES = {
   delayMicros: 4000,
   baseMicros: 8000,
   perPrefillTokenMicros: 30,
@@ -28,7 +28,8 @@ const MODEL = engineWith(SIZES, {
   perPrefillMicros: 0,
   perDecodeContextTokenMicros: 0,
   perPrefillPairMicros: 0,
-});
+};
+const MODEL = engineWith(SIZES, TIMES);
 const RUNS = [
   { name: "monday", level: 1 },
   { name: "tuesday", level: 1.12 },
@@ -184,8 +185,40 @@ test("a run's own answers show how fast it was, idle or full, though the engine 
   for (const gapMicros of [400_000, 110_000])
     for (const level of [0.8, 1.3]) {
       const evidence = evidenceFrom(MODEL, level, 50, [1.03, 0.97], gapMicros);
-      const seen = seenSpeed(evidence, alone.engine, alone.residuals!)!;
+      const seen = seenSpeed(evidence, alone.engine)!.speed;
       const off = seen.level - Math.log(level);
       assert.ok(Math.abs(off) < 0.03 && seen.error < 0.05, `${level}, a request each ${gapMicros / 2} us: ${off}`);
     }
+});
+
+test("what a run's first tokens show of its delay and prefill is theirs, and its wander takes the place of the fitted one", () => {
+  const alone = calibrate(first!, { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED });
+  const { stepTime } = alone.engine;
+  assert.ok(stepTime.kind === "coefficients");
+  for (const [delay, prefill] of [
+    [3, 1],
+    [1, 1.6],
+    [0.4, 0.7],
+  ] as const) {
+    const times = {
+      ...TIMES,
+      delayMicros: delay * TIMES.delayMicros,
+      perPrefillTokenMicros: prefill * TIMES.perPrefillTokenMicros,
+    };
+    const evidence = evidenceFrom(engineWith(SIZES, times), 1.2, 50, [1.03, 0.97], 400_000);
+    const { speed, own } = seenSpeed(evidence, alone.engine)!;
+    assert.ok(Math.abs(speed.level - Math.log(1.2)) < 0.03, `level ${speed.level}`);
+    assert.ok(Math.abs(speed.delay! - Math.log(delay)) < 0.15, `delay ${speed.delay} for ${delay}`);
+    assert.ok(Math.abs(speed.prefill! - Math.log(prefill)) < 0.15, `prefill ${speed.prefill} for ${prefill}`);
+    const here = residualsFor(alone.residuals, { runs: [{ run: "another" }] }, headerOf("monday"), () => ({
+      speed,
+      own,
+    })).residuals!;
+    assert.equal(here.windows, own.windows);
+    assert.equal(here.thisRun, speed);
+    assert.equal(here.betweenRuns!.level, 0);
+  }
+  // Where every request meets a queue, nothing of its delay shows, and it stays as unsure as stated.
+  const full = seenSpeed(evidenceFrom(MODEL, 1.3, 51, [1.03, 0.97], 20_000), alone.engine);
+  assert.ok(Math.abs(full?.speed.delay ?? 0) < 0.5);
 });
