@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { attentionPairs, LatencyModel, type Situation } from "#core/latency/latency-model.ts";
+import { attentionPairs, LatencyModel, ModelSet, type Situation } from "#core/latency/latency-model.ts";
 import { type Random, randomFor } from "#core/base/random.ts";
 
 const PRIORS = {
@@ -86,6 +86,25 @@ test("an endpoint that it has not seen is a mean one, and one that left is forgo
   assert.ok(fast! < unseen! && unseen! < slow!);
   model.forget("slow");
   assert.equal(model.ttftMicros("slow", situation), unseen);
+});
+
+test("endpoints of one kind share a model as long as there is one of them; the next one begins anew", () => {
+  const models = new ModelSet(PRIORS);
+  const kinds = [PRIORS, { ...PRIORS, stepMicros: 2 * PRIORS.stepMicros }];
+  const of = (id: string, kind: number) => models.of({ id, stepTimes: kinds[kind]! });
+  const first = of("a", 0);
+  assert.equal(of("b", 0), first);
+  assert.notEqual(of("c", 1), first);
+  models.forget("a");
+  models.forget("a");
+  assert.equal(of("d", 0), first, "b is still there");
+  models.forget("b");
+  models.forget("d");
+  const anew = of("e", 0);
+  assert.notEqual(anew, first, "nobody was left");
+  of("e", 1);
+  assert.equal(models.lastOf("e"), models.lastOf("c"), "one that changed is of its new kind");
+  assert.notEqual(of("f", 0), anew);
 });
 
 test("prompts of others stretch the time between tokens, by at most five times", () => {
