@@ -150,7 +150,7 @@ export const ROLLOUT_SCHEMA = z.strictObject({
     .max(10)
     .default(MARGIN_DEFAULT)
     .describe(
-      "Of a canary: share that all traffic may lose by its next step in the median of what is primary; it steps once more is ruled out.",
+      "Of a canary: share that all traffic may lose by its next step in the median of what is primary; it steps once more is ruled out, and with it that 1 % more fail or are slow beside others.",
     ),
   stepSamplesMin: z
     .int()
