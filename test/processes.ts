@@ -18,6 +18,8 @@ export interface TestProcess {
  *   `noDelay`, or every piece may wait 40 ms for the last one's acknowledgement;
  * - a gateway that a test starts needs no warm-up (`listen.warmUpMillis` 0), which takes 1 to 2 s of CPU;
  * - what several tests look at (a simulation, a fitted engine, a tokenizer) is made once;
+ * - hooks of a file that make something stand in a suite of its own: else they run around every test of the process;
+ * - a program that is started for each of many cases is started once for all, where it takes several;
  * - test/run.ts prints the slowest files at its end. `node --cpu-prof` on a row (`--test --test-isolation=none FILE...`)
  *   shows what takes the CPU.
  */
