@@ -68,6 +68,7 @@ test("KV utilization is the fresh scrape's, else what is in flight takes of the 
 
 test("an endpoint that returns may have more with what it answered for a peer, whose ends show its time per token", () => {
   const made = state();
+  made.requestsInFlight = 0;
   made.suspend();
   made.resume(2);
   made.peerEnded(1_000, "failed", undefined, undefined);

@@ -132,7 +132,7 @@ test("the line names a design that cannot know, what a canary waits for, and why
   const needs = (stepSamplesMin: number) =>
     lineOf({ ...canary!, stepPercents: [50, 100] } as Design, undefined, stepSamplesMin);
   assert.match(needs(161), /holds before 100 %: 160 of 161 requests of an arm/);
-  assert.match(needs(160), /holds before 100 %: error-rate may be .* worse/, "as many as it needs are enough");
+  assert.match(needs(160), /holds before 100 %: slow-rate may be .* worse/, "as many as it needs are enough");
   const dead = (judge: Judge) => {
     for (let i = 0; i < 30; i++) {
       judge.arrived(9, 10 * WINDOW_MICROS);
