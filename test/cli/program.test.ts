@@ -52,7 +52,7 @@ test("what is given wrongly is reported in one line each and ends with 2", async
     [["emulate", "--count", "0"], /^emulate\.count: expected an integer in \[1, 64\], got 0 \(--count\)$/],
     [["emulate", "--time-scale", "fast"], /^emulate\.timeScale: expected a number in \(0, 1000\], got "fast"/],
     [["rollout", "show"], /^expected one of plan, judge, .*status, .*, got the unknown command "show"/],
-    [["explain"], /expected either --state or --decision/],
+    [["explain"], /expected one of --state, --decision and --trace/],
     [["explain", "--state", "/nowhere.json"], /\/nowhere\.json: it cannot be read/],
     [["drive"], /./],
   ];
