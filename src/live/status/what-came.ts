@@ -34,15 +34,16 @@ export function cameText({ decision, came }: Followed): string {
   const { forecast, heldTokens = decision.hitTokens } = decision;
   const { firstTokenMicros: first, endMicros: end, outcome, outputTokens: tokens, cachedTokens } = came;
   if (first === undefined && outcome === undefined) return "";
-  let text = first === undefined ? "no token" : `first token after ${besides(first, forecast?.ttftMicros)}`;
+  let text = first === undefined ? "" : `first token after ${besides(first, forecast?.ttftMicros)}`;
   if (outcome === undefined || end === undefined) return text;
   if (outcome === "ok") {
     const pace = paceOf(came);
-    if (pace !== undefined) text += `, then ${tokens} tokens at ${besides(pace, forecast?.tpotMicros)} each`;
-    const whole =
-      pace === undefined || forecast === undefined || tokens === undefined ? undefined : wholeOf(forecast, tokens);
-    text += `, whole after ${besides(end, whole)}`;
-  } else text += `, ${ENDED[outcome]} after ${besides(end)}`;
+    if (pace !== undefined) text += `, then ${tokens} tokens at ${besides(pace, forecast?.tpotMicros)} each, `;
+    else if (text !== "") text += ", ";
+    // Of an answer that is no stream nobody sees the first token.
+    const whole = forecast === undefined || tokens === undefined ? undefined : wholeOf(forecast, tokens);
+    text += `whole after ${besides(end, whole)}`;
+  } else text += `${text === "" ? "no token" : ""}, ${ENDED[outcome]} after ${besides(end)}`;
   if (cachedTokens === undefined) return text;
   return `${text}; ${cachedTokens} tokens were cached (expected ${Math.round(heldTokens)})`;
 }

@@ -68,6 +68,14 @@ test("of a decision without a forecast what came stands alone", () => {
   );
 });
 
+test("of an answer that is no stream the whole time stands beside the one expected of so many tokens", () => {
+  const ring = new DecisionRing(1);
+  ring.accepted(retried(0, "r"), routed(0, 0, "r"), 1);
+  ring.accepted(finished(162_000, "r", "ok", 11), undefined, 0);
+  const text = cameText(ring.last(1)[0]!);
+  assert.equal(text, "whole after 162 ms (expected 135 ms); 640 tokens were cached (expected 672)");
+});
+
 test("law: an answer belongs to the latest decision on its request, and to no other", () => {
   const step = fc.record({ request: fc.nat(3), what: fc.constantFrom("decide", "token", "end") });
   fc.assert(
