@@ -58,8 +58,11 @@ function addedMicros(simulated: Float64Array, { firstTokens, stalls }: Noise): n
 
 function scaled({ firstTokens, stalls }: Noise, share: number): Noise {
   const part = (micros: number) => Math.round(share * micros);
+  // What is scaled to nothing is no stall.
+  const micros = stalls.micros.map(part).filter((one) => one > 0);
+  const count = stalls.micros.length === 0 ? 0 : Math.round((stalls.count * micros.length) / stalls.micros.length);
   return {
     firstTokens: firstTokens && { ...firstTokens, laterMicros: firstTokens.laterMicros.map(part) },
-    stalls: { ...stalls, micros: stalls.micros.map(part) },
+    stalls: { ...stalls, count, micros },
   };
 }
