@@ -19,7 +19,7 @@ export const listen = z
     warmUpMillis: millis(0, 60_000)
       .default(1000)
       .describe(
-        "Longest time for which made-up requests run before the gateway is ready, so that the first real ones meet compiled code: once for the decision, once for the whole path; 0 for a quick start with slow first requests.",
+        "Longest time for which made-up requests run before the gateway is ready, so that the first real ones meet compiled code: once for the decision, once for the whole path, and with picker.port once as a proxy asks, there by CPU time; 0 for a quick start with slow first requests.",
       ),
     drainNoticeMillis: millis(0, MILLIS_PER_DAY)
       .optional()

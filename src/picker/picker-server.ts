@@ -5,6 +5,7 @@ import type { Routes } from "#live/http/route.ts";
 import { Addresses } from "./destination.ts";
 import { PickerHealth } from "./health.ts";
 import { type PickerParts, PickStream } from "./pick-stream.ts";
+import { EndNotice } from "./end-notice.ts";
 import { proxyServer } from "./proxy-server.ts";
 import { PickerCredentials, type PickerTls } from "./picker-credentials.ts";
 import { pathReader } from "./picked-path.ts";
@@ -33,8 +34,8 @@ export interface PickerServer {
   readonly port: number;
   readonly healthPort: number | undefined;
   /**
-   * Goes on for `noticeMillis`, while proxies learn that it leaves; then takes no new streams and waits for those that
-   * are open; cuts what is left after `graceMillis` more.
+   * Tells proxies that their connections will end and goes on for `noticeMillis`, while they learn where else to ask; then takes
+   * no new streams and waits for those that are open; cuts what is left after `graceMillis` more.
    */
   stop(graceMillis: number, noticeMillis?: number): Promise<void>;
 }
@@ -69,6 +70,7 @@ export async function startPicker(options: PickerOptions): Promise<PickerServer>
   server.addService(healthService, health.handlers);
   const credentials = tls === undefined ? ServerCredentials.createInsecure() : new PickerCredentials(tls);
   const bound = await bind(server, `${host}:${port}`, credentials);
+  const notice = new EndNotice(server);
   const beside = healthPort === undefined ? undefined : new Server();
   beside?.addService(healthService, health.handlers);
   const besidePort = beside && (await bind(beside, `${host}:${healthPort}`, ServerCredentials.createInsecure()));
@@ -76,9 +78,12 @@ export async function startPicker(options: PickerOptions): Promise<PickerServer>
     port: bound,
     healthPort: besidePort,
     stop: async (graceMillis, noticeMillis = 0) => {
+      await notice.send();
       if (noticeMillis > 0) await sleep(noticeMillis);
       health.stop();
       beside?.forceShutdown();
+      // Connections that were made meanwhile.
+      await notice.send();
       await shutDown(server, graceMillis);
     },
   };

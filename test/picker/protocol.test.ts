@@ -474,6 +474,32 @@ test("a picker that shuts down refuses with 503 and lets what is under way end",
   proxy.rig.gateway.parts.phase = "serving";
 });
 
+test("a picker that ends refuses no stream that was opened before its notice was read", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const session = connect(`http://127.0.0.1:${proxy.picker.port}`).on("error", () => {});
+  t.after(() => session.destroy());
+  await once(session, "connect");
+  await new Promise<void>((resolve) => session.ping(() => resolve()));
+  // As Envoy does: streams that are open go on after a notice, and it is not answered by one.
+  session.close = () => {};
+  const path = "/envoy.service.ext_proc.v3.ExternalProcessor/Process";
+  const head = { ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" };
+  const ended = proxy.picker.stop(60_000);
+  // In the turn in which the picker has sent its notice, before this side has read it.
+  const streams = Array.from({ length: 50 }, () => session.request(head));
+  const codes = await Promise.all(
+    streams.map(async (stream) => {
+      stream.on("error", () => {});
+      stream.resume().end();
+      await once(stream, "close");
+      return stream.rstCode;
+    }),
+  );
+  assert.deepEqual(new Set(codes), new Set([constants.NGHTTP2_NO_ERROR]));
+  session.destroy();
+  await ended;
+});
+
 test("a proxy that resets every stream, as Envoy ends them, keeps its connection and what is open on it", async (t) => {
   const proxy = await ProxyRig.start(t);
   const waits = proxy.open();
