@@ -105,7 +105,10 @@ function problemsOf({ program, words }: Shown, { commands, benches, scripts }: R
 /** What a document's blocks and code spans tell a reader to type. */
 function commandsOf(file: string): Shown[] {
   const text = textOf(file);
-  const blocks = [...text.matchAll(/^```\w*\n([\s\S]*?)^```/gm)].map(([, block]) => block!);
+  // What a command printed may begin with a profile's name.
+  const blocks = [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```/gm)].flatMap(([, language, block]) =>
+    language === "text" ? [] : [block!],
+  );
   const spans = [...withoutBlocks(text).matchAll(/`([^`\n]+)`/g)].map(([, span]) => span!);
   return [...blocks, ...spans].flatMap(shown);
 }

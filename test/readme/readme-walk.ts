@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { commandsOf, printedBlocks } from "../printed-commands.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const README = readFileSync(join(ROOT, "README.md"), "utf8");
+export const README = readFileSync(join(ROOT, "README.md"), "utf8");
 const READY = /gnomon is ready/;
 const STOPPED_MILLIS_MAX = 20_000;
 const [PORTS_FROM, PORTS_BELOW] = [20_000, 32_000];
@@ -106,9 +106,17 @@ class Walker {
 
   async step(step: Step): Promise<Walked> {
     const from = performance.now();
-    const { code, output } = step.serves ? await this.#serve(step.command) : await this.#run(step.command);
-    if (/^(?:\w+=|\w+\(\) \{|export )/.test(step.command)) this.#kept += `${step.command}\n`;
+    const [, variable] = /^(?:export )?(\w+)=/.exec(step.command) ?? [];
+    const { code, output } = await this.#outcome(step, variable);
+    // As it was evaluated once: a token that is drawn is the same for all that follow.
+    if (variable !== undefined) this.#kept += output;
+    if (/^\w+\(\) \{/.test(step.command)) this.#kept += `${step.command}\n`;
     return { step, code, output, millis: performance.now() - from };
+  }
+
+  #outcome({ command, serves }: Step, variable: string | undefined): Promise<{ code: number | null; output: string }> {
+    if (serves) return this.#serve(command);
+    return this.#run(variable === undefined ? command : `${command}\ndeclare -p ${variable}`);
   }
 
   /** Ends the server as Ctrl-C does. */
@@ -154,7 +162,7 @@ class Walker {
       .replaceAll("127.0.0.1:8080", `127.0.0.1:${this.#port}`)
       .replaceAll("127.0.0.1:8081", `127.0.0.1:${this.#port + 1}`)
       .replaceAll(
-        /gnomon (?=rollout (?:start|promote)|policy)(\w+ \w+)/g,
+        /gnomon (?=rollout (?:start|status|promote)|policy)(\w+ \w+)/g,
         `gnomon $1 --url http://127.0.0.1:${this.#port + 1}`,
       );
     const { PATH = "", HOME } = process.env;

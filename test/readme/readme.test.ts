@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { serversWithoutAnEnd, stepsOfReadme, walk, type Walked } from "./readme-walk.ts";
+import { README, serversWithoutAnEnd, stepsOfReadme, walk, type Walked } from "./readme-walk.ts";
 
 test("README.md asks to end each server before it starts the next", () => {
   assert.ok(stepsOfReadme().filter(({ serves }) => serves).length >= 3);
@@ -20,4 +20,26 @@ test("README.md is walked as far as the first answers: each command as it is pri
   assert.ok(Number(tokens) > 600, second!.output);
   assert.match(explained!.output, /^profile gnomon picks http.*expecting \d{3} cached tokens/m);
   t.diagnostic(`first answer after ${Math.round(walked.slice(0, 4).reduce((sum, { millis }) => sum + millis, 0))} ms`);
+});
+
+test("README.md rolls out what its what-if found to be better, with traffic between start and promotion", () => {
+  const commands = stepsOfReadme().map(({ command }) => command);
+  const at = (part: string): number => commands.findIndex((command) => command.includes(part));
+  const arms = [...commands[at("rollout plan")]!.matchAll(/--arm (\S+)/g)].map(([, arm]) => arm);
+  const [answer] = /^(\S+) would have been better than (\S+) in E2E/m.exec(README)?.slice(1, 2) ?? [];
+  assert.deepEqual(arms, ["round-robin", answer]);
+  const order = [
+    "rollout plan",
+    "serve --profile round-robin  ",
+    "rollout start",
+    "rollout status",
+    "rollout promote",
+  ].map(at);
+  assert.deepEqual(
+    order,
+    order.toSorted((a, b) => a - b),
+  );
+  assert.ok(!order.includes(-1), String(order));
+  const between = commands.slice(at("rollout start"), at("rollout promote"));
+  assert.ok(between.some((command) => command.includes("gnomon drive")));
 });

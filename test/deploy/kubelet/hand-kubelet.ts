@@ -201,7 +201,7 @@ export class HandKubelet {
     if (field === "metadata.namespace") return pod.metadata.namespace;
     if (field === "metadata.name") return pod.metadata.name;
     if (field === "status.podIP") return address;
-    if (field?.startsWith("metadata.annotations") === true) return "";
+    if (field !== undefined && /^metadata\.(?:annotations|labels)/.test(field)) return "";
     if (field !== undefined) throw new Error(`${field} is not known`);
     return value ?? "";
   }
