@@ -34,7 +34,7 @@ export interface PickerServer {
   readonly port: number;
   readonly healthPort: number | undefined;
   /**
-   * Tells proxies that their connections will end and goes on for `noticeMillis`, while they learn where else to ask; then takes
+   * Informs proxies that their connections will end and goes on for `noticeMillis`, while they learn where else to ask; then takes
    * no new streams and waits for those that are open; cuts what is left after `graceMillis` more.
    */
   stop(graceMillis: number, noticeMillis?: number): Promise<void>;
