@@ -153,3 +153,36 @@ test("quota and cap bound what is in flight, and refuse nothing below it", () =>
     }),
   );
 });
+
+const LIMITS: readonly LimitSpec[] = [
+  { type: "token-bucket", bucketTokens: 1, refillPerSecond: 1, cost: "requests", per: "all", onEmpty: "reject" },
+  { type: "rate-limit", requestsMax: 1, windowMicros: 60_000_000, per: "all", onLimit: "reject" },
+  { type: "tenant-quota", requestsMax: 1, per: "tenant", byTenant: {}, onLimit: "reject", retryMicros: 1 },
+  {
+    type: "usage-quota",
+    requestsMax: 1,
+    windowMicros: 60_000_000,
+    per: "tenant",
+    byTenant: {},
+    outputTokensAssumed: 1,
+    onLimit: "reject",
+  },
+  { type: "hard-cap", requestsMax: 1, onLimit: "reject", retryMicros: 1 },
+];
+
+for (const spec of LIMITS) {
+  test(`${spec.type}: in the place of one of its kind it goes on from what that counted, of another it begins anew`, () => {
+    const before = createAdmission(spec);
+    before.admitted(request(1, "a", 1), 0);
+    assert.equal(before.check(request(2, "a", 1), 1).action, "reject");
+    for (const other of LIMITS) {
+      const after = createAdmission(other, before);
+      assert.equal(after.continues, other.type === spec.type, other.type);
+      assert.equal(
+        after.check(request(2, "a", 1), 1).action,
+        other.type === spec.type ? "reject" : "admit",
+        other.type,
+      );
+    }
+  });
+}
