@@ -17,7 +17,8 @@ export class EndNotice {
 
   /** Of a server that listens already. */
   constructor(server: Server) {
-    const [servers, sessions]: unknown[] = [Reflect.get(server, "http2Servers"), Reflect.get(server, "sessions")];
+    const servers: unknown = Reflect.get(server, "http2Servers");
+    const sessions: unknown = Reflect.get(server, "sessions");
     if (!(servers instanceof Map && sessions instanceof Map))
       throw new Error("this version of @grpc/grpc-js keeps its HTTP/2 servers elsewhere");
     this.#sessions = sessions as ReadonlyMap<ServerHttp2Session, unknown>;
