@@ -27,7 +27,7 @@ const REST = [
 const ofSource = { ignoreExportsUsedInFile: true, ignoreDependencies: ["own-node"] };
 const ofAll = {
   ignoreExportsUsedInFile: { interface: true, type: true },
-  ignoreBinaries: ["redis-server", "openssl", "mount", "umount", "unshare"],
+  ignoreBinaries: ["ip", "redis-server", "openssl", "mount", "umount", "unshare"],
 };
 
 export default {

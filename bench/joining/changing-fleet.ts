@@ -6,9 +6,9 @@ import type { EngineSpec } from "#sim/fleet/engine-fleet.ts";
 import type { ScriptEvent } from "#sim/setting/simulation-options.ts";
 
 /** Of the run, when the newcomer joins, and when the one that comes back is killed and serves again, empty. */
-export const JOINS_AT_SHARE = 0.3;
-export const KILLED_AT_SHARE = 0.55;
-export const BACK_AT_SHARE = 0.65;
+const JOINS_AT_SHARE = 0.3;
+const KILLED_AT_SHARE = 0.55;
+const BACK_AT_SHARE = 0.65;
 
 export const NEWCOMER = "joins-cold";
 export const SLOW = "is-slow";

@@ -140,7 +140,7 @@ function listedOf(
 }
 
 /** One further board's wait that the runs on several boards show, by secants of their mean error. */
-export function boardMicrosOf(runs: readonly HandoverRun[]): Micros {
+function boardMicrosOf(runs: readonly HandoverRun[]): Micros {
   const several = runs.filter(({ tp }) => tp > 1);
   const offAt = (micros: Micros) =>
     several.reduce((sum, run) => {

@@ -19,7 +19,7 @@ import type { RequestObserver } from "../log/request-observer.ts";
 import type { Routes } from "../http/route.ts";
 import type { AdminCaller, AdminVerdict } from "../admin/admin-access.ts";
 import { type HttpBindings } from "@hono/node-server";
-import { Hono } from "hono";
+import type { Hono } from "hono";
 
 export type GatewayApp = Hono<{ Bindings: HttpBindings }>;
 

@@ -64,7 +64,7 @@ export function paceOf({ firstTokenMicros, endMicros, outputTokens = 0 }: Came):
 }
 
 /** What the whole answer was expected to take, had its length been known. */
-export function wholeOf(
+function wholeOf(
   { ttftMicros, tpotMicros }: { readonly ttftMicros: Micros; readonly tpotMicros: Micros },
   outputTokens: number,
 ): Micros {
