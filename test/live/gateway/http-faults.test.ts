@@ -141,7 +141,10 @@ describe("garbage behind a request", () => {
 
   test("is not taken for its answer", async () => {
     const rig = await startRig([(_r, socket) => socket.write(jsonReply(200, chatAnswer("ok")))]);
-    assert.equal(await talk(rig.url, `${post(BODY)}GARBAGE\r\n\r\n`, /\r\n\r\n/), "");
+    const got = await talk(rig.url, `${post(BODY)}GARBAGE\r\n\r\n`, /never/);
+    assert.match(got, /^HTTP\/1\.1 200 .*connection: close/is);
+    assert.equal((got.match(/HTTP\/1\.1 \d/g) ?? []).length, 1);
+    assert.equal(rig.engines[0]!.requests.length, 1);
     await rig.close();
   });
 
