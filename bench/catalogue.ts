@@ -19,7 +19,7 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
   },
   young: {
     about: "CPU per request and event and p99 of a gateway since its start, beside a bare proxy and other routers",
-    page: "gateway-cost",
+    page: "young",
     short: ["--rounds", "1", "--seconds", "10", "--only", "2 KB"],
   },
   decision: { about: "time of one decision, by endpoints and prompt length", page: "gateway-cost" },

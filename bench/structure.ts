@@ -35,7 +35,8 @@ const { values } = parseArgs({
 });
 if (values["chat-files"]) {
   const touched = await touchedByChat(resolve(values.root));
-  for (const [path, functions] of [...touched].toSorted(([one], [other]) => (one < other ? -1 : 1))) process.stdout.write(`${path}: ${functions.join(" ")}\n`);
+  for (const [path, functions] of [...touched].toSorted(([one], [other]) => (one < other ? -1 : 1)))
+    process.stdout.write(`${path}: ${functions.join(" ")}\n`);
   process.exit();
 }
 const files = sourceFiles(values.root);
