@@ -279,12 +279,12 @@ describe("a stream whose engine sends no token ids, and breaks", () => {
           const isStopped = whole.ends[0] !== "stop null";
           const holdsBack = stops.length > 0 && !includesStop;
           // A stop string's last token has text, and no other token of these has none.
+          const counted = ofEach.reduce((sum, one) => sum + one, 0);
           if (isStopped && !holdsBack) assert.equal(output, counts[i]!.completion_tokens);
-          else
-            assert.equal(
-              output,
-              ofEach.reduce((sum, one) => sum + one, 0),
-            );
+          else if (isStopped && output !== counted)
+            // The end of a stop string that is held back is a token without a text, which only its event shows.
+            assert.deepEqual([output, output], [counted + 1, counts[i]!.completion_tokens]);
+          else assert.equal(output, counted);
           // Where no engine's count came before the end, the prompt is as the gateway counts it.
           const isCounted = script.sent.some(({ tokens }) => tokens !== undefined);
           if (isCounted && !isStopped && !holdsBack) assert.equal(prompt, counts[i]!.prompt_tokens);
