@@ -152,6 +152,9 @@ function complete(state: Holding | Passing, outcome: WholeOutcome): PathStep {
   if (state === FIRST_PASSING.state && outcome === "ok") return FIRST_SERVED;
   const finish: PathEffect = { kind: "finish", outcome, known: true, counts: "answer" };
   if (state.kind === "passing") return ended(state, outcome, [END_CLIENT, RELEASE, finish]);
+  // The client has the head of a stream, begun by an attempt before: an answer in one piece is none behind it.
+  if (state.carriage === "whole" && state.shown)
+    return cut(state, "garbage", [faulty("write-error-event", "garbage"), END_CLIENT]);
   if (state.carriage === "whole") return ended(state, outcome, [plain("write-whole"), RELEASE, finish]);
   return ended(state, outcome, [WRITE_HELD, END_CLIENT, RELEASE, finish]);
 }
@@ -185,7 +188,7 @@ function passingBroke(state: Passing, { fault, continues }: UpstreamBroke): Path
   return goesOn ? severed(state, fault) : broke(state, fault);
 }
 
-function cut(state: Passing, fault: Fault, last: readonly PathEffect[]): PathStep {
+function cut(state: Holding | Passing, fault: Fault, last: readonly PathEffect[]): PathStep {
   const outcome = outcomeOf(fault);
   const finish: PathEffect = { kind: "finish", outcome, known: true, counts: "answer" };
   return ended(state, outcome, [...last, RELEASE, faulty("report-cut", fault), finish]);
