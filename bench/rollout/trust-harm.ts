@@ -1,8 +1,7 @@
 import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
-import { defaultGuardrails } from "#serve/rollout/guardrails.ts";
-import { type ArmEffect, outcomeRollout } from "./outcome-rollout.ts";
-import { countIn, designsNamed, ownTraffic, SPEED, type TrustQuestion } from "./trust.ts";
+import type { ArmEffect } from "./outcome-rollout.ts";
+import { designsNamed, ownTraffic, trustRollout, type TrustQuestion } from "./trust.ts";
 
 /** Seconds that few of the control's first tokens take. */
 const TAIL_SECONDS = 1.5;
@@ -64,14 +63,11 @@ interface Ended {
 }
 
 function endOf(effect: ArmEffect, design: Design, seed: number, seconds: number): Ended {
-  const { steps, watch } = outcomeRollout({
+  const { steps, watch } = trustRollout({
     traffic: ownTraffic(seed, seconds),
     design,
     seed,
     seconds,
-    plannedCount: countIn(design, seconds),
-    guardrails: defaultGuardrails(),
-    speed: SPEED,
     effect,
     accepts: () => true,
   });

@@ -2,7 +2,7 @@ import { TIME_FIGURES, TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { defaultGuardrails } from "#serve/rollout/guardrails.ts";
-import { outcomeRollout } from "./outcome-rollout.ts";
+import { type OutcomeRollout, outcomeRollout } from "./outcome-rollout.ts";
 import type { KeptRuns } from "./kept-runs.ts";
 import { drawnTraffic, type DrawnRequest } from "./outcome-traffic.ts";
 
@@ -39,6 +39,14 @@ export function countIn(design: Design, seconds: number): number {
   if (design.kind === "switchback") return (seconds * MICROS_PER_SECOND) / design.windowMicros / 2;
   if (design.kind === "pools") return (seconds * MICROS_PER_SECOND) / design.windowMicros;
   return "by" in design && design.by === "tenant" ? 30 : (PER_SECOND / 6) * seconds;
+}
+
+/** A rollout with the limits that it has by itself, on engines as these benches have them. */
+export function trustRollout(
+  run: Omit<OutcomeRollout, "plannedCount" | "guardrails" | "speed">,
+): ReturnType<typeof outcomeRollout> {
+  const plannedCount = countIn(run.design, run.seconds);
+  return outcomeRollout({ ...run, plannedCount, guardrails: defaultGuardrails(), speed: SPEED });
 }
 
 /** What came of a rollout of a policy against itself: figures with an alarm at any look, and whether it was taken back. */
@@ -79,14 +87,11 @@ function alarmsOf(
 ): Alarmed {
   const found = new Set<number>();
   let taken = false;
-  outcomeRollout({
+  trustRollout({
     traffic,
     design,
     seed,
     seconds,
-    plannedCount: countIn(design, seconds),
-    guardrails: defaultGuardrails(),
-    speed: SPEED,
     accepts: ({ step }) => step === "advance",
     looked: ({ verdict, proposed }) => {
       if (!taken && proposed?.step === "rollback" && process.env["BENCH_REASONS"])

@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { COLOCATE_BELOW_TOKENS } from "#core/profile/profile-parts.ts";
-import { ROLES_DEFAULT } from "#core/profile/profile-parts.ts";
+import { COLOCATE_BELOW_TOKENS, ROLES_DEFAULT } from "#core/profile/profile-parts.ts";
 import { HANDOFFS, UNLABELLED } from "#core/plugin/spec.ts";
 import { SIGNALS_SCHEMA } from "./profile-signals.ts";
 

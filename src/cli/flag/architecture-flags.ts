@@ -1,11 +1,9 @@
 import { InvalidArgumentError, Option } from "commander";
 import { RARE } from "#drive/rare-option.ts";
 import { ConfigError } from "#config/config-error.ts";
-import { COLOCATE_BELOW_TOKENS } from "#core/profile/profile-parts.ts";
-import { ROLES_DEFAULT } from "#core/profile/profile-parts.ts";
+import { COLOCATE_BELOW_TOKENS, divided, divisionOf, ROLES_DEFAULT } from "#core/profile/profile-parts.ts";
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
-import { divided, divisionOf } from "#core/profile/profile-parts.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { TRANSFER_DEFAULTS, type TransferOptions } from "#sim/setting/transfer-options.ts";
 import { whole } from "./flag-number.ts";

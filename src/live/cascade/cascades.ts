@@ -1,4 +1,4 @@
-import type { CascadeVerdict } from "./cascade-run.ts";
+import { CascadeRun, type CascadeVerdict, isJudged } from "./cascade-run.ts";
 import {
   CascadeJudge,
   type CascadeLimits,
@@ -10,7 +10,6 @@ import { countUp } from "../base/gateway-counters.ts";
 import type { StageFamily } from "../base/stage-family.ts";
 import type { AnswerJudge, AnswerJudges, JudgeAsker } from "../answer/answer-judge.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
-import { CascadeRun, isJudged } from "./cascade-run.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { PathRouter } from "#core/path/path-router.ts";
 import type { PathStage } from "#core/path/stage.ts";

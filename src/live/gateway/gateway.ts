@@ -1,4 +1,4 @@
-import type { GatewayApp } from "./gateway-routes.ts";
+import { addRoutes, type AdministrationOptions, type GatewayApp, type RouteParts } from "./gateway-routes.ts";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
@@ -29,7 +29,6 @@ import { RequestRouter } from "../routing/request-router.ts";
 import { openJudges, type StageJudges, stagePerformers, type StageSections } from "../stage-performers.ts";
 import { BodyRoom } from "../http/body-room.ts";
 import { bodyRules, DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "../http/limits.ts";
-import { type AdministrationOptions, addRoutes, type RouteParts } from "./gateway-routes.ts";
 import { OpenFiles, type OpenFilesOptions } from "./open-files.ts";
 import type { WaitLimits } from "#core/path/wait-verdict.ts";
 import type { EngineName } from "#core/engine-names.ts";
@@ -286,7 +285,9 @@ function newServer(
   });
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (shared.phase !== "serving") shared.connections.answers(outgoing);
-    if (door?.takes(incoming) === true) door.serve(incoming, outgoing);
+    // Without a version it is HTTP/0.9, which has neither hosts nor bodies.
+    if (incoming.httpVersionMajor < 1) refuseHost(outgoing, shared.sendsOwnHeaders);
+    else if (door?.takes(incoming) === true) door.serve(incoming, outgoing);
     else if (!isHostClear(incoming)) refuseHost(outgoing, shared.sendsOwnHeaders);
     else void listener(incoming, outgoing);
   };

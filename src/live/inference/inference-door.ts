@@ -47,8 +47,8 @@ export class InferenceDoor {
    * Whether a request can come straight in. All others go through the HTTP framework, which normalises their target and
    * judges their host first (4 us).
    */
-  takes({ method, url = "", rawHeaders, httpVersionMajor }: IncomingMessage): boolean {
-    if (method !== "POST" || httpVersionMajor < 1 || this.#targets.of(url) === undefined) return false;
+  takes({ method, url = "", rawHeaders }: IncomingMessage): boolean {
+    if (method !== "POST" || this.#targets.of(url) === undefined) return false;
     const host = hostOf(rawHeaders);
     return host !== undefined && this.#isPlain(host);
   }

@@ -1,7 +1,6 @@
 import type { Registry } from "prom-client";
 import { MILLIS_PER_SECOND } from "#core/base/units.ts";
-import type { ApartReason } from "../share/share-status.ts";
-import type { ShareStatus } from "../share/share-status.ts";
+import type { ApartReason, ShareStatus } from "../share/share-status.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
 
 const APART_REASONS = ["version", "settings", "name"] as const satisfies readonly ApartReason[];

@@ -74,11 +74,7 @@ export function hostOf(rawHeaders: readonly string[]): string | undefined {
   return host;
 }
 
-/**
- * HTTP/1.1 requires one host, and nothing allows two (RFC 9112 3.2): who reads which of them is anybody's guess. A request
- * without a version is HTTP/0.9, which has neither hosts nor bodies.
- */
-export function isHostClear({ headers, rawHeaders, httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean {
-  if (httpVersionMajor < 1) return false;
+/** HTTP/1.1 requires one host, and nothing allows two (RFC 9112 3.2): who reads which of them is anybody's guess. */
+export function isHostClear({ headers, rawHeaders, httpVersionMinor }: IncomingMessage): boolean {
   return hostOf(rawHeaders) !== undefined || (headers.host === undefined && httpVersionMinor === 0);
 }

@@ -1,5 +1,4 @@
-import type { ApartReason, ApartRow } from "./share-status.ts";
-import type { ShareEvent } from "./share-status.ts";
+import type { ApartReason, ApartRow, ShareEvent } from "./share-status.ts";
 
 /** Replicas on the same link that this one does not listen to: reported when they come, shown while they are there. */
 export class Apart {

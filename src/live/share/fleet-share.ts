@@ -1,4 +1,4 @@
-import type { ShareEvent } from "./share-status.ts";
+import { newShareCounts, type ShareCounts, type ShareEvent, type ShareStatus } from "./share-status.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { windowsOf } from "#core/admission/windows-elsewhere.ts";
 import type { Decision } from "#core/input/decision.ts";
@@ -15,7 +15,6 @@ import { PeerReports } from "./peer-reports.ts";
 import { ReportEncoder } from "./report-encoder.ts";
 import type { ReportKind } from "./report.ts";
 import type { ShareLink, ShareListener } from "./share-link.ts";
-import { newShareCounts, type ShareCounts, type ShareStatus } from "./share-status.ts";
 
 export interface ShareTimes {
   /** News wait so long for others to go with them. */

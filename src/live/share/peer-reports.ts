@@ -4,8 +4,7 @@ import type { RouterTap } from "../base/router-tap.ts";
 import { Apart } from "./apart.ts";
 import { WireError } from "#trace/codec/byte-reader.ts";
 import { OtherVersionError, readHead, ReportDecoder, type ReportHead } from "./report-decoder.ts";
-import type { PeerRow, ShareCounts } from "./share-status.ts";
-import type { ShareEvent } from "./share-status.ts";
+import type { PeerRow, ShareCounts, ShareEvent } from "./share-status.ts";
 import { WIRE_VERSION } from "./report.ts";
 
 export interface PeerReportsOptions {

@@ -1,7 +1,6 @@
-import type { RedisLinkOptions } from "./stream-reader.ts";
+import { type RedisLinkOptions, StreamReader } from "./stream-reader.ts";
 import { failureText, placeText, type RedisClient, redisClient } from "./redis-connection.ts";
 import { WIRE_VERSION } from "./report.ts";
-import { StreamReader } from "./stream-reader.ts";
 import { SilenceWatch } from "./silence-watch.ts";
 import type { ShareLink, ShareListener } from "./share-link.ts";
 

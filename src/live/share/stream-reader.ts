@@ -1,7 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { failureText, type RedisClient, redisClient } from "./redis-connection.ts";
+import { failureText, type RedisClient, redisClient, type RedisPlace } from "./redis-connection.ts";
 import { SilenceWatch } from "./silence-watch.ts";
-import type { RedisPlace } from "./redis-connection.ts";
 
 export interface RedisLinkOptions {
   readonly place: RedisPlace;

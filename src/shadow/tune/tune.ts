@@ -1,4 +1,4 @@
-import type { Winner, HeldOut } from "./verdict.ts";
+import { type HeldOut, type TuneVerdict, verdictOf, type Winner } from "./verdict.ts";
 import { availableParallelism } from "node:os";
 import type { Candidate, CandidateOutcome, Setting } from "../candidate/candidate.ts";
 import { JobPool } from "../job/job-pool.ts";
@@ -14,7 +14,6 @@ import type { PolicySpace } from "./policy-space.ts";
 import { type Found, Search, type SearchResult, type TrialMemory } from "./search.ts";
 import { type SplitTrace, splitTrace } from "./split-trace.ts";
 import { sessionUnits, timeUnits } from "./time-units.ts";
-import { type TuneVerdict, verdictOf } from "./verdict.ts";
 
 export interface TuneQuestion {
   readonly setting: Setting;

@@ -1,16 +1,16 @@
 import { REFUSAL_REASONS, WAIT_REASONS } from "#core/admission/held.ts";
 import { ColumnBreakdown } from "#core/input/breakdown.ts";
-import type {
-  Breakdown,
-  CandidateRow,
-  Decision,
-  PrefillStage,
-  Queued,
-  Rejected,
-  RejectReason,
-  Routed,
+import {
+  type Breakdown,
+  type CandidateRow,
+  COLOCATE_REASONS,
+  type Decision,
+  type PrefillStage,
+  type Queued,
+  type Rejected,
+  type RejectReason,
+  type Routed,
 } from "#core/input/decision.ts";
-import { COLOCATE_REASONS } from "#core/input/decision.ts";
 import type { PrefixSource } from "#core/endpoint/knowledge.ts";
 import type { Freshness } from "#core/endpoint/snapshot.ts";
 import type { Forecast } from "#core/latency/forecast.ts";
