@@ -147,14 +147,17 @@ function gaveUp(state: Failed, why: Extract<PathEvent, { kind: "denied" }>["why"
   return ended(state, outcome, effects);
 }
 
+/** The client has the head of a stream, begun by an attempt before: an answer of another form is none behind it. */
+const isBehindHead = ({ carriage, shown }: Holding): boolean => shown && carriage !== "stream";
+const noStream = (state: Holding): PathStep =>
+  cut(state, "garbage", [faulty("write-error-event", "garbage"), END_CLIENT]);
+
 /** The answer is whole. */
 function complete(state: Holding | Passing, outcome: WholeOutcome): PathStep {
   if (state === FIRST_PASSING.state && outcome === "ok") return FIRST_SERVED;
   const finish: PathEffect = { kind: "finish", outcome, known: true, counts: "answer" };
   if (state.kind === "passing") return ended(state, outcome, [END_CLIENT, RELEASE, finish]);
-  // The client has the head of a stream, begun by an attempt before: an answer in one piece is none behind it.
-  if (state.carriage === "whole" && state.shown)
-    return cut(state, "garbage", [faulty("write-error-event", "garbage"), END_CLIENT]);
+  if (isBehindHead(state)) return noStream(state);
   if (state.carriage === "whole") return ended(state, outcome, [plain("write-whole"), RELEASE, finish]);
   return ended(state, outcome, [WRITE_HELD, END_CLIENT, RELEASE, finish]);
 }
@@ -314,6 +317,7 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
       if (state === FIRST_TOKEN_HELD.state) return FIRST_PASSING;
       const { attempts, carriage, content } = state;
       if (carriage === "whole" || (carriage === "stream" && content === "silent")) return illegal(state, event);
+      if (isBehindHead(state)) return noStream(state);
       return { state: { kind: "passing", attempts, carriage, content }, effects: HELD };
     },
     "let-through": (state, event) =>

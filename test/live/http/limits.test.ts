@@ -158,7 +158,9 @@ describe("limits of time", () => {
   });
 
   test("a head that was held is shown after a while, and a retry still works behind it", async (t) => {
-    for (const second of [streamOf(3), jsonReply(500, {})]) {
+    const large = jsonReply(200, chatAnswer("x".repeat(5_000)));
+    const seconds = [streamOf(3), jsonReply(500, {}), jsonReply(200, chatAnswer("x")), large, jsonReply(400, {})];
+    for (const second of seconds) {
       let leave = (): void => {};
       const breaks: Reply = (_r, s) => {
         leave = () => void s.resetAndDestroy();
@@ -172,7 +174,7 @@ describe("limits of time", () => {
       } = await limited(
         t,
         [breaks, (_r, s) => void s.write(second)],
-        { holdMillis: 20_000 },
+        { holdMillis: 20_000, answerBytesInspected: 1_000 },
         { onHead: shown.resolve },
       );
       await reached(rig, clock);
