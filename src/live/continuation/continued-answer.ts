@@ -220,7 +220,7 @@ export class ContinuedAnswer extends ResumedAnswer {
     const kept = this.#kept;
     const newIds = ids.slice(kept.idsAgain);
     this.#outputTokens += kept.text === undefined ? ids.length : Number(text !== "");
-    kept.goOn(ids, this.#held + text, shown);
+    kept.goOn(ids, this.#held, text, shown);
     this.#held = "";
     if (shown !== "" || finishReason !== null || (kept.plan.showsIds && newIds.length > 0))
       this.out += this.#events.piece({ text: shown, ids: newIds, finishReason, stopReason }, this.#counts);

@@ -203,13 +203,14 @@ export class KeptStream {
     this.#look();
   }
 
-  /** Output of an endpoint at which the stream went on: of its text, `shown` reached the client. */
-  goOn(ids: readonly number[], made: string, shown: string): void {
+  /** Output of an endpoint at which the stream went on, behind `owed`: of the text of both, `shown` reached the client. */
+  goOn(ids: readonly number[], owed: string, text: string, shown: string): void {
     if (this.#byText !== undefined) return this.#keepText(shown);
     for (const id of ids) this.#push(id);
     this.idsAgain = Math.max(0, this.idsAgain - ids.length);
-    this.#finder.add(ids.length, this.#tokens.length, made, shown);
-    if (made !== "") this.#textTokens = this.#tokens.length;
+    this.#finder.owe(owed);
+    this.#finder.add(ids.length, this.#tokens.length, text, shown);
+    if (text !== "") this.#textTokens = this.#tokens.length;
     this.lastText = beginningOfStop(this.plan, this.lastText + shown);
     this.#look();
   }
@@ -416,6 +417,11 @@ class SeamFinder {
     this.#made = 0;
     this.#behind = "";
     this.#boundaries.length = 0;
+  }
+
+  /** Text of the engine before, which the one at hand does not make. */
+  owe(text: string): void {
+    this.#made += codePoints(text);
   }
 
   /** An event of `tokens` brought them to `count`, with text of the engine's, of which `shown` went to the client. */

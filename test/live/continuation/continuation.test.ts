@@ -102,6 +102,11 @@ const ASK: fc.Arbitrary<Asked> = fc.record({
 
 const SAMPLED = { isChat: false, greedy: false, usage: true, ids: false, maxTokens: 40, includesStop: true };
 const tokensOf = (...texts: readonly string[]): readonly Buffer[] => texts.map((text) => Buffer.from(text));
+const INSIDE_CHARACTER = [
+  ...tokensOf(' x\\"'),
+  ...[[0x20, 0xe6], [0xbc], [0xa2]].map((bytes) => Buffer.from(bytes)),
+  ...tokensOf("a", "a", "a", ""),
+];
 const BROKEN_BEFORE: [Run, Asked][] = [
   // A stop string that began at one engine ends in the first of two tokens that another one sends in one event.
   [
@@ -126,6 +131,11 @@ const BROKEN_BEFORE: [Run, Asked][] = [
       pieces: [3],
     },
     { ...SAMPLED, stops: ["END"], includesStop: false },
+  ],
+  // The engine before owes text, and the first token of the one that goes on ends inside a character.
+  [
+    { answer: { promptTokens: 3, tokens: INSIDE_CHARACTER }, groups: [1], cuts: [113, 505], pieces: [3] },
+    { ...SAMPLED, usage: false, maxTokens: 8, stops: ["ND", "bcaE"], includesStop: false },
   ],
 ];
 
