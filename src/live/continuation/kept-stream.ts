@@ -106,8 +106,9 @@ export class KeptStream {
     const { tokens, behind } = this.seam;
     if (this.plan.greedy || behind === "" || this.#owesMore) return undefined;
     const to = this.#holdsBack ? this.#tokens.length : this.#textTokens;
-    if (this.#holdsBack && to - tokens > TOKENS_ASKED_MAX) return undefined;
-    return this.#tokens.first(to).subarray(Math.max(tokens, to - TOKENS_ASKED_MAX));
+    // What is held back is known by the text of all tokens behind the seam, else by that of the last ones.
+    if (this.#holdsBack && to - tokens > HELD_TOKENS_ASKED_MAX) return undefined;
+    return this.#tokens.first(to).subarray(this.#holdsBack ? tokens : Math.max(tokens, to - TOKENS_ASKED_MAX));
   }
 
   /** `text` is that of the unsettled tokens, of which the last ones end inside a character. False where it is another. */
@@ -298,6 +299,8 @@ export class KeptStream {
 
 /** No event has more tokens that could matter: a character has at most four bytes. */
 const TOKENS_ASKED_MAX = 16;
+/** Where events have several tokens each, with stop strings, an answer has no seam at all. */
+const HELD_TOKENS_ASKED_MAX = 4_096;
 const COLON = 0x3a;
 
 /** Token ids that grow at their end. */

@@ -137,6 +137,16 @@ const BROKEN_BEFORE: [Run, Asked][] = [
     { answer: { promptTokens: 3, tokens: INSIDE_CHARACTER }, groups: [1], cuts: [113, 505], pieces: [3] },
     { ...SAMPLED, usage: false, maxTokens: 8, stops: ["ND", "bcaE"], includesStop: false },
   ],
+  // Each event has two tokens, so that no place is a seam, and a stop string might have begun at the end.
+  [
+    {
+      answer: { promptTokens: 3, tokens: Array.from({ length: 39 }, () => tokensOf("a")[0]!) },
+      groups: [2],
+      cuts: [823],
+      pieces: [3],
+    },
+    { ...SAMPLED, usage: false, stops: ["END"], includesStop: false },
+  ],
 ];
 
 interface Chunk {
@@ -291,9 +301,8 @@ describe("a stream whose engine sends no token ids, and breaks", () => {
           // A stop string's last token has text, and no other token of these has none.
           const counted = ofEach.reduce((sum, one) => sum + one, 0);
           if (isStopped && !holdsBack) assert.equal(output, counts[i]!.completion_tokens);
-          else if (isStopped && output !== counted)
-            // The end of a stop string that is held back is a token without a text, which only its event shows.
-            assert.deepEqual([output, output], [counted + 1, counts[i]!.completion_tokens]);
+          // The end of a stop string that is held back is a token without a text, which only its event shows.
+          else if (isStopped && output === counted + 1) assert.ok(output <= counts[i]!.completion_tokens);
           else assert.equal(output, counted);
           // Where no engine's count came before the end, the prompt is as the gateway counts it.
           const isCounted = script.sent.some(({ tokens }) => tokens !== undefined);
