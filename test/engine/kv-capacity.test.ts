@@ -127,4 +127,9 @@ test("what is missing is named", () => {
     readHuggingFaceModel({ ...LLAMA_8B, num_hidden_layers: undefined, torch_dtype: "int3" }),
     "torch_dtype must be one of float32, float16, bfloat16, float8_e4m3fn, float8_e5m2; num_hidden_layers must be a whole number above 0",
   );
+  for (const wrong of [0, -1, 1.5, "32"])
+    assert.equal(
+      readHuggingFaceModel({ ...LLAMA_8B, num_hidden_layers: wrong }),
+      "num_hidden_layers must be a whole number above 0",
+    );
 });
