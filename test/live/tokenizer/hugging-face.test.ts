@@ -78,6 +78,25 @@ for (const name of ["headers", "chatml", "parts"]) {
   });
 }
 
+test("a field of a message that the template writes is in its tokens, and one that it does not read is not", async () => {
+  const template = readFileSync(HEADERS, "utf8");
+  for (const field of ["name", "task", "reasoning"]) {
+    const written = template.replace("message['content']", `(message['${field}'] or '') + message['content']`);
+    const chatTemplateFile = join(folderOf({ "written.jinja": written }), "written.jinja");
+    const writing = await createTokenizer(options(folder, { chatTemplateFile }));
+    const asked: ChatMessage[] = [{ role: "user", content: "hello" }];
+    const chats = (more: object): ChatMessage[] => [
+      ...asked,
+      { role: "assistant", content: "two words", ...more },
+      ...asked,
+    ];
+    const [plain, joined] = [chats({}), chats({ content: "so two words" })].map(chat);
+    assert.deepEqual(await encode(writing, plain!), await encode(headers, plain!));
+    assert.deepEqual(await encode(writing, chat(chats({ [field]: "so " }))), await encode(headers, joined!), field);
+    assert.deepEqual(await encode(headers, chat(chats({ [field]: "so " }))), await encode(headers, plain!), field);
+  }
+});
+
 const words = fc.constantFrom("", " ", "hello", "two words", "a longer text, and\nits end ".repeat(9), "<|eot_id|>");
 const plainMessage = fc.record({ role: fc.constantFrom("user", "assistant", "system"), content: words });
 
