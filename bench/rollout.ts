@@ -7,7 +7,8 @@
  *
  * aa, aa-trace, ab, bias and harm simulate whole fleets; live has sockets. aa-outcomes, ab-outcomes and harm-outcomes draw
  * the requests' outcomes alone, with sessions of 1 to 300 turns, 30 tenants, drift and bursts, so that many rollouts are
- * judged in little time; aa-resampled takes parts of Mooncake's trace instead. With --keep FILE they go on where they were,
+ * judged in little time; aa-resampled takes parts of Mooncake's trace instead. --case names a harm, or a difference ("+30 %").
+ * With --keep FILE they go on where they were,
  * and with --piece SECONDS they begin no other run after so long; what there is is shown.
  *
  * engines compares engines by label under one policy, of which one side is 0, 3 and 10 % slower.
@@ -87,7 +88,7 @@ const PARTS: Readonly<Record<string, () => void | Promise<void>>> = {
     const trafficOf = traceTraffic(join(traces, "mooncake/conversation_trace.jsonl"));
     trustFalseAlarms({ runs: runs ?? 200, seconds: seconds ?? 1800, design, kept }, "trace", trafficOf);
   },
-  "ab-outcomes": () => trustPower({ runs: runs ?? 100, seconds: seconds ?? 7200, design, kept }),
+  "ab-outcomes": () => trustPower({ runs: runs ?? 100, seconds: seconds ?? 7200, design, only: values.case, kept }),
   "harm-outcomes": () => trustHarm({ runs: runs ?? 100, seconds: seconds ?? 3600, design, only: values.case, kept }),
   ab: () => detection(values.control, values.other, runs ?? 40, design),
   bias: () => bias(traces, values.case),

@@ -8,15 +8,15 @@ import { countIn, designsNamed, ownTraffic, SPEED, type TrustQuestion } from "./
 const EFFECTS: readonly number[] = [0.05, 0.1, 0.3];
 
 /** A known difference: found how often and when, intervals that hold it at every look, and what is shown at stopping. */
-export function trustPower(question: TrustQuestion): void {
-  const { runs, seconds, kept } = question;
+export function trustPower(question: TrustQuestion & { readonly only?: string | undefined }): void {
+  const { runs, seconds, only = "", kept } = question;
   print(
     `A/B of mean E2E, rollouts of up to ${seconds} s: found, minutes until then (median), intervals that held the truth at`,
   );
   print("every look, and the difference at stopping: as measured, and as it is likely (percent of the truth)");
   for (const [name, design] of designsNamed(question)) {
     if (design.kind === "pools" || design.kind === "canary") continue;
-    const cells = EFFECTS.map((effect) => {
+    const cells = EFFECTS.filter((effect) => `+${100 * effect} %`.startsWith(only)).map((effect) => {
       const all: Compared[] = [];
       for (let seed = 1; seed <= runs; seed++) {
         const one = kept.result(`ab ${effect} ${seconds} ${name} ${seed}`, () =>
@@ -68,7 +68,7 @@ function comparedBy(design: Design, effect: number, seed: number, seconds: numbe
     looked: ({ at, watch, verdict }) => {
       const one = verdict.differences.find(({ metric, figure }) => metric === "e2e" && figure === "mean")!;
       // Of all requests that are compared, those of both arms without the effect.
-      const { history, totals } = watch.judge;
+      const { history, compared: totals } = watch.judge;
       for (const closed of history) windows.set(closed.window, closed);
       const compared =
         design.kind === "switchback"

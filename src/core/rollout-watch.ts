@@ -8,7 +8,7 @@ import type { GuardrailReading, OpenRequest } from "./rollout/judge/guardrail.ts
 import type { Judge } from "./rollout/judge/judge.ts";
 import { giveJudge, type JudgeEntry } from "./rollout/judge/judge-entry.ts";
 import type { RolloutShared, SharedRequest } from "./rollout/rollout-input.ts";
-import { sliceOf } from "./rollout/judge/slice-counts.ts";
+import { sliceAt, sliceOf } from "./rollout/judge/slice-counts.ts";
 import type { Verdict } from "./rollout/judge/verdict.ts";
 import type { RolloutOutcome, Times } from "./rollout/judge/outcome.ts";
 import { proposedStep } from "./rollout/proposed-step.ts";
@@ -108,13 +108,15 @@ export class RolloutWatch {
     if (phase === "promoted" || phase === "rolled-back") return assignment;
     const { design } = plan;
     const { counted, window, windowEndAt } = assignment;
-    if (counted) this.#give({ kind: "arrived", window, windowEndAt });
     const stretch = stretchOf(assignment, this.#state, at);
+    const slice = sliceOf(stretch, design.windowMicros, at);
+    const since = sliceAt(stretch, design.windowMicros, slice);
+    if (counted) this.#give({ kind: "arrived", window, windowEndAt, sliceAt: since });
     this.#open.set(request.id, {
       request,
       assignment,
       stretch,
-      slice: sliceOf(stretch, design.windowMicros, at),
+      slice,
       cluster: "by" in design && design.by !== "request" ? clusterOf(request, design.by) : "",
       arrivedAt: at,
       firstTokenAt: undefined,
@@ -132,8 +134,9 @@ export class RolloutWatch {
       // It shows nothing of its arm: neither compared nor guarded.
       if (decision.rollout?.outsidePool !== true) return;
       this.#open.delete(decision.requestId);
-      const { counted, window } = watched.assignment;
-      if (counted) this.#give({ kind: "withdrawn", window });
+      const { assignment, stretch, slice } = watched;
+      const since = sliceAt(stretch, this.#state.plan.design.windowMicros, slice);
+      if (assignment.counted) this.#give({ kind: "withdrawn", window: assignment.window, sliceAt: since });
     } else if (input.kind === "first-token") {
       const watched = this.#open.get(input.requestId);
       if (watched !== undefined) watched.firstTokenAt ??= input.at;

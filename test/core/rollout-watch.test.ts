@@ -113,8 +113,8 @@ test("a canary steps on what was shown alone, and its next step begins a compari
   take(stepOf("start", 0));
   assert.equal(watch.look(WINDOW_MICROS), undefined, "nothing has been shown");
   for (let number = 0; number < 4_000; number++) pass(watch, number, number, "ok");
-  assert.ok(judge.difference(1, "ttft", "mean").count > 3_900);
   assert.equal(watch.look(WINDOW_MICROS - 1), undefined, "a step has its least time");
+  assert.ok(judge.difference(1, "ttft", "mean").count > 3_900);
   const step = watch.look(WINDOW_MICROS);
   assert.equal(step?.step, "advance");
   take(step);

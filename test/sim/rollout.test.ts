@@ -92,7 +92,7 @@ for (const design of DESIGNS) {
     const { by, reason } = steps.at(-1)!;
     assert.equal(by, "judge");
     assert.ok((arms.get("arm-1") ?? 0) >= 20 && (arms.get("arm-0") ?? 0) >= 20);
-    // A canary goes back for whatever is surely worse.
+    // A canary goes back for whatever is surely worse by more than its margin.
     const limit = /^arm-1: ttft\.p90 is [\d.]+ s, at least [\d.]+ s: above [\d.]+ s, 2 times the control's/;
     assert.match(
       reason,

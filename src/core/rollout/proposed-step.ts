@@ -4,11 +4,14 @@ import type { GuardrailReading } from "./judge/guardrail.ts";
 import type { Verdict } from "./judge/verdict.ts";
 import { JUDGE, lengthened, type RolloutState, type RolloutStep } from "./rollout-state.ts";
 
+/** The arm that has a canary's share. */
+const CANARY = 1;
+
 /**
  * The step that a verdict calls for, undefined for none: a crossed guardrail takes the rollout back at once, a result
  * that contradicts the prediction, or that is worthless, pauses it; what lasts into the other arm's windows makes them longer
  * first. A canary goes on when its step has shown that it does no harm beyond the
- * margin; it goes back when it is surely worse, and holds while neither is known. Promotion is left to whoever started it.
+ * margin; it goes back when it is surely worse by more than that, and holds while neither is known. Promotion is left to whoever started it.
  */
 export function proposedStep(state: RolloutState, at: Micros, verdict: Verdict): RolloutStep | undefined {
   const { plan, phase } = state;
@@ -45,10 +48,10 @@ export function proposedStep(state: RolloutState, at: Micros, verdict: Verdict):
   if (canary.outcome === "advance") {
     return step("advance", `${canary.nextPercent} %: ${canaryText(canary)}`);
   }
-  if (canary.outcome === "hold") return undefined;
-  const worst = verdict.differences.find(({ low }) => low > 0)!;
-  const by = `by at least ${seconds(worst.low)} s`;
-  return step("rollback", `${plan.arms[worst.arm]!.name}: ${worst.metric}.${worst.figure} is surely higher ${by}`);
+  if (canary.outcome === "hold" || canary.worse === undefined) return undefined;
+  const { figure, low, allowed } = canary.worse;
+  const by = `by at least ${percent(low)}, ${percent(allowed)} allowed`;
+  return step("rollback", `${plan.arms[CANARY]!.name}: ${figure} is surely higher ${by}`);
 }
 
 /** How much worse each figure may be at most, by what was measured. */

@@ -1,5 +1,5 @@
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../base/units.ts";
-import type { CanaryReading } from "./judge/canary-reading.ts";
+import { type CanaryReading, MARGIN_DEFAULT } from "./judge/canary-reading.ts";
 import { effectFound, priorFor } from "./judge/confidence-sequence.ts";
 import { PRIMARY_DEFAULT } from "./judge/figure-level.ts";
 import type { Judge } from "./judge/judge.ts";
@@ -50,7 +50,8 @@ export function verdictLine(state: RolloutState, judge: Judge, rules: JudgeRules
   const requests = judge.totals.reduce((sum, { counts: { requests: one } }) => sum + one, 0);
   const paused = phase === "paused" ? `paused (${state.reason}); ` : "";
   if (requests === 0) return line(`${paused}nothing is known: no request was measured`, "wait");
-  const found = others.map((arm) => ofArm(arm, arms[arm]!.name, judge, rules));
+  const tolerated = design.kind === "canary" ? (rules.margin ?? MARGIN_DEFAULT) : 0;
+  const found = others.map((arm) => ofArm(arm, arms[arm]!.name, judge, rules, tolerated));
   const advice = ADVICE_ORDER.find((one) => found.some((each) => each.advice === one)) ?? "wait";
   const known = found.filter(({ advice: one }) => one !== "wait");
   const texts = (known.length > 0 ? known : found).map(({ text }) => text);
@@ -100,6 +101,7 @@ function ofArm(
   name: string,
   judge: Judge,
   { primary = PRIMARY_DEFAULT, plannedCount }: JudgeRules,
+  tolerated: number,
 ): { readonly text: string; readonly advice: Advice } {
   const [control, other] = [judge.totals[0]!, judge.totals[arm]!];
   const [metric, figure] = primary.split(".") as [TimeMetric, TimeFigure];
@@ -116,8 +118,10 @@ function ofArm(
     const p99 = figure === "p99" ? "" : sureText(metric, "p99", arm, judge);
     const base = control.time(metric, figure);
     const likely = percentText(Math.abs(shrunkMean(mean, plannedCount) / base));
-    const text = `${name} is ${isSlower ? "slower" : "quicker"} by ${rangeText(mean.low, mean.high, base)}, likely ${likely} (${called}${p99}${errors})`;
-    return { text, advice: isSlower ? "roll back" : "promote" };
+    const isTolerated = isSlower && mean.low <= tolerated * base;
+    const margin = isTolerated ? `, perhaps within the ${percentText(tolerated)} that it may be` : "";
+    const text = `${name} is ${isSlower ? "slower" : "quicker"} by ${rangeText(mean.low, mean.high, base)}, likely ${likely} (${called}${p99}${errors})${margin}`;
+    return { text, advice: isTolerated ? "wait" : isSlower ? "roll back" : "promote" };
   }
   const { deviation, count } = mean;
   const findable =

@@ -50,6 +50,8 @@ export interface RolloutView {
   /** Requests that are counted and have not ended; those that ended too late for their window. */
   readonly inFlight: number;
   readonly lateOutcomes: number;
+  /** Requests of a split that were compared before earlier ones had ended, for want of room. */
+  readonly outOfOrder: number;
   /** Requests that ended and were predicted, were compared without, or wait; null where nothing is predicted. */
   readonly adjustment: { readonly predicted: number; readonly unpredicted: number; readonly waiting: number } | null;
 }

@@ -76,6 +76,7 @@ export function rolloutViewOf(
     windows: judge.history.slice(-WINDOWS_MAX).map((one) => comparedWindowView(one, wallOf)),
     inFlight: watch.inFlight,
     lateOutcomes: judge.lateOutcomes,
+    outOfOrder: judge.outOfOrder,
     adjustment: rules.awaitsPredictions === true ? adjustmentView(judge) : null,
   };
 }

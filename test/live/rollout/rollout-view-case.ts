@@ -98,6 +98,7 @@ export function rolloutViewCase(more: Partial<RolloutView> = {}): RolloutView {
     ],
     inFlight: 3,
     lateOutcomes: 0,
+    outOfOrder: 0,
     adjustment: null,
     windows: [],
     ...more,

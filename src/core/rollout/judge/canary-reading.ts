@@ -19,6 +19,14 @@ export interface CanaryFigure {
   readonly allowed: number;
 }
 
+/** A figure of a canary's arm that is surely beyond the margin. */
+export interface SurelyWorse {
+  readonly figure: FigureKey;
+  /** The arm's over the control's less 1, at least, and what all traffic may lose. */
+  readonly low: number;
+  readonly allowed: number;
+}
+
 /** Whether a canary may take its next step. */
 export interface CanaryReading {
   /** Share of the next step. */
@@ -27,7 +35,9 @@ export interface CanaryReading {
   readonly samples: number;
   readonly samplesMin: number;
   readonly figures: readonly CanaryFigure[];
-  /** advance: harm beyond the margin is ruled out. worse: there is surely some, and it is not ruled out. */
+  /** Absent where none is. */
+  readonly worse?: SurelyWorse;
+  /** advance: harm beyond the margin is ruled out. worse: there surely is some. */
   readonly outcome: "advance" | "hold" | "worse";
   /** How many times as long a step must be in all until it is likely decided; undefined where that is not known. */
   readonly timesAsLong: number | undefined;
@@ -38,15 +48,15 @@ export interface CanaryReading {
  * that is to have the arm: all traffic loses no more than the margin. All must hold, so each has the whole level of the
  * step (an intersection-union test: R. Berger, 1982). They are the median of the time that the rollout is about, errors, and
  * requests that are slow beside others, which no median shows: of the few sessions of a first step nothing else is known
- * within hours, and limits watch it.
+ * within hours, and limits watch it. It goes back where any figure is surely beyond the margin: an arm that is surely slower
+ * and within it does what was asked of it, and the longer it is watched the surer that little would be found.
  */
 export function canaryReading(
-  given: Pick<CanaryReading, "nextPercent" | "samples" | "samplesMin" | "figures">,
-  surelyWorse: boolean,
+  given: Pick<CanaryReading, "nextPercent" | "samples" | "samplesMin" | "figures" | "worse">,
 ): CanaryReading {
-  const { figures, samples, samplesMin } = given;
+  const { figures, samples, samplesMin, worse } = given;
   const within = samples >= samplesMin && figures.every(({ high, allowed }) => high <= allowed);
-  const outcome = within ? "advance" : surelyWorse ? "worse" : "hold";
+  const outcome = within ? "advance" : worse !== undefined ? "worse" : "hold";
   const times = figures.map(({ value, high, allowed }) =>
     high <= allowed ? 1 : ((high - value) / (allowed - value)) ** 2,
   );

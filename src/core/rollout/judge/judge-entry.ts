@@ -5,8 +5,14 @@ import type { RolloutOutcome, Times } from "./outcome.ts";
 
 /** Everything that can reach a judge, as plain data: the same entries in the same order make the same judge. */
 export type JudgeEntry =
-  | { readonly kind: "arrived"; readonly window: number; readonly windowEndAt: Micros }
-  | { readonly kind: "withdrawn"; readonly window: number }
+  | {
+      readonly kind: "arrived";
+      readonly window: number;
+      readonly windowEndAt: Micros;
+      /** When the slice in which it came began; absent in what earlier versions kept. */
+      readonly sliceAt?: Micros;
+    }
+  | { readonly kind: "withdrawn"; readonly window: number; readonly sliceAt?: Micros }
   | {
       readonly kind: "ended";
       readonly outcome: RolloutOutcome;
@@ -21,9 +27,9 @@ export type JudgeEntry =
 export function giveJudge(judge: Judge, entry: JudgeEntry): void {
   switch (entry.kind) {
     case "arrived":
-      return judge.arrived(entry.window, entry.windowEndAt);
+      return judge.arrived(entry.window, entry.windowEndAt, entry.sliceAt);
     case "withdrawn":
-      return judge.withdrawn(entry.window);
+      return judge.withdrawn(entry.window, entry.sliceAt);
     case "ended":
       return judge.observe(entry.outcome, entry.awaited);
     case "predicted":

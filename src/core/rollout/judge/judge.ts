@@ -3,6 +3,7 @@ import { MICROS_PER_SECOND, type Micros } from "../../base/units.ts";
 import type { Design, RolloutPlan } from "../plan/rollout-plan.ts";
 import { armFigures, type WindowFigures } from "./arm-figures.ts";
 import { ArmTally, type SavedTally } from "./arm-tally.ts";
+import { ArrivalOrder, type SavedOrder } from "./arrival-order.ts";
 import { AwaitedOutcomes, type SavedAwaited } from "./awaited-outcomes.ts";
 import {
   addBlock,
@@ -20,12 +21,13 @@ import {
   MARGIN_DEFAULT,
   SLOW_MARGIN,
   STEP_SAMPLES_DEFAULT,
+  type SurelyWorse,
 } from "./canary-reading.ts";
 import { type ClusteredShare, ClusterGroups, type SavedGroups } from "./cluster-groups.ts";
 import { ClusterMeans, type SavedClusters } from "./cluster-means.ts";
 import { type MeanEstimate, priorFor } from "./confidence-sequence.ts";
 import { arrivalsAilment, type Ailment, carryOver, deadArm, sampleRatio } from "./health.ts";
-import { sliceOf } from "./slice-counts.ts";
+import { sliceAt, sliceMicros, sliceOf } from "./slice-counts.ts";
 import { differenceOf, quantileDifferenceOf } from "./difference-of.ts";
 import { figureLevel, GUARDRAILS_SHARE, PRIMARY_DEFAULT } from "./figure-level.ts";
 import { Guard, type SavedGuard } from "./guard.ts";
@@ -56,6 +58,9 @@ export interface SavedJudge {
   readonly blockMembers?: readonly (readonly [number, SavedMembers])[];
   /** Absent where windows are compared. */
   readonly groups?: SavedGroups;
+  /** Of what ended in the order in which it came; absent where windows are compared, and in what earlier versions saved. */
+  readonly inOrder?: SavedGroups;
+  readonly order?: SavedOrder;
   /** Requests that wait to be ranked. */
   readonly unranked?: readonly Unranked[];
   /** Absent in what earlier versions saved. */
@@ -83,7 +88,8 @@ const HISTORY_MAX = 256;
 /**
  * Compares the arms of one rollout while it runs. What counts as one is what was drawn as one: a block of windows in a
  * switchback, a window of pools whose keys are drawn anew in each, a session, tenant or request in a split; never the
- * request merely because there are many. Pools that keep their keys are two values, which show nothing: their windows have
+ * request merely because there are many. What is drawn by session, tenant or request is compared in the order in which it
+ * came (`ArrivalOrder`), limits see it as it ends. Pools that keep their keys are two values, which show nothing: their windows have
  * figures, and no interval. Means are over requests: a window or a session counts as much as it has of them. It decides
  * nothing by itself: `proposedStep` makes steps of its verdicts.
  */
@@ -108,7 +114,10 @@ export class Judge {
   readonly #history: WindowFigures[];
   readonly #awaited: AwaitedOutcomes;
   #clusters: ReadonlyMap<TimeMetric, ClusterMeans>;
+  /** As requests end, for limits, which see those that have not; and in the order in which they came, for the comparison. */
   #groups: ClusterGroups;
+  #inOrder: ClusterGroups;
+  #order: ArrivalOrder;
   #ranking: RankedRequests;
   #closedUntil: number;
   /** Outcomes of windows before it were compared with others than those that are compared now. */
@@ -146,6 +155,8 @@ export class Judge {
       TIME_METRICS.map((metric) => [metric, new ClusterMeans(arms.length, clusters.get(metric))]),
     );
     this.#groups = new ClusterGroups(arms.length, saved?.groups);
+    this.#inOrder = new ClusterGroups(arms.length, saved?.inOrder ?? saved?.groups);
+    this.#order = new ArrivalOrder(saved?.order);
     this.#ranking = new RankedRequests(saved?.unranked);
     this.#closedUntil = saved?.closedUntil ?? -1;
     this.#stageFrom = saved?.stageFrom ?? 0;
@@ -158,9 +169,19 @@ export class Judge {
     return this.#awaited;
   }
 
+  /** Requests that were compared before earlier ones had ended, for want of room. */
+  get outOfOrder(): number {
+    return this.#order.early;
+  }
+
   /** What each arm did in all. */
   get totals(): readonly ArmTally[] {
     return this.#totals;
+  }
+
+  /** The same of what is compared so far, by session or request in the order in which they came. */
+  get compared(): readonly ArmTally[] {
+    return this.#bySession ? this.#totals.map((_, arm) => this.#inOrder.total(arm)) : this.#totals;
   }
 
   /** The last windows that were closed, oldest first. */
@@ -168,15 +189,17 @@ export class Judge {
     return this.#history;
   }
 
-  /** A request that counts has come: its window stays open for it. */
-  arrived(window: number, windowEndAt: Micros): void {
+  /** A request that counts has come: its window stays open for it, and what came after it waits for it (`sliceAt`). */
+  arrived(window: number, windowEndAt: Micros, sliceAt?: Micros): void {
     if (window > this.#closedUntil) this.#windowOf(window, windowEndAt).open++;
+    if (sliceAt !== undefined && this.#bySession && window >= this.#stageFrom) this.#order.arrived(sliceAt);
   }
 
-  /** One that had arrived counts no longer: its window does not wait for it. */
-  withdrawn(window: number): void {
+  /** One that had arrived counts no longer: nothing waits for it. */
+  withdrawn(window: number, sliceAt?: Micros): void {
     const open = this.#windows.get(window);
     if (open !== undefined) open.open--;
+    if (sliceAt !== undefined && window >= this.#stageFrom) this.#order.withdrawn(sliceAt);
   }
 
   /** A request has ended; one that counts had arrived. With an id it is compared once its prediction is there. */
@@ -194,17 +217,19 @@ export class Judge {
         }
       }
     }
-    const known = awaited === undefined ? outcome : this.#awaited.add({ ...awaited, outcome });
-    if (known !== undefined) this.#compared(known);
+    if (awaited === undefined) return this.#compared(outcome, false);
+    if (this.#isOrdered(outcome)) this.#order.awaits(this.#sliceAt(outcome));
+    const known = this.#awaited.add({ ...awaited, outcome });
+    if (known !== undefined) this.#compared(known, true);
   }
 
   /** What the simulator predicts of a request that has ended; nothing where it does not wait for it. */
   predicted(id: string, times: Required<RolloutOutcome>["predicted"]): void {
     const outcome = this.#awaited.take(id, times);
-    if (outcome !== undefined) this.#compared(outcome);
+    if (outcome !== undefined) this.#compared(outcome, true);
   }
 
-  #compared(outcome: RolloutOutcome): void {
+  #compared(outcome: RolloutOutcome, wasAwaited: boolean): void {
     const window = this.#windows.get(outcome.window);
     if (window === undefined) this.lateOutcomes++;
     else {
@@ -213,7 +238,20 @@ export class Judge {
       window.arms[outcome.arm]!.addHalf(outcome, this.#isLater(outcome));
       window.members.add(outcome);
     }
-    if (!this.#bySession || outcome.window < this.#stageFrom) return;
+    if (!this.#isOrdered(outcome)) return;
+    for (const one of this.#order.ended(this.#sliceAt(outcome), outcome, wasAwaited)) this.#addInOrder(one);
+  }
+
+  #isOrdered({ window }: RolloutOutcome): boolean {
+    return this.#bySession && window >= this.#stageFrom;
+  }
+
+  #sliceAt({ stretch, slice }: RolloutOutcome): Micros {
+    return sliceAt(stretch, this.#options.plan.design.windowMicros, slice);
+  }
+
+  #addInOrder(outcome: RolloutOutcome): void {
+    this.#inOrder.add(outcome);
     for (const [metric, means] of this.#clusters) {
       const time = outcome.times[metric];
       if (time !== undefined) means.add(outcome.arm, outcome.cluster, time, outcome.predicted?.[metric]);
@@ -224,7 +262,12 @@ export class Judge {
   advance(at: Micros): void {
     const { settleMicros } = this.#options;
     const settled = [...this.#windows].map(([window, { endAt }]) => (at >= endAt + settleMicros ? window : -1));
-    for (const one of this.#awaited.release(Math.max(-1, ...settled))) this.#compared(one);
+    for (const one of this.#awaited.release(Math.max(-1, ...settled))) this.#compared(one, true);
+    // What began until then is over, and its window has settled.
+    const { windowMicros } = this.#options.plan.design;
+    const over = at - sliceMicros(windowMicros);
+    const limit = at - settleMicros - windowMicros;
+    for (const one of this.#order.release(over, limit)) this.#addInOrder(one);
     for (const [window, { endAt, open, arms, members }] of [...this.#windows].sort(([a], [b]) => a - b)) {
       if (at < (open > 0 ? endAt + settleMicros : endAt)) return;
       this.#windows.delete(window);
@@ -255,6 +298,8 @@ export class Judge {
     this.#sums.clear();
     this.#clusters = new Map(TIME_METRICS.map((metric) => [metric, new ClusterMeans(this.#arms)]));
     this.#groups = new ClusterGroups(this.#arms);
+    this.#inOrder = new ClusterGroups(this.#arms);
+    this.#order = new ArrivalOrder();
     this.#ranking = new RankedRequests();
   }
 
@@ -330,23 +375,31 @@ export class Judge {
     const share = nextPercent / 100;
     const [metric] = (this.#options.primary ?? PRIMARY_DEFAULT).split(".") as [TimeMetric];
     const { low, mean, high } = this.difference(1, metric, "p50", ofStep);
-    const middle = this.#groups.total(0).time(metric, "p50");
+    const middle = this.#inOrder.total(0).time(metric, "p50");
     const ofMiddle = { value: mean / middle, low: low / middle, high: high / middle, allowed: margin / share };
     const figures: CanaryFigure[] = [{ figure: `${metric}.p50`, ...ofMiddle }];
     const evidence = Math.log(2 / ofStep);
-    figures.push(this.#stepShare("error-rate", ERRORS_MARGIN / share, evidence));
+    figures.push(this.#stepShare(this.#inOrder, "error-rate", ERRORS_MARGIN / share, evidence));
     const isTimed = [0, 1].some((arm) => this.#groups.total(arm).samples("ttft") > 0);
-    if (isTimed) figures.push(this.#stepShare("slow-rate", SLOW_MARGIN / share, evidence));
-    const samples = Math.min(...[0, 1].map((arm) => this.#groups.total(arm).counts.requests));
-    return canaryReading(
-      { nextPercent, samples, samplesMin: stepSamplesMin, figures },
-      differences.some(({ low }) => low > 0),
-    );
+    // Requests are ranked among those that end at the same time.
+    if (isTimed) figures.push(this.#stepShare(this.#groups, "slow-rate", SLOW_MARGIN / share, evidence));
+    const samples = Math.min(...[0, 1].map((arm) => this.#inOrder.total(arm).counts.requests));
+    const worse = differences
+      .map(({ metric: of, figure, low: least }): SurelyWorse => {
+        return { figure: `${of}.${figure}`, low: least / this.#inOrder.total(0).time(of, figure), allowed: margin };
+      })
+      .find((one) => one.low > margin);
+    return canaryReading({ nextPercent, samples, samplesMin: stepSamplesMin, figures, ...(worse && { worse }) });
   }
 
   /** Of a canary's step: the share of its arm's requests less that of the control's. */
-  #stepShare(figure: "error-rate" | "slow-rate", allowed: number, evidence: number): CanaryFigure {
-    const [control, other] = [0, 1].map((arm) => this.#groups.shareOf(arm, ({ counts }) => RATES[figure](counts)));
+  #stepShare(
+    groups: ClusterGroups,
+    figure: "error-rate" | "slow-rate",
+    allowed: number,
+    evidence: number,
+  ): CanaryFigure {
+    const [control, other] = [0, 1].map((arm) => groups.shareOf(arm, ({ counts }) => RATES[figure](counts)));
     const most = (one: ClusteredShare) => 1 - shareAtLeast(one.independent, 1 - one.share, evidence);
     const least = (one: ClusteredShare) => shareAtLeast(one.independent, one.share, evidence);
     return {
@@ -384,7 +437,12 @@ export class Judge {
         windowMembers: [...this.#windows].map(([window, { members }]) => [window, members.saved()] as const),
         blockMembers: [...this.#blockMembers].map(([block, members]) => [block, members.saved()] as const),
       }),
-      ...(this.#bySession && { groups: this.#groups.saved(), unranked: this.#ranking.saved() }),
+      ...(this.#bySession && {
+        groups: this.#groups.saved(),
+        inOrder: this.#inOrder.saved(),
+        order: this.#order.saved(),
+        unranked: this.#ranking.saved(),
+      }),
       arrivals: this.#arrivals.map((sums) => ({ ...sums })),
       trends: this.#trends.map((sums) => ({ ...sums })),
       history: [...this.#history],
@@ -437,7 +495,7 @@ export class Judge {
   #quantile(about: Quantile, level: number): QuantileDifference {
     const { count } = this.#clusters.get(about.metric)!.estimate(about.arm, false);
     const prior = priorFor(this.#options.plannedCount, level);
-    return quantileDifference(this.#groups, about, { clusters: count, level, prior });
+    return quantileDifference(this.#inOrder, about, { clusters: count, level, prior });
   }
 
   #levelOf(metric: TimeMetric, figure: TimeFigure): number {

@@ -1,5 +1,7 @@
 import type { Micros } from "../../base/units.ts";
+import { movedOrder } from "./arrival-order.ts";
 import type { SavedJudge } from "./judge.ts";
+import { movedOutcome } from "./outcome.ts";
 
 /**
  * A judge as it was saved, on a clock that shows `byMicros` more at the same time. The requests that had not ended are
@@ -13,10 +15,15 @@ export function movedJudge(saved: SavedJudge, byMicros: Micros, { runs = false }
       const waiting = saved.awaited?.waiting.filter(({ outcome }) => outcome.window === window).length ?? 0;
       return [window, endAt + byMicros, waiting, arms];
     }),
+    ...(saved.order && { order: movedOrder(saved.order, byMicros, runs) }),
     ...(saved.awaited && {
       awaited: {
         ...saved.awaited,
-        waiting: saved.awaited.waiting.map((one) => ({ ...one, endAt: one.endAt + byMicros })),
+        waiting: saved.awaited.waiting.map((one) => ({
+          ...one,
+          endAt: one.endAt + byMicros,
+          outcome: movedOutcome(one.outcome, byMicros),
+        })),
       },
     }),
     history: saved.history.map((one) => ({ ...one, endAt: one.endAt + byMicros })),

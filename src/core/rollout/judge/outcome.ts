@@ -42,3 +42,8 @@ export interface RolloutOutcome {
   /** Prompt tokens that were found in a cache; undefined where the engine does not say. */
   readonly cachedTokens: number | undefined;
 }
+
+/** What became of a request, on a clock that shows `byMicros` more at the same time. */
+export function movedOutcome(outcome: RolloutOutcome, byMicros: Micros): RolloutOutcome {
+  return { ...outcome, stretch: outcome.stretch + byMicros };
+}

@@ -9,8 +9,17 @@ const SLICES_MAX = 400;
 
 /** In which slice of its stretch a request arrives. */
 export function sliceOf(stretch: Micros, windowMicros: Micros, at: Micros): number {
-  const slice = Math.max(SLICE_MICROS, windowMicros / SLICES_MAX);
-  return Math.max(0, Math.floor((at - stretch) / slice));
+  return Math.max(0, Math.floor((at - stretch) / sliceMicros(windowMicros)));
+}
+
+/** How long a slice of such a stretch is. */
+export function sliceMicros(windowMicros: Micros): Micros {
+  return Math.max(SLICE_MICROS, windowMicros / SLICES_MAX);
+}
+
+/** When a slice of a stretch begins: a whole number, so that it is the same on every clock. */
+export function sliceAt(stretch: Micros, windowMicros: Micros, slice: number): Micros {
+  return stretch + Math.round(slice * sliceMicros(windowMicros));
 }
 
 /**

@@ -5,6 +5,7 @@ import { switchbackArm } from "#core/rollout/assignment.ts";
 import { Judge, type JudgeOptions, type SavedJudge } from "#core/rollout/judge/judge.ts";
 import { movedJudge } from "#core/rollout/judge/moved-judge.ts";
 import type { RolloutOutcome } from "#core/rollout/judge/outcome.ts";
+import { sliceAt } from "#core/rollout/judge/slice-counts.ts";
 import { proposedStep } from "#core/rollout/proposed-step.ts";
 import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import { after, DESIGNS, planOf, stepOf, WINDOW_MICROS } from "../rollout-case.ts";
@@ -60,7 +61,8 @@ function windowOf(design: Design, window: number, { effectMicros, predicted, fai
 
 /** They come, and they end. */
 function ended(judge: Judge, outcomes: readonly RolloutOutcome[]): void {
-  for (const { window } of outcomes) judge.arrived(window, (window + 1) * WINDOW_MICROS);
+  for (const { window, stretch, slice } of outcomes)
+    judge.arrived(window, (window + 1) * WINDOW_MICROS, sliceAt(stretch, WINDOW_MICROS, slice));
   for (const outcome of outcomes) judge.observe(outcome);
 }
 
@@ -191,7 +193,7 @@ test("sessions without a prediction among others that have one do not move the c
 test("a judge that was saved while requests waited for predictions counts them all when it is restored", () => {
   const judge = new Judge(options(SPLIT));
   const outcomes = windowOf(SPLIT, 0, { effectMicros: 0, predicted: true });
-  for (const _ of outcomes) judge.arrived(0, WINDOW_MICROS);
+  for (const { slice } of outcomes) judge.arrived(0, WINDOW_MICROS, sliceAt(0, WINDOW_MICROS, slice));
   unpredicted(outcomes).forEach((outcome, i) => judge.observe(outcome, { id: `${i}`, endAt: 5 }));
   const saved = JSON.parse(JSON.stringify(judge.saved())) as SavedJudge;
   const again = new Judge(options(SPLIT), movedJudge(saved, -WINDOW_MICROS));
@@ -204,6 +206,8 @@ test("a judge that was saved while requests waited for predictions counts them a
     20,
   );
   assert.deepEqual([again.awaited.predicted, again.awaited.unpredicted], [10, 10]);
+  // All are compared, in the order in which they came: none waits for what had not ended when it was saved.
+  assert.equal(again.difference(1, "ttft", "p50").count, new Set(outcomes.map(({ cluster }) => cluster)).size);
 });
 
 test("a judge that was saved as text and restored in mid-window goes on to the same verdict", () => {
@@ -309,6 +313,7 @@ test("a canary holds on nothing, on too few and on what leaves harm open, and st
       one.arm === 0 || (window + i) % 25 > 0 ? one : { ...one, times: { ...one.times, ttft: 10 * one.times.ttft! } },
     );
     ended(late, outcomes);
+    late.advance((window + 1) * WINDOW_MICROS);
   }
   const { outcome, figures } = late.canary(50, []);
   assert.equal(outcome, "hold");
@@ -320,6 +325,26 @@ test("a canary holds on nothing, on too few and on what leaves harm open, and st
       ["slow-rate", false],
     ],
   );
+});
+
+test("a canary that is surely slower within its margin is not taken back, one that is surely beyond it is", () => {
+  const design: Design = { ...CANARY, stepPercents: [50, 100] } as Design;
+  const state = after(planOf(design), stepOf("start", 0));
+  // Of 755 ms.
+  for (const [effectMicros, isBack] of [
+    [30 * MILLI, false],
+    [150 * MILLI, true],
+  ] as const) {
+    const judge = new Judge(options(design, { plannedCount: 200, margin: 0.1, primary: "e2e.p50" }));
+    show(judge, design, 200, { effectMicros });
+    const verdict = judge.verdict([], 50);
+    const e2e = verdict.differences.find(({ metric, figure }) => metric === "e2e" && figure === "p50")!;
+    assert.ok(e2e.low > 0, "surely slower");
+    const times = verdict.differences.filter(({ metric }) => metric === "e2e");
+    const step = proposedStep(state, 1e12, { ...verdict, canary: judge.canary(100, times) });
+    assert.equal(step?.step === "rollback", isBack);
+    if (isBack) assert.match(step!.reason, /^arm-1: e2e\.\w+ is surely higher by at least 1[\d.]+ %, 10\.0 % allowed$/);
+  }
 });
 
 test("a canary's steps share the level, so that all of them together are wrong as rarely as one", () => {
