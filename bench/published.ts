@@ -6,6 +6,7 @@
  *     npm run bench -- published --shipped    by the constants in src/engine/achieved.ts, which all of them were fitted to
  *     npm run bench -- published --runs       every run, with its source
  *     npm run bench -- published --handovers  of engines that hand prompts over to others, each group left out
+ *     npm run bench -- published --kernels BOARD:FOLDER...   of measured kernels: what calibrate --from-kernels makes of them
  *     npm run bench -- published --fit        factors by which those constants would change if they were fitted again
  */
 import { parseArgs } from "node:util";
@@ -13,6 +14,7 @@ import { groupOf, knownTo, predict, Slopes } from "./published/fit.ts";
 import type { Form } from "./published/form.ts";
 import { printHandovers } from "./published/handovers.ts";
 import { KERNEL_ROOFLINE } from "./published/kernel-roofline-form.ts";
+import { kernelTables } from "./published/kernel-table-form.ts";
 import { type Judged, printGroups, printRuns, printSummary } from "./published/print.ts";
 import { type PublishedRun, publishedRuns } from "./published/runs.ts";
 import { TRAINED_PHYSICS, TRAINED_PHYSICS_BLIS } from "./published/trained-physics-form.ts";
@@ -31,16 +33,34 @@ function main(): void {
       runs: { type: "boolean" },
       fit: { type: "boolean" },
       handovers: { type: "boolean" },
+      kernels: { type: "string", multiple: true },
     },
   });
   if (values.handovers === true) return printHandovers();
   const runs = publishedRuns();
+  if (values.kernels !== undefined) return printKernels(runs, values.kernels, values.runs === true);
   if (values.fit === true) return printFit(runs);
   const left = values.shipped === true ? undefined : leftOut(KERNEL_ROOFLINE, runs, onesOf(KERNEL_ROOFLINE));
   const rows = judged(KERNEL_ROOFLINE, runs, left);
   if (values.runs === true) return printRuns(rows);
   printGroups(rows);
   if (values.shipped !== true) printOthers(runs);
+}
+
+/** Beside what the roofline makes of the same runs, whose constants are fitted to all others. */
+function printKernels(runs: readonly PublishedRun[], given: readonly string[], byRun: boolean): void {
+  const byBoard = Map.groupBy(given, (one) => one.slice(0, one.indexOf(":")));
+  const rows: Judged[] = [];
+  for (const [board, own] of byBoard) {
+    const folders = own.map((one) => one.slice(one.indexOf(":") + 1));
+    rows.push(...judged(kernelTables(folders, board, console.error), runs, undefined));
+  }
+  if (byRun) printRuns(rows);
+  else printGroups(rows);
+  const known = new Set(rows.map(({ run }) => run));
+  const left = leftOut(KERNEL_ROOFLINE, runs, onesOf(KERNEL_ROOFLINE));
+  console.log("\nthe roofline on these runs, each model left out");
+  printSummary(judged(KERNEL_ROOFLINE, runs, left).filter(({ run }) => known.has(run)));
 }
 
 function printFit(runs: readonly PublishedRun[]): void {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { readKernelTables } from "#cli/calibrate/kernel-tables.ts";
+import { readServingSimTables } from "#cli/calibrate/kernel-tables/serving-sim.ts";
 import { nameHash, randomFor } from "#core/base/random.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import { engineDefaults } from "#engine/config.ts";
@@ -24,7 +24,7 @@ const STALL_MICROS = 700 * MICROS_PER_MILLI;
 
 /** Engines whose steps are of no form that a router's model has, that stand still now and then, and that know little. */
 export function strangeFleet(traces: string, engines: number, seed: number): EngineSpec[] {
-  const { kernels } = readKernelTables(join(traces, KERNELS));
+  const { kernels } = readServingSimTables([join(traces, KERNELS)]);
   return Array.from({ length: engines }, (_, i): EngineSpec => {
     const config = engineDefaults({
       kvBlocks: KV_BLOCKS,

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readKernelTables } from "#cli/calibrate/kernel-tables.ts";
+import { readServingSimTables } from "#cli/calibrate/kernel-tables/serving-sim.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import { createEngine } from "#engine/create-engine.ts";
 import type { ExpertRow } from "#engine/step-time/expert-time.ts";
@@ -51,7 +51,7 @@ export function readGpuRun(folder: string): GpuRun {
   const { dataParallel, notes } = readVllmParallelism(join(folder, "meta.json"), (key) =>
     meta.raw([`resolved_config.parallel_config.${key}`, `resolved_config.${key}`, `engine_kwargs.${key}`]),
   );
-  const { kernels, expertRows } = readKernelTables(join(folder, "kernels"));
+  const { kernels, expertRows } = readServingSimTables([join(folder, "kernels")]);
   const texts = jsonLines("workload.jsonl") as { input_tok_ids: number[]; output_tok_ids: number[] }[];
   return {
     requests,

@@ -13,10 +13,11 @@ import { engineFields } from "#shadow/calibrate/engine-text.ts";
 import { writeWholeFile } from "#trace/export/whole-file.ts";
 import { boardNamed, modelIn } from "../simulate/model-on-board.ts";
 import { givenSizes, type SizeFlags } from "./engine-sizes.ts";
-import { readKernelTables } from "./kernel-tables.ts";
+import type { KernelTarget } from "./kernel-tables/kernel-form.ts";
+import { readKernelTables } from "./kernel-tables/kernel-tables.ts";
 
 export interface KernelFlags extends SizeFlags {
-  readonly fromKernels?: string;
+  readonly fromKernels?: readonly string[];
   readonly modelConfig?: string;
   readonly hardware?: string;
   readonly tp: number;
@@ -33,23 +34,37 @@ const PCIE_ONE_WAY = 1.46;
 const PCIE_GBS_MAX = 64;
 
 /** Writes an engine of measured kernels: tables of one of its boards, and the model's config.json. */
-export function calibrateKernels(folder: string, flags: KernelFlags): void {
+export function calibrateKernels(folders: readonly string[], flags: KernelFlags): void {
   const { modelConfig, hardware, tp: tensorParallel, output } = flags;
   if (modelConfig === undefined || hardware === undefined)
     throw new ConfigError(["--from-kernels: expected together with --model-config and --hardware, got it alone"]);
-  const board = boardNamed(hardware);
   const model = modelIn(modelConfig);
-  const { kernels, expertRows } = readKernelTables(folder);
+  const engine = kernelEngine(folders, { model, board: boardNamed(hardware), tensorParallel }, givenSizes(flags));
+  const comment = `# Measured kernels of one ${hardware} in ${folders.join(", ")}, put together by gnomon. Not validated on a run of this engine.`;
+  const text = `${comment}\n${stringify(engineFields(engine), { lineWidth: 0 })}`;
+  if (output === undefined || output === "-") process.stdout.write(text);
+  else writeWholeFile(output, text);
+}
+
+/** The engine of measured kernels, as vLLM would serve its model by default but for what is given. Throws ConfigError. */
+export function kernelEngine(
+  folders: readonly string[],
+  target: KernelTarget,
+  given: Partial<EngineConfig>,
+): EngineConfig {
+  const { model, board, tensorParallel } = target;
   const { experts, layers, hidden, bytesPerParameter } = model.shape;
+  const { kernels, expertRows, exchanged } = readKernelTables(folders, target);
   if ((experts === undefined) !== (expertRows === undefined)) {
     const [wanted, got] =
       experts === undefined ? ["no moe.csv for a dense model", "one"] : ["moe.csv for a mixture", "none"];
-    throw new ConfigError([`--from-kernels: ${folder}: expected ${wanted}, got ${got}`]);
+    throw new ConfigError([`--from-kernels: ${folders.join(", ")}: expected ${wanted}, got ${got}`]);
   }
-  const exchange = exchangeOf(board, tensorParallel, hidden * bytesPerParameter);
-  const base = modelledEngine(model, board, { tensorParallel, utilization: 0.9 });
-  const sized = { ...base, ...givenSizes(flags) };
-  const engine: EngineConfig = {
+  const exchange = exchanged ? undefined : exchangeOf(board, tensorParallel, hidden * bytesPerParameter);
+  const sized = { ...modelledEngine(model, board, { tensorParallel, utilization: 0.9 }), ...given };
+  if (exchanged && experts !== undefined && sized.dataParallel > 1)
+    throw new ConfigError(["--data-parallel: expected 1 for tables of a mixture on one rank's boards"]);
+  return {
     ...sized,
     modelTokensMax: Math.min(sized.modelTokensMax, (sized.kvBlocks - 1) * sized.blockTokens),
     stepTime: {
@@ -60,10 +75,6 @@ export function calibrateKernels(folder: string, flags: KernelFlags): void {
       ...(exchange && { exchange }),
     },
   };
-  const comment = `# Measured kernels of one ${hardware} in ${folder}, put together by gnomon. Not validated on a run of this engine.`;
-  const text = `${comment}\n${stringify(engineFields(engine), { lineWidth: 0 })}`;
-  if (output === undefined || output === "-") process.stdout.write(text);
-  else writeWholeFile(output, text);
 }
 
 /** The experts of a mixture, spread over all boards of several ranks (vLLM's --enable-expert-parallel). */

@@ -28,6 +28,7 @@ import { addSizeFlags, sizedEngine } from "./engine-sizes.ts";
 import { checkOutputFile } from "../output/check-output-file.ts";
 import { loadOnly } from "./load-only.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
+import { kernelForms } from "./kernel-tables/kernel-tables.ts";
 import { readRecordedTrace } from "../trace/recorded-trace.ts";
 import { writeWholeFile } from "#trace/export/whole-file.ts";
 
@@ -62,8 +63,8 @@ export function calibrateCommand(): Command {
     )
     .option(
       "--from-kernels <folder>",
-      "in place of a trace: measured kernels (LLMServingSim's dense.csv, attention.csv, per_sequence.csv, moe.csv), " +
-        "with --model-config and --hardware",
+      `in place of a trace: measured kernels, with --model-config and --hardware; repeat for more folders: ${kernelForms()}`,
+      names,
     )
     .option("--model-config <file>", "with --from-kernels: the model's config.json")
     .option("--hardware <board>", `with --from-kernels: ${Object.keys(HARDWARE).join(", ")}`)

@@ -102,8 +102,17 @@ test("what tables lack, or have too much, is refused by file", async (t) => {
       dense,
       /dense\.csv: expected layers act_fn, .*, got conv/,
     ],
-    [tables({ "attention.csv": "a\n1,2,x,4,5\n" }), dense, /attention\.csv line 2: expected 5 columns of numbers/],
-    [join(FOLDER, "absent"), dense, /--from-kernels: expected .*attention\.csv/],
+    [
+      tables({ "attention.csv": "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n1,2,x,4,5\n" }),
+      dense,
+      /attention\.csv line 2: expected a number of 0 or more as n_decode, got x/,
+    ],
+    [
+      tables({ "attention.csv": "a\n1\n" }),
+      dense,
+      /attention\.csv: expected columns prefill_chunk, kv_prefill, n_decode, kv_decode, time_us, got a/,
+    ],
+    [join(FOLDER, "absent"), dense, /--from-kernels: .*absent: expected LLMServingSim's .*attention\.csv/],
     [tables(), ["--model-config", config("dense", CONFIG), "--hardware", "H1000"], /--hardware: .*H100/],
   ] as const) {
     const { code, said } = await gnomon(t, "--from-kernels", folder, ...flags);
