@@ -100,9 +100,18 @@ export class BodyRoom {
     if (this.#arriving.delete(body)) this.#grow(body, -body.bytes);
   }
 
-  /** Measures how fast it comes; to be called several times a second. */
-  look(body: ArrivingBody, at: Micros): void {
+  /**
+   * Measures how fast it comes; to be called several times a second. What was not read since this program stood still, up
+   * to `stoodStillUntil`, speaks against no client.
+   */
+  look(body: ArrivingBody, at: Micros, stoodStillUntil: Micros): void {
     const { arrivingMax, networkMax, bytesPerSecondMin, bytesPerSecondKept } = this.rules;
+    if (body.markAt < stoodStillUntil) {
+      body.markAt = at;
+      body.markBytes = body.bytes;
+      body.slowSince = Infinity;
+      return;
+    }
     const micros = at - body.markAt;
     if (micros < MARK_MICROS) return;
     body.rate = ((body.bytes - body.markBytes) / micros) * MICROS_PER_SECOND;

@@ -327,7 +327,8 @@ export class InferenceExchange implements Swept, PathHost, AskingRequest, Forwar
   }
 
   sweep(at: Micros): void {
-    if (this.state.kind === "reading") this.shared.bodies.look(this.#watchBody(at), at);
+    const { bodies, hangs } = this.shared;
+    if (this.state.kind === "reading") bodies.look(this.#watchBody(at), at, hangs.stoodStillUntil);
     if (!this.over && this.#forward === undefined) this.#waitOut(at);
     else if (!this.over) this.#sweepForward(at);
     else if (at - this.#overAt > this.limits.writeStallMillisMax * MICROS_PER_MILLI) this.dispatch(CLIENT_STALLED);

@@ -27,6 +27,7 @@ class Requests {
   readonly sent: Sent[] = [];
   readonly whole: number[] = [];
   now = 0;
+  stoodStillUntil = 0;
 
   constructor(rules: Partial<BodyRules> = {}) {
     this.room = new BodyRoom({ ...RULES, ...rules });
@@ -65,7 +66,13 @@ class Requests {
 
   pass(micros: number): void {
     this.now += micros;
-    for (const { body } of this.sent.slice()) this.room.look(body, this.now);
+    for (const { body } of this.sent.slice()) this.room.look(body, this.now, this.stoodStillUntil);
+  }
+
+  /** The program did not run, and read nothing. */
+  standStill(micros: number): void {
+    this.stoodStillUntil = this.now + micros;
+    this.pass(micros);
   }
 
   of(network: string): number {
@@ -247,6 +254,18 @@ describe("where there is no room", () => {
     requests.complete(first);
     assert.ok(requests.begin("c", 100), "another request's first piece");
     assert.ok(requests.more(requests.sent.at(-1)!, 100), "what is whole counts no more");
+  });
+
+  test("what was not read while the program stood still speaks against nobody", () => {
+    const requests = new Requests();
+    assert.ok(requests.begin("a", 100));
+    const [one] = requests.sent as [Sent];
+    for (let seconds = 0; seconds < 9; seconds++) requests.pass(SECOND);
+    requests.standStill(6 * SECOND);
+    for (let seconds = 0; seconds < 9; seconds++) requests.pass(SECOND);
+    assert.equal(one.cutFor, undefined);
+    requests.pass(SECOND);
+    assert.equal(one.cutFor, "slow");
   });
 
   test("of a network's share, only its own slow ones give way, and what is whole counts no more", () => {
