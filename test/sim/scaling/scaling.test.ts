@@ -52,6 +52,21 @@ test("more replicas come after provisioning and warm-up, and fewer stay when the
   assert.equal(scaling!.replicasMax, 4);
 });
 
+test("an oracle orders replicas so that they take requests as the load comes", () => {
+  const perSecond = Array.from({ length: 30 }, (_, second) => (second >= 20 ? 30 : 10));
+  const autoscaler = { ...SCALING.autoscaler, policy: SCALE_POLICY_DEFAULTS.oracle };
+  for (const metricsDelayMicros of [0, SECOND]) {
+    const { scaling } = run(steady(300, 100), {
+      autoscaler,
+      metricsDelayMicros,
+      arrivals: { windowMicros: SECOND, perSecond },
+    });
+    const { at, from, to } = scaling!.actions[0]!;
+    // From the look: the delay, 2 s of provisioning, 1 of warm-up, and one look more.
+    assert.deepEqual([at - metricsDelayMicros, from, to], [16 * SECOND - metricsDelayMicros, 1, 3]);
+  }
+});
+
 test("a decision is as late as the metrics that it rests on", () => {
   const { scaling } = run(steady(80, 125), { metricsDelayMicros: (15 * SECOND) / 10 });
   assert.equal(scaling!.actions[0]!.at, 2_500_000);
