@@ -46,6 +46,11 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "simulate recorded traffic under other profiles, fleets, rates",
     load: async () => (await import("./what-if/what-if.ts")).whatIfCommand(),
   },
+  why: {
+    group: "ask",
+    summary: "explain lost cached tokens and slow answers of a trace",
+    load: async () => (await import("./why/why.ts")).whyCommand(),
+  },
   tune: {
     group: "ask",
     summary: "search for a better policy for recorded traffic, and judge it",

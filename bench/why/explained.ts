@@ -1,0 +1,49 @@
+import { loadProfile } from "#config/profile-file.ts";
+import { inForceOf } from "#shadow/candidate/in-force.ts";
+import { recordedSetting } from "#shadow/candidate/recorded-setting.ts";
+import { readRecordedRun } from "#shadow/recorded/recorded-run.ts";
+import { recordedLedger } from "#shadow/why/recorded-ledger.ts";
+import { type SlowAnswer, slowAnswers } from "#shadow/why/slow-answers.ts";
+import type { TokenRow } from "#shadow/why/token-ledger.ts";
+import { knewTooLittle, type TokenSummary, tokenSummary } from "#shadow/why/token-summary.ts";
+import type { TraceItem } from "#trace/codec/record.ts";
+import { ENGINE, SIGNALS } from "./injected-cause.ts";
+
+export interface Explained {
+  readonly tokens: TokenSummary;
+  readonly rows: readonly TokenRow[];
+  readonly slow: SlowAnswer;
+}
+
+/** Simulations of a case's traffic at most. */
+const WORLDS_MAX = 64;
+
+/**
+ * What `why` makes of a trace, on the engine as it is stated and without what was injected or how its steps wander; by
+ * mean TTFT.
+ */
+export async function explained(items: readonly TraceItem[]): Promise<Explained> {
+  const run = await readRecordedRun(streamOf(items));
+  const kvBlocks = run.header.engine?.kvBlocks ?? ENGINE.kvBlocks;
+  const engine = { ...ENGINE, kvBlocks };
+  const { rows } = await recordedLedger(streamOf(items), () => kvBlocks - 1, Infinity);
+  const tokens = tokenSummary(rows);
+  const steps = slowAnswers({
+    setting: recordedSetting(run, { engine, residuals: undefined, signals: SIGNALS }),
+    inForce: inForceOf(run.header, run.fleetEvents),
+    otherwise: { name: "gnomon", spec: loadProfile("gnomon").spec },
+    observed: run.observed,
+    isIndexWrong: knewTooLittle(tokens),
+    figure: { time: "ttft", of: "mean" },
+    worldsMax: WORLDS_MAX,
+    replicas: 0,
+    seed: 1,
+  });
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return { tokens, rows, slow: step.value };
+}
+
+async function* streamOf(items: readonly TraceItem[]): AsyncGenerator<TraceItem> {
+  yield* items;
+}

@@ -1,0 +1,307 @@
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { Breakdown, Decision, Routed } from "#core/input/decision.ts";
+import { type Input, isAsking, type RequestFinished } from "#core/input/input.ts";
+import type { Insertion } from "#core/prefix/prefix-index.ts";
+import { type BlockChain, continued } from "#core/prompt/block-chain.ts";
+import type { RouteRequest } from "#core/request/request.ts";
+import { asksForStandby } from "#core/request/stage-inputs.ts";
+import type { RecordedDecision, TraceItem } from "#trace/codec/record.ts";
+import { type CapacityOf, EngineCaches } from "./engine-caches.ts";
+import { type LossPart, lossParts, type Offer, type TokenLevels } from "./token-loss.ts";
+
+/** One request's prompt tokens: `promptTokens` = new ones + `possible`, `possible` = `hit` + all of `losses`. */
+export interface TokenRow {
+  readonly requestId: string;
+  readonly tenant: string;
+  /** Where it was sent last; "" for nowhere. */
+  readonly endpoint: EndpointId;
+  readonly promptTokens: number;
+  readonly possible: number;
+  readonly hit: number;
+  /** The hit is what the engine's cache held by its size: it reported none. */
+  readonly isModelled: boolean;
+  readonly losses: readonly LossPart[];
+  /** The gateway believed that the chosen endpoint held so many. */
+  readonly expected: number;
+  /** Where another engine held more: which, how much, what weighed more, and by how much. */
+  readonly elsewhere?: Elsewhere;
+}
+
+export interface Elsewhere {
+  readonly endpoint: EndpointId;
+  readonly tokens: number;
+  /** The scorer or filter that decided against it; "" where none did alone. */
+  readonly against: string;
+  /** Lead of the chosen one over it, of all weights together. */
+  readonly lead: number;
+}
+
+/** A request on its way. */
+interface Open {
+  readonly route: RouteRequest;
+  /** Of its latest decision; undefined before one. */
+  sent?: Sent;
+  /** An ideal cache had so many blocks when it came. */
+  readonly asked: number;
+  refused: boolean;
+  /** A proxy took it to another endpoint than was chosen: what was weighed is not what was done. */
+  moved: boolean;
+}
+
+interface Sent {
+  endpoint: EndpointId;
+  readonly levels: Omit<TokenLevels, "possible" | "hit" | "chosenLater">;
+  readonly elsewhere: Elsewhere | undefined;
+  /** Blocks that its engine held at its first token; -1 before. */
+  later: number;
+  /** The prompt with the blocks of the answer so far, once it was computed. */
+  chain: BlockChain;
+  readonly receipt: Insertion;
+}
+
+/** Requests in flight that are remembered; beyond it the oldest is left out. */
+const OPEN_MAX = 1_000_000;
+
+/**
+ * Where the cached tokens of recorded or simulated traffic were lost: takes every input with its decision, in order, and
+ * has a row for each request that ended.
+ */
+export class TokenLedger {
+  readonly rows: TokenRow[] = [];
+  readonly #left = new Map<string, number>();
+  readonly #caches: EngineCaches;
+  readonly #open = new Map<string, Open>();
+  readonly #rowsMax: number;
+
+  constructor(capacityOf: CapacityOf, rowsMax = Infinity) {
+    this.#caches = new EngineCaches(capacityOf);
+    this.#rowsMax = rowsMax;
+  }
+
+  /** Requests without a row, by reason. */
+  get left(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#left);
+  }
+
+  takeItem(item: TraceItem): void {
+    if (item.kind === "gap") return;
+    if (item.kind === "record") return this.take(item.input, item.decision);
+    // A new run of the recorder knows nothing of the one before.
+    this.#leave("in flight when their run ended", this.#open.size);
+    this.#open.clear();
+    this.#caches.leaveAll();
+    for (const endpoint of item.header.endpoints) this.#caches.join(endpoint);
+  }
+
+  take(input: Input, decision: Decision | RecordedDecision | undefined): void {
+    switch (input.kind) {
+      case "endpoint-joined":
+      case "endpoint-changed":
+        this.#caches.join(input.endpoint);
+        break;
+      case "endpoint-left":
+        this.#caches.leave(input.endpoint);
+        break;
+      case "endpoint-slept":
+        if (input.emptied === true) this.#caches.clear(input.endpoint);
+        break;
+      case "blocks-cleared":
+        this.#caches.clear(input.endpoint);
+        break;
+      case "block-size-changed":
+        this.#caches.forgetAll();
+        break;
+      case "request-arrived":
+        this.#arrived(input.request);
+        break;
+      case "first-token":
+        this.#computed(this.#open.get(input.requestId));
+        break;
+      case "progress":
+        this.#grown(this.#open.get(input.requestId), input.outputTokens);
+        break;
+      case "request-moved":
+        this.#moved(this.#open.get(input.requestId), input.endpoint);
+        break;
+      case "request-finished":
+        this.#finished(input);
+        break;
+      default:
+    }
+    if (decision !== undefined && isAsking(input) && !asksForStandby(input)) this.#decided(decision);
+  }
+
+  #leave(reason: string, count = 1): void {
+    if (count > 0) this.#left.set(reason, (this.#left.get(reason) ?? 0) + count);
+  }
+
+  #arrived(route: RouteRequest): void {
+    const [oldest] = this.#open.size < OPEN_MAX ? [] : this.#open.keys();
+    if (oldest !== undefined && this.#open.delete(oldest)) this.#leave("more in flight than are remembered");
+    this.#caches.match(route.blocks);
+    this.#open.set(route.id, { route, asked: this.#caches.asked, refused: false, moved: false });
+    this.#caches.ask(route.blocks);
+  }
+
+  #decided(decision: Decision | RecordedDecision): void {
+    const open = this.#open.get(decision.requestId);
+    if (open === undefined || decision.kind === "queued") return;
+    open.refused = decision.kind === "rejected";
+    this.#unsent(open);
+    if (decision.kind === "rejected") return;
+    const { blocks } = open.route;
+    const endpoint = decision.prefill?.endpoint ?? decision.endpoint;
+    this.#caches.match(blocks);
+    open.sent = this.#sentTo(endpoint, decision, blocks);
+  }
+
+  /** Where it was sent it was not computed. */
+  #unsent({ sent }: Open): void {
+    if (sent !== undefined && sent.later < 0) this.#caches.unsend(sent.receipt);
+  }
+
+  #sentTo(
+    endpoint: EndpointId,
+    {
+      breakdown,
+      hitTokens,
+      heldTokens,
+      prefill,
+    }: Pick<Routed, "hitTokens" | "heldTokens" | "prefill"> & { readonly breakdown: Breakdown },
+    chain: BlockChain,
+  ): Sent {
+    const caches = this.#caches;
+    const tokens = (blocks: number) => Math.round(blocks * chain.blockTokens);
+    const rows = new Map((prefill?.breakdown ?? breakdown).candidates.map((row, i) => [row.endpoint, { row, i }]));
+    const isWhole = rows.size >= ("endpointCount" in breakdown ? (breakdown.endpointCount as number) : rows.size);
+    let [most, ever, known] = [0, caches.everAt(endpoint), 0];
+    let holder: EndpointId | undefined;
+    for (const other of caches.endpoints) {
+      ever = Math.max(ever, caches.everAt(other));
+      if (other === endpoint) continue;
+      const held = caches.blocksAt(other);
+      const believed = rows.get(other)?.row.hitTokens ?? 0;
+      known = Math.max(known, Math.min(tokens(held), Math.round(believed)));
+      // Of equal ones, one that the gateway might have chosen.
+      if (held > most || (held === most && held > 0 && !rows.has(holder!) && rows.has(other)))
+        [most, holder] = [held, other];
+    }
+    const offer: Offer = holder === undefined || rows.has(holder) ? "candidate" : isWhole ? "absent" : "unrecorded";
+    const stage = prefill ?? { hitTokens, heldTokens };
+    return {
+      endpoint,
+      levels: {
+        chosenThen: tokens(caches.blocksAt(endpoint)),
+        believedChosen: Math.round(stage.heldTokens ?? stage.hitTokens),
+        elsewhere: tokens(most),
+        knownElsewhere: known,
+        offer,
+        everHere: tokens(ever),
+        everComputed: tokens(caches.computed),
+        everSent: tokens(caches.sent),
+      },
+      elsewhere:
+        holder === undefined
+          ? undefined
+          : { endpoint: holder, tokens: tokens(most), ...against(prefill?.breakdown ?? breakdown, endpoint, holder) },
+      later: -1,
+      chain,
+      receipt: caches.send(chain),
+    };
+  }
+
+  /** Its engine has computed its prompt: what it holds from now on, and what it still held of it before. */
+  #computed(open: Open | undefined): void {
+    const sent = open?.sent;
+    if (open === undefined || sent === undefined || sent.later >= 0) return;
+    this.#caches.match(open.route.blocks);
+    sent.later = this.#caches.blocksAt(sent.endpoint);
+    this.#caches.compute(sent.endpoint, open.route.blocks);
+  }
+
+  /** Its answer is so long: what it holds is in use, and more than it was. */
+  #grown(open: Open | undefined, outputTokens: number): void {
+    const sent = open?.sent;
+    if (open === undefined || sent === undefined || sent.later < 0) return;
+    const { route } = open;
+    const { blockTokens } = route.blocks;
+    const full = Math.floor((route.promptTokens + Math.max(0, outputTokens - 1)) / blockTokens);
+    if (full > sent.chain.length)
+      sent.chain = continued(sent.chain, this.#caches.unknownBlocks(full - sent.chain.length));
+    this.#caches.occupy(sent.endpoint, sent.chain);
+  }
+
+  #moved(open: Open | undefined, endpoint: EndpointId): void {
+    if (open?.sent === undefined) return;
+    open.sent.endpoint = endpoint;
+    open.moved = true;
+  }
+
+  #finished(end: RequestFinished): void {
+    const open = this.#open.get(end.requestId);
+    if (open === undefined) return this.#leave("its arrival is not in the trace");
+    this.#open.delete(end.requestId);
+    const { outcome, outputTokens, answerHashes } = end;
+    const { sent, route } = open;
+    if (outcome === "ok" || (outputTokens ?? 0) > 0) this.#computed(open);
+    this.#grown(open, outputTokens ?? 0);
+    if (sent !== undefined && sent.later >= 0 && answerHashes !== undefined)
+      this.#caches.answer(sent.endpoint, continued(route.blocks, answerHashes));
+    this.#unsent(open);
+    if (open.moved) this.#leave("taken to another endpoint than was chosen");
+    else if (outcome === "ok" || outcome === "refused") this.#close(open, end);
+    else this.#leave(outcome);
+  }
+
+  #close({ route, sent, asked, refused }: Open, end: RequestFinished): void {
+    if (this.rows.length >= this.#rowsMax) return this.#leave("beyond --limit");
+    const { blocks, cacheRead, tenant, id } = route;
+    const promptTokens = Math.max(1, Math.round(end.promptTokens ?? route.promptTokens));
+    // The last token is computed in any case.
+    const readable = Math.floor((promptTokens - 1) / blocks.blockTokens);
+    const tokens = (count: number) => Math.round(count * blocks.blockTokens);
+    const isRefused = refused || end.outcome === "refused" || sent === undefined;
+    const reported = isRefused ? 0 : end.cachedTokens;
+    const hit = Math.min(promptTokens, Math.round(reported ?? Math.min(tokens(readable), tokens(sent?.later ?? 0))));
+    const ideal = cacheRead === false ? 0 : tokens(Math.min(asked, readable));
+    const possible = Math.max(hit, ideal);
+    const losses: readonly LossPart[] = isRefused
+      ? possible === 0
+        ? []
+        : [{ loss: "refused", tokens: possible }]
+      : lossParts({ ...sent.levels, possible, hit, chosenLater: tokens(sent.later) });
+    this.rows.push({
+      requestId: id,
+      tenant,
+      endpoint: sent?.endpoint ?? "",
+      promptTokens,
+      possible,
+      hit,
+      isModelled: reported === undefined,
+      losses,
+      expected: sent?.levels.believedChosen ?? 0,
+      ...(sent?.elsewhere && { elsewhere: sent.elsewhere }),
+    });
+  }
+}
+
+/** Which scorer's weighted lead of the chosen one over the other was the largest, or which filter removed the other. */
+function against(
+  { candidates, scorers, values, totals }: Breakdown,
+  chosen: EndpointId,
+  other: EndpointId,
+): Pick<Elsewhere, "against" | "lead"> {
+  const [c, o] = [chosen, other].map((id) => candidates.findIndex(({ endpoint }) => endpoint === id)) as [
+    number,
+    number,
+  ];
+  if (o < 0 || c < 0) return { against: "", lead: 0 };
+  if (candidates[o]!.removedBy !== "") return { against: candidates[o]!.removedBy, lead: 0 };
+  let [name, most] = ["", 0];
+  scorers.forEach((scorer, s) => {
+    const [mine, its] = [c, o].map((i) => Math.max(0, values[s * candidates.length + i]!)) as [number, number];
+    const lead = scorer.weight * (mine - its);
+    if (lead > most) [name, most] = [scorer.name, lead];
+  });
+  return { against: name, lead: totals[c]! - totals[o]! };
+}

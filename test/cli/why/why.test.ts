@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, type TestContext, test } from "node:test";
+import { whyCommand } from "#cli/why/why.ts";
+import type { WhyAnswer } from "#cli/why/why-text.ts";
+import { TraceWriter } from "#trace/export/trace-writer.ts";
+import { injectedTrace } from "../../../bench/why/injected-cause.ts";
+import { inProcess } from "../in-process.ts";
+
+const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-why-"));
+after(() => rmSync(FOLDER, { recursive: true, force: true }));
+const TRACE = join(FOLDER, "trace");
+const ENGINE = ["--engine", "emulated-default", "--no-cache"];
+
+before(async () => {
+  const writer = new TraceWriter(TRACE);
+  for (const item of injectedTrace({ cause: "index", seed: 5, conversations: 60, rate: 20 })) await writer.write(item);
+  await writer.close();
+});
+
+const ask = (t: TestContext, path: string, ...flags: string[]) => inProcess(t, [whyCommand()], ["why", path, ...flags]);
+
+async function answerTo(t: TestContext, ...flags: string[]): Promise<WhyAnswer> {
+  const { out, said } = await ask(t, TRACE, ...ENGINE, "--json", ...flags);
+  assert.equal(said, "");
+  return JSON.parse(out) as WhyAnswer;
+}
+
+test("the terminal gets a sentence with figures first, and both tables on one screen", async (t) => {
+  const { out, code } = await ask(t, TRACE, ...ENGINE);
+  assert.equal(code, 0);
+  const lines = out.trimEnd().split("\n");
+  assert.match(out, /^[A-Z][^.]* [\d.]+ ms/);
+  assert.match(
+    out.replaceAll("\n", " "),
+    /Of \d+ cached tokens that were possible \d+ were hit \(\d+\.\d %\); most others, \d+ .* were lost to index/,
+  );
+  assert.ok(lines.length <= 40, `${lines.length} lines`);
+  assert.deepEqual(
+    lines.filter((line) => line.length > 120),
+    [],
+  );
+  for (const part of ["load", "own", "unexplained", "together", "hit", "new"])
+    assert.match(out, new RegExp(`^${part} `, "m"));
+});
+
+test("the sum rules hold in the answer as JSON, of a percentile, another time and one request too", async (t) => {
+  const whole = await answerTo(t, "--objective", "e2e-mean");
+  const rank = await answerTo(t, "--percentile", "90");
+  assert.deepEqual([rank.slow.figure.time, rank.slow.figure.of], ["ttft", 90]);
+  const { out } = await ask(t, TRACE, ...ENGINE, "--json");
+  assert.deepEqual(JSON.parse(out), await answerTo(t), "the same again");
+  const [id] = whole.ahead as [string];
+  const one = await answerTo(t, "--request", id);
+  assert.equal(one.request?.requestId, id);
+  assert.equal(one.slow.requests, 1);
+  for (const { slow, tokens } of [whole, rank, one]) {
+    const sum = slow.parts.reduce((all, { micros }) => all + micros, 0);
+    assert.ok(Math.abs(sum - slow.micros) < 1e-6 * slow.micros);
+    assert.equal(tokens.hit + tokens.losses.reduce((all, one) => all + one.tokens, 0), tokens.possible);
+  }
+});
+
+test("a workload that nobody ran is explained as it is simulated; -o writes the answer", async (t) => {
+  const workload = join(FOLDER, "workload.jsonl");
+  const lines = Array.from({ length: 60 }, (_, i) =>
+    JSON.stringify({ timestamp: 40 * i, input_length: 700, output_length: 20, hash_ids: [i % 5, 1_000 + i] }),
+  );
+  writeFileSync(workload, `${lines.join("\n")}\n`);
+  const file = join(FOLDER, "answer.json");
+  const { code, out } = await ask(t, workload, ...ENGINE, "--in-force", "round-robin", "-o", file);
+  assert.equal(code, 0);
+  assert.match(out, /\(simulated\)/);
+  const { slow, tokens } = JSON.parse(readFileSync(file, "utf8")) as WhyAnswer;
+  assert.equal(slow.isObserved, false);
+  assert.equal(tokens.requests, 60);
+});
+
+test("what cannot be asked is refused with what is accepted", async (t) => {
+  const cases: readonly [readonly string[], RegExp][] = [
+    [[join(FOLDER, "missing")], /why: expected a trace or a workload, got .*missing, which is not there/],
+    [
+      [TRACE, "--request", "nobody"],
+      /--request: expected one of the \d+ requests of .* that can be simulated, got nobody/,
+    ],
+    [[TRACE, "--objective", "speed"], /Allowed choices are ttft-mean/],
+    [[TRACE, "--percentile", "100"], /--percentile/],
+    [[TRACE, "--endpoints", "8"], /--endpoints: expected with a foreign workload/],
+    [[TRACE, "-o", FOLDER], /--output: expected a file, got the folder/],
+  ];
+  for (const [words, expected] of cases) {
+    const { code, said } = await ask(t, ...(words as [string]), ...ENGINE);
+    assert.notEqual(code, 0);
+    assert.match(said, expected);
+  }
+});

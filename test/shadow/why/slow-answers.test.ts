@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Candidate, runCandidate, type Setting } from "#shadow/candidate/candidate.ts";
+import type { Observed } from "#shadow/recorded/observed.ts";
+import { type SlowAnswer, slowAnswers, type SlowQuestion } from "#shadow/why/slow-answers.ts";
+import { caseSetting, caseWorkload, namedProfile } from "../question/what-if-case.ts";
+
+const SETTING: Setting = { ...caseSetting(caseWorkload()), rateScale: 2 };
+const GNOMON = namedProfile("gnomon");
+
+/** What a recorder would have seen of it. */
+function observedOf(setting: Setting, inForce: Candidate, factor = 1): Observed[] {
+  const outcome = runCandidate(setting, inForce);
+  return [...setting.workload].map(({ index, outputTokens }) => ({
+    endpoint: setting.endpoints[outcome.endpoint[index]!]!.id,
+    ok: true,
+    ttftMicros: factor * outcome.ttftMicros[index]!,
+    e2eMicros: factor * outcome.e2eMicros[index]!,
+    outputTokens,
+    cachedTokens: outcome.cachedTokens[index]!,
+    attempts: 1,
+    retriedMicros: 0,
+  }));
+}
+
+function answerOf(question: Partial<SlowQuestion>): SlowAnswer {
+  const steps = slowAnswers({
+    setting: SETTING,
+    inForce: GNOMON,
+    otherwise: GNOMON,
+    observed: undefined,
+    isIndexWrong: true,
+    figure: { time: "ttft", of: "mean" },
+    worldsMax: 100,
+    replicas: 0,
+    seed: 1,
+    ...question,
+  });
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}
+
+const sumOf = ({ parts }: SlowAnswer) => parts.reduce((sum, { micros }) => sum + micros, 0);
+const partOf = ({ parts }: SlowAnswer, part: string) => parts.find((one) => one.part === part);
+const near = (a: number, b: number) => assert.ok(Math.abs(a - b) <= 1e-6 * Math.abs(b), `${a} and ${b}`);
+
+for (const [time, kind] of [
+  ["ttft", "mean"],
+  ["ttft", 99],
+  ["e2e", 50],
+] as const) {
+  test(`parts add up to what was observed: ${kind} of ${time}, under a policy in force that is another`, () => {
+    const inForce = namedProfile("round-robin");
+    const observed = observedOf(SETTING, inForce, 1.1);
+    const answer = answerOf({ inForce, observed, figure: { time, of: kind } });
+    const seen = Float64Array.from(observed, (one) => (time === "ttft" ? one.ttftMicros : one.e2eMicros)).sort();
+    const rank = (Number(kind) / 100) * (seen.length - 1);
+    const [low, high] = [seen[Math.floor(rank)]!, seen[Math.ceil(rank)]!];
+    near(
+      sumOf(answer),
+      kind === "mean" ? seen.reduce((sum, one) => sum + one, 0) / seen.length : low + (high - low) * (rank % 1),
+    );
+    near(answer.micros, sumOf(answer));
+    assert.ok(answer.isExact);
+  });
+}
+
+test("parts add up where orders are drawn, too, and to what is simulated where nothing was observed", () => {
+  const inForce = namedProfile("llm-d");
+  const setting = { ...SETTING, engine: { ...SETTING.engine, kvBlocks: 80 } };
+  const all = answerOf({ setting, inForce });
+  const drawn = answerOf({ setting, inForce, worldsMax: 4 });
+  assert.deepEqual([all.isExact, drawn.isExact], [true, false]);
+  const { ttftMicros } = runCandidate(setting, inForce);
+  near(sumOf(all), ttftMicros.reduce((sum, one) => sum + one, 0) / ttftMicros.length);
+  near(sumOf(drawn), sumOf(all));
+});
+
+test("a simulation of what was simulated leaves nothing unexplained; an engine that is really slower does", () => {
+  const exact = answerOf({ observed: observedOf(SETTING, GNOMON) });
+  assert.ok(Math.abs(partOf(exact, "unexplained")!.micros) < 1e-6 * exact.micros);
+  const slower = answerOf({ observed: observedOf(SETTING, GNOMON, 1.5) });
+  assert.ok(partOf(slower, "unexplained")!.micros > 0.3 * slower.micros);
+  // All engines alike: none is slower than the fleet.
+  assert.deepEqual(slower.slowEngines, []);
+});
+
+test("one engine that is twice as slow is found, and by how much", () => {
+  const residuals = {
+    windowMicros: 1e12,
+    windows: [[0], [Math.log(2)], [0]],
+    levelError: 0,
+    delayError: 0,
+    prefillError: 0,
+  };
+  const inForce = namedProfile("round-robin");
+  const observed = observedOf({ ...SETTING, residuals }, inForce);
+  const answer = answerOf({ observed, inForce, otherwise: inForce });
+  assert.equal(answer.parts[0]!.part, "engines");
+  assert.deepEqual(
+    answer.slowEngines.map(({ endpoint }) => endpoint),
+    ["b"],
+  );
+  assert.ok(Math.abs(answer.slowEngines[0]!.factor - 2) < 0.1, String(answer.slowEngines[0]!.factor));
+});
+
+test("times of attempts that failed are a part of their own", () => {
+  const observed = observedOf(SETTING, GNOMON).map((one) => ({
+    ...one,
+    ttftMicros: one.ttftMicros + 5_000,
+    e2eMicros: one.e2eMicros + 5_000,
+    retriedMicros: 5_000,
+    attempts: 2,
+  }));
+  assert.ok(Math.abs(partOf(answerOf({ observed }), "retries")!.micros - 5_000) < 1e-6);
+});
+
+test("one request: its parts add up to its own time, and who was computed ahead of it is named", () => {
+  const observed = observedOf({ ...SETTING, rateScale: 8 }, GNOMON);
+  const setting = { ...SETTING, rateScale: 8 };
+  const waits = [...setting.workload].map(({ index, promptTokens }) => observed[index]!.ttftMicros / promptTokens);
+  const slowest = waits.indexOf(Math.max(...waits));
+  const answer = answerOf({ setting, observed, requests: [slowest] });
+  assert.equal(answer.requests, 1);
+  near(sumOf(answer), observed[slowest]!.ttftMicros);
+  const { queueMicros, prefillAloneMicros, prefillMoreMicros, micros } = answer.stages;
+  near(queueMicros + prefillAloneMicros + prefillMoreMicros, micros);
+  assert.ok(answer.ahead.tokens > 0 && answer.ahead.longest.every(({ index }) => index !== slowest));
+});
+
+test("intervals hold their parts, and come from drawn engines where there are residuals", () => {
+  const residuals = {
+    windowMicros: 1_000_000,
+    windows: [[0, 0.1, -0.1, 0.05]],
+    levelError: 0.05,
+    delayError: 0,
+    prefillError: 0,
+  };
+  const inForce = namedProfile("round-robin");
+  const question = { inForce, setting: { ...SETTING, residuals } };
+  for (const replicas of [0, 3]) {
+    const { interval, micros } = partOf(answerOf({ ...question, replicas }), "own")!;
+    assert.ok(interval!.low < micros && micros < interval!.high, `${interval!.low} ${micros} ${interval!.high}`);
+  }
+});
+
+test("same question, same answer", () => {
+  const question = { inForce: namedProfile("round-robin"), worldsMax: 4 };
+  assert.deepEqual(answerOf(question), answerOf(question));
+});

@@ -1,0 +1,128 @@
+import "../../property-seed.ts";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Input } from "#core/input/input.ts";
+import { engineDefaults } from "#engine/config.ts";
+import { simulationOf } from "#shadow/candidate/candidate.ts";
+import { TokenLedger } from "#shadow/why/token-ledger.ts";
+import { tokenSummary } from "#shadow/why/token-summary.ts";
+import type { EngineEvent } from "#sim/fleet/engine-event.ts";
+import { Simulation } from "#sim/simulation.ts";
+import { caseSetting, caseWorkload, namedProfile } from "../question/what-if-case.ts";
+
+interface Drawn {
+  readonly seed: number;
+  readonly kvBlocks: number;
+  readonly profile: string;
+  readonly rateScale: number;
+  readonly faults: readonly EngineEvent["kind"][];
+}
+
+const DRAWN: fc.Arbitrary<Drawn> = fc.record({
+  seed: fc.nat({ max: 1_000 }),
+  kvBlocks: fc.constantFrom(60, 200, 600, 4_000),
+  profile: fc.constantFrom("gnomon", "round-robin", "llm-d", "least-loaded"),
+  rateScale: fc.constantFrom(1, 4),
+  faults: fc.subarray(["engine-killed", "engine-refusing", "answers-cut"] as const),
+});
+
+function ledgerOf({ seed, kvBlocks, profile, rateScale, faults }: Drawn, more: readonly EngineEvent[] = []) {
+  const setting = {
+    ...caseSetting(caseWorkload()),
+    seed,
+    rateScale,
+    engine: engineDefaults({ kvBlocks }),
+    fleetEvents: [
+      ...more,
+      ...faults.flatMap((kind, i): EngineEvent[] => {
+        const at = 2_000_000 * (i + 1);
+        const started: EngineEvent[] = [{ kind: "engine-started", at: at + 900_000, endpoint: "a" }];
+        return [{ kind, at, endpoint: "a" }, ...(kind === "answers-cut" ? [] : started)];
+      }),
+    ],
+  };
+  const inputs: Input[] = [];
+  const ledger = new TokenLedger(() => kvBlocks - 1);
+  const simulation = new Simulation({
+    ...simulationOf(setting, namedProfile(profile), 0),
+    observe: (input, decision) => {
+      inputs.push(input);
+      ledger.take(input, decision);
+    },
+  });
+  simulation.run();
+  return { ledger, inputs };
+}
+
+/** Leading blocks of each prompt that an earlier one had, by the plainest definition. */
+function sharedTokens(inputs: readonly Input[]): Map<string, number> {
+  const seen = new Set<string>();
+  const shared = new Map<string, number>();
+  for (const input of inputs) {
+    if (input.kind !== "request-arrived") continue;
+    const { id, blocks, promptTokens } = input.request;
+    const keys = Array.from({ length: blocks.length }, (_, i) => `${blocks.hashes[2 * i]} ${blocks.hashes[2 * i + 1]}`);
+    const missing = keys.findIndex((key) => !seen.has(key));
+    const readable = Math.floor((promptTokens - 1) / blocks.blockTokens);
+    shared.set(id, Math.min(readable, missing < 0 ? keys.length : missing) * blocks.blockTokens);
+    for (const key of keys) seen.add(key);
+  }
+  return shared;
+}
+
+test("possible = hit + losses for every request and together, and possible is what earlier prompts had, under any policy and fault", () => {
+  fc.assert(
+    fc.property(DRAWN, (drawn) => {
+      const { ledger, inputs } = ledgerOf(drawn);
+      const shared = sharedTokens(inputs);
+      for (const { requestId, possible, hit, losses, promptTokens } of ledger.rows) {
+        const lost = losses.reduce((sum, { tokens }) => sum + tokens, 0);
+        assert.equal(hit + lost, possible, requestId);
+        assert.ok(possible <= promptTokens && losses.every(({ tokens }) => tokens > 0));
+        // An engine knows the answers of a conversation, too, which no prompt had before.
+        assert.equal(possible, Math.max(hit, shared.get(requestId)!), requestId);
+      }
+      const sum = tokenSummary(ledger.rows);
+      assert.equal(sum.hit + sum.losses.reduce((all, { tokens }) => all + tokens, 0), sum.possible);
+      assert.equal(sum.newTokens + sum.possible, sum.promptTokens);
+      const left = Object.values(ledger.left).reduce((all, count) => all + count, 0);
+      const ended = inputs.filter(({ kind }) => kind === "request-finished").length;
+      assert.equal(ledger.rows.length + left, ended);
+    }),
+    { numRuns: 25 },
+  );
+});
+
+const CALM: Drawn = { seed: 3, kvBlocks: 4_000, profile: "gnomon", rateScale: 1, faults: [] };
+const shareOf = (drawn: Drawn, loss: string, more: readonly EngineEvent[] = []) => {
+  const { losses, possible } = tokenSummary(ledgerOf(drawn, more).ledger.rows);
+  return (losses.find((one) => one.loss === loss)?.tokens ?? 0) / possible;
+};
+
+test("caches with room for everything evict nothing; small ones lose most to it", () => {
+  assert.equal(shareOf(CALM, "evicted"), 0);
+  const small = tokenSummary(ledgerOf({ ...CALM, kvBlocks: 60 }).ledger.rows);
+  assert.equal(small.losses[0]!.loss, "evicted");
+});
+
+test("the caches are modelled as engines have them: what they report is within 2 % of it, at any size", () => {
+  for (const kvBlocks of [200, 600, 4_000])
+    assert.ok(shareOf({ ...CALM, kvBlocks }, "unexplained") < 0.02, `${kvBlocks}`);
+});
+
+test("round-robin loses most to policy, and the endpoint's turn is what weighed more", () => {
+  const { losses } = tokenSummary(ledgerOf({ ...CALM, profile: "round-robin" }).ledger.rows);
+  assert.equal(losses[0]!.loss, "policy");
+});
+
+test("engines that were killed lose what they had computed", () => {
+  const killed = (endpoint: string, from: number, until: number): EngineEvent[] => [
+    { kind: "engine-killed", at: from, endpoint },
+    { kind: "engine-started", at: until, endpoint },
+  ];
+  const faults = [...killed("a", 4e6, 11e6), ...killed("b", 4.1e6, 11.2e6), ...killed("c", 11.5e6, 12e6)];
+  const drawn = { ...CALM, profile: "prefix-affinity" };
+  assert.ok(shareOf(drawn, "gone", faults) > 0.01);
+  assert.equal(shareOf(drawn, "gone"), 0);
+});
