@@ -47,7 +47,7 @@ export const limits = z.strictObject({
     .min(0)
     .max(1e9)
     .default(1000)
-    .describe("Bytes per second below which, for ten seconds, a body is cut with 408; 0 cuts none."),
+    .describe("Bytes per second below which, for a minute, a body is cut with 408; 0 cuts none."),
   requestsInFlightMax: z
     .int()
     .min(1)

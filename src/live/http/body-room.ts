@@ -32,7 +32,9 @@ export interface ArrivingBody {
 }
 
 const MARK_MICROS = MICROS_PER_SECOND;
-export const SLOW_MICROS_MAX = 10 * MICROS_PER_SECOND;
+/** As long as nginx waits between two reads of a body: a client whose packets are lost, or whose machine is paused, sends
+ * nothing for 10 or 20 s. Where room is short, slow ones give way at once. */
+export const SLOW_MICROS_MAX = 60 * MICROS_PER_SECOND;
 
 /**
  * The room that requests' bodies have. Whoever holds his body back, or sends it drop by drop, keeps others out only as long
