@@ -9,6 +9,13 @@ import type { RolloutOutcome } from "./outcome.ts";
 const BESIDE = 500;
 const SLOWEST = 2;
 
+/**
+ * They take so many times as long as the last of the slowest twentieth, or none of them is slow: in a burst all wait nearly as
+ * long as one another, so that by order alone an arm that takes 3 % longer would have most of the slowest.
+ */
+const APART = 1.5;
+const TWENTIETH = BESIDE / 20;
+
 /** What is known of a request until it is ranked. */
 export type Unranked = Pick<RolloutOutcome, "arm" | "cluster" | "tenant" | "sloClass"> & { readonly ttft: Micros };
 
@@ -37,7 +44,9 @@ export class RankedRequests {
     });
     if (this.#waiting.length < BESIDE) return [];
     const beside = this.#waiting.splice(0);
-    const slowest = new Set(beside.toSorted((one, other) => other.ttft - one.ttft).slice(0, SLOWEST));
+    const sorted = beside.toSorted((one, other) => other.ttft - one.ttft);
+    const least = APART * sorted[TWENTIETH - 1]!.ttft;
+    const slowest = new Set(sorted.slice(0, SLOWEST).filter(({ ttft: time }) => time > least));
     return beside.map((one) => [one, slowest.has(one)] as const);
   }
 

@@ -304,7 +304,7 @@ test("a canary holds on nothing, on too few and on what leaves harm open, and st
   assert.equal(equal.figures[0]!.allowed, 0.2, "a tenth of all traffic is a fifth of its half");
   // 300 ms beside 250: more than twice as long, and surely.
   assert.equal(readingOf(60, 300 * MILLI).outcome, "worse");
-  const open = readingOf(60, 0);
+  const open = readingOf(40, 0);
   assert.ok(open.outcome === "hold" && open.timesAsLong! > 1, JSON.stringify(open));
   // A median and errors as the control's: what is slow now and then alone keeps the step.
   const late = new Judge(options(design, { plannedCount: 200 }));
