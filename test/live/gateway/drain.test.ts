@@ -40,6 +40,8 @@ class RawClient {
     this.socket.setEncoding("latin1");
     this.socket.on("data", (piece: string) => (this.text += piece));
     this.socket.on("end", () => (this.isEnded = true));
+    // A request that crosses the end of its connection is answered with a reset, which may overtake that end.
+    this.socket.on("close", () => (this.isEnded = true));
     this.socket.on("error", () => {});
   }
 
