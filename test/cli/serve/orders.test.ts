@@ -9,7 +9,6 @@ import { ownRedis } from "../../live/share/redis-server.ts";
 import { ADMIN, gnomon } from "../command-line.ts";
 
 const TOKEN = "a-token-for-this-test";
-const CONTROL = "gnomon";
 const DESIGN = { kind: "canary", windowMillis: 3_600_000, stepPercents: [10, 50] };
 const ARMS = [{ name: "control" }, { name: "other", profile: "llm-d" }];
 
@@ -74,6 +73,11 @@ class KilledGateway {
     const { status } = answer;
     return { status, millis: performance.now() - since, body: JSON.parse(text) as Answer["body"] };
   }
+
+  async order(path: string, body: object): Promise<void> {
+    const { status, body: answer } = await this.ask("POST", path, body);
+    assert.deepEqual([status, answer.outcome], [200, "applied"], `${path}: ${JSON.stringify(answer)}`);
+  }
 }
 
 function folderOf(t: TestContext): string {
@@ -82,36 +86,7 @@ function folderOf(t: TestContext): string {
   return folder;
 }
 
-test("no order that was answered is lost by a kill -9 right after the answer, whichever it is", async (t) => {
-  const folder = folderOf(t);
-  const gateway = new KilledGateway(t, folder, { directory: join(folder, "state") });
-  await gateway.start();
-  const rollout = (name: string) => ({ name, arms: ARMS, design: DESIGN, baselineMillis: 0, cooldownMillis: 0 });
-  const phase = async (name: string) => (await gateway.ask("GET", `/rollout/${name}`)).body.phase;
-  const profile = async () => (await gateway.ask("GET", "/policy")).body.defaultProfile;
-  type Order = readonly [path: string, body: object, holds: () => Promise<boolean>];
-  const orders: readonly Order[] = [
-    ["/policy", { limits: { attemptsMax: 4 } }, async () => (await gateway.ask("GET", "/policy")).body.version === 2],
-    ["/rollout", rollout("one"), async () => (await phase("one")) === "running"],
-    ["/rollout/one/pause", {}, async () => (await phase("one")) === "paused"],
-    ["/rollout/one/rollback", {}, async () => (await phase("one")) === "rolled-back" && (await profile()) === CONTROL],
-    ["/rollout", rollout("two"), async () => (await phase("two")) === "running"],
-    [
-      "/rollout/two/promote",
-      { arm: "other", evenSo: true },
-      async () => (await phase("two")) === "promoted" && (await profile()) === "llm-d",
-    ],
-  ];
-  for (const [path, body, holds] of orders) {
-    const { status, body: answer } = await gateway.ask("POST", path, body);
-    assert.deepEqual([status, answer.outcome], [200, "applied"], `${path}: ${JSON.stringify(answer)}`);
-    await gateway.kill();
-    await gateway.start();
-    assert.ok(await holds(), `${path} was lost`);
-  }
-});
-
-/** A canary that is taken through all of its shares, and a gateway that is killed right behind each answer. */
+/** Rollouts of a gateway that is killed right behind the answers of orders. */
 class KilledCanary {
   readonly #gateway: KilledGateway;
   readonly #name: string;
@@ -121,68 +96,72 @@ class KilledCanary {
     this.#name = name;
   }
 
+  /** Of 10 %. While it cools down a gateway that did not run it knows that it was taken back. */
   async start(): Promise<void> {
-    const design = { ...DESIGN, stepPercents: [5, 25, 50, 100] };
-    // While it cools down a gateway that did not run it knows that it was taken back.
-    const document = { name: this.#name, arms: ARMS, design, baselineMillis: 0, cooldownMillis: 600_000 };
-    await this.#order("", document, 5);
+    const document = { name: this.#name, arms: ARMS, design: DESIGN, baselineMillis: 0, cooldownMillis: 600_000 };
+    await this.#gateway.order("/rollout", document);
   }
 
-  async advanceTo(share: number): Promise<void> {
-    await this.#order(`/${this.#name}/advance`, {}, share);
+  async advance(): Promise<void> {
+    await this.#gateway.order(`/rollout/${this.#name}/advance`, {});
   }
 
   async promote(): Promise<void> {
-    await this.#order(`/${this.#name}/promote`, { arm: "other", evenSo: true }, "promoted");
+    await this.#gateway.order(`/rollout/${this.#name}/promote`, { arm: "other", evenSo: true });
   }
 
   async rollBack(): Promise<void> {
-    await this.#order(`/${this.#name}/rollback`, {}, "rolled-back");
+    await this.#gateway.order(`/rollout/${this.#name}/rollback`, {});
   }
 
-  /** Its share of the traffic in percent, or what became of it. */
-  async stands(): Promise<number | string | undefined> {
-    const { canary, phase } = (await this.#gateway.ask("GET", `/rollout/${this.#name}`)).body;
-    return phase === "running" ? canary?.stepPercents[canary.step] : phase;
-  }
-
-  async #order(path: string, body: object, expected: number | string): Promise<void> {
-    const { status, body: answer } = await this.#gateway.ask("POST", `/rollout${path}`, body);
-    assert.deepEqual([status, answer.outcome], [200, "applied"], `${path}: ${JSON.stringify(answer)}`);
+  async killed(expected: number | string): Promise<void> {
     await this.#gateway.kill();
     await this.#gateway.start();
     // What the store alone has is read right behind the start.
-    for (let i = 0; i < 200 && (await this.stands()) !== expected; i++) await sleep(50);
-    assert.equal(await this.stands(), expected, `${JSON.stringify(body)} was answered and is lost`);
+    for (let i = 0; i < 200 && (await this.#stands()) !== expected; i++) await sleep(50);
+    assert.equal(await this.#stands(), expected, `${this.#name}: what was answered is lost`);
+  }
+
+  /** Its share of the traffic in percent, or what became of it. */
+  async #stands(): Promise<number | string | undefined> {
+    const { canary, phase } = (await this.#gateway.ask("GET", `/rollout/${this.#name}`)).body;
+    return phase === "running" ? canary?.stepPercents[canary.step] : phase;
   }
 }
 
-test("a kill -9 in each step of a canary, 5, 25, 50, 100 %, and behind its promotion loses none that was answered", async (t) => {
+// Each order, each step and each phase: test/serve/rollout/rollout-keeper.test.ts, without a process.
+test("a kill -9 right behind the answer loses no policy, canary's step, rollback or promotion that the disk keeps", async (t) => {
   const folder = folderOf(t);
   const gateway = new KilledGateway(t, folder, { directory: join(folder, "state") });
   await gateway.start();
-  await throughAllSteps(gateway, new KilledCanary(gateway, "one"));
+  await gateway.order("/policy", { limits: { attemptsMax: 4 } });
+  await gateway.kill();
+  await gateway.start();
+  assert.equal((await gateway.ask("GET", "/policy")).body.version, 2, "the policy is lost");
+  await throughAllPhases(gateway);
 });
 
-test("the same where Redis alone keeps orders, and of a rollback in the second step", async (t) => {
+test("the same where Redis alone keeps orders", async (t) => {
   const redis = await ownRedis();
   if (redis === undefined) return t.skip("no redis-server in PATH");
   const folder = folderOf(t);
   t.after(() => redis.stop());
   const gateway = new KilledGateway(t, folder, { redis: redis.url });
   await gateway.start();
-  await throughAllSteps(gateway, new KilledCanary(gateway, "one"));
-  const takenBack = new KilledCanary(gateway, "two");
-  await takenBack.start();
-  await takenBack.advanceTo(25);
-  await takenBack.rollBack();
+  await throughAllPhases(gateway);
 });
 
-async function throughAllSteps(gateway: KilledGateway, canary: KilledCanary): Promise<void> {
-  await canary.start();
-  for (const share of [25, 50, 100]) await canary.advanceTo(share);
-  await canary.promote();
+async function throughAllPhases(gateway: KilledGateway): Promise<void> {
+  const [one, two] = [new KilledCanary(gateway, "one"), new KilledCanary(gateway, "two")];
+  await one.start();
+  await one.advance();
+  await one.killed(50);
+  await one.promote();
+  await one.killed("promoted");
   await isPromoted(gateway);
+  await two.start();
+  await two.rollBack();
+  await two.killed("rolled-back");
 }
 
 async function isPromoted(gateway: KilledGateway): Promise<void> {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import {
+  cpSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -798,34 +799,35 @@ test("orders act and answer in about a second while the store answers nothing, a
   assert.ok(performance.now() - rolledBackSince < 2_000);
 });
 
-/** What a process that is killed now leaves behind: another one over its folder, so long after. */
-async function killedNow(path: string, seconds: number): Promise<Host> {
-  await nothingWritten(path);
-  const again = host(new StateFolder(path), (1_000 + seconds) * SECOND);
-  again.keeper.restore();
-  return again;
+/** Another one over what a process that is killed now leaves in its folder, so long after. */
+function killedNow(t: TestContext, path: string, seconds: number): { readonly made: Host; readonly path: string } {
+  const left = folderOf(t);
+  cpSync(path, left, { recursive: true });
+  const made = host(new StateFolder(left), (1_000 + seconds) * SECOND);
+  made.keeper.restore();
+  return { made, path: left };
 }
 
 test("a kill right behind the answer of any order loses none: start, pause, resume, each step of a canary, rollback", async (t) => {
-  const path = folderOf(t);
+  let path = folderOf(t);
   let made = host(new StateFolder(path));
   const steps = () => made.keeper.view().rollouts[0]!.steps.map(({ step }) => step);
   const design = { kind: "canary", by: "request", windowMillis: 2_000, stepPercents: [25, 50, 100] };
   const outcome = await made.keeper.start(document({ design, guardrails: [], stepSamplesMin: 20 }), BY);
   assert.deepEqual(outcome.outcome === "applied" && outcome.unkept, []);
   let seconds = 0;
-  const killed = async (phase: string, expected: readonly string[]) => {
-    made = await killedNow(path, (seconds += 100));
+  const killed = (phase: string, expected: readonly string[]) => {
+    ({ made, path } = killedNow(t, path, (seconds += 100)));
     assert.equal(phaseOf(made), phase);
     assert.deepEqual(steps(), expected);
   };
-  await killed("running", ["start"]);
+  killed("running", ["start"]);
   const done = ["start"];
   const order = async (step: "pause" | "resume" | "rollback", phase: string) => {
     const answer = await made.keeper.step({ rollout: "try", step, by: "test" });
     assert.deepEqual(answer.outcome === "applied" && answer.unkept, [], JSON.stringify(answer));
     done.push(step);
-    await killed(phase, done);
+    killed(phase, done);
   };
   for (const canaryStep of [1, 2]) {
     for (let look = 0; look < 60 && made.router.rollouts.book[0]!.canaryStep < canaryStep; look++) {
@@ -841,6 +843,21 @@ test("a kill right behind the answer of any order loses none: start, pause, resu
     assert.equal(made.router.rollouts.book[0]!.canaryStep, canaryStep);
   }
   await order("rollback", "rolled-back");
+});
+
+test("a kill right behind the answer of any order of a canary's share, 5, 25, 50, 100 %, and of its promotion loses none", async (t) => {
+  let path = folderOf(t);
+  let made = host(new StateFolder(path));
+  const stepPercents = [5, 25, 50, 100];
+  await started(made, { design: { kind: "canary", windowMillis: 3_600_000, stepPercents }, guardrails: [] });
+  const order = async (more: object, canaryStep: number, phase: string) => {
+    const answer = await made.keeper.step({ rollout: "try", by: "test", ...more } as never);
+    assert.deepEqual(answer.outcome === "applied" && answer.unkept, [], JSON.stringify(answer));
+    ({ made, path } = killedNow(t, path, 10 + canaryStep));
+    assert.deepEqual([phaseOf(made), made.router.rollouts.book[0]!.canaryStep], [phase, canaryStep]);
+  };
+  for (const canaryStep of [1, 2, 3]) await order({ step: "advance" }, canaryStep, "running");
+  await order({ step: "promote", arm: "other", evenSo: true }, 3, "promoted");
 });
 
 test("what is open is shown first, and of the others the latest; what is under way cannot be removed", async () => {
@@ -870,7 +887,7 @@ test("what is open is shown first, and of the others the latest; what is under w
 });
 
 test("one that was removed is gone after a kill too, and its name is not given again", async (t) => {
-  const path = folderOf(t);
+  let path = folderOf(t);
   let made = host(new StateFolder(path));
   await started(made, { cooldownMillis: 0 });
   await made.keeper.step({ rollout: "try", step: "rollback", by: "test" });
@@ -880,7 +897,7 @@ test("one that was removed is gone after a kill too, and its name is not given a
     assert.equal(phaseOf(made), "");
     const again = await made.keeper.start(document(), BY);
     assert.ok(again.outcome === "refused" && /expected one that no rollout had/.test(again.problems.join()), `${life}`);
-    made = await killedNow(path, 100 * life);
+    ({ made, path } = killedNow(t, path, 100 * life));
   }
 });
 
