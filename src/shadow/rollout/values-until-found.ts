@@ -18,7 +18,31 @@ export interface Findable {
   readonly valuesMax: number;
 }
 
+/** Normal values as a walk draws them one after the other: the same in each study, and so drawn once. */
+class DrawnNormals {
+  readonly #random: Random;
+  /** A walk looks some 200 times, whatever it is to find, and draws 17 values for a look at most. */
+  readonly #drawn: number[] = [];
+  #used = 0;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  fromTheFirst(): this {
+    this.#used = 0;
+    return this;
+  }
+
+  next(): number {
+    const i = this.#used++;
+    if (i === this.#drawn.length) this.#drawn.push(normal(this.#random));
+    return this.#drawn[i]!;
+  }
+}
+
 const WALKS = 400;
+const NORMALS = Array.from({ length: WALKS }, (_, walk) => new DrawnNormals(randomFor(29, walk)));
 const TRAFFIC_DEGREES = 8;
 /** Between two looks: that part more values. */
 const LOOK_GROWTH = 1.04;
@@ -41,14 +65,14 @@ export function valuesUntilFound(findable: Findable, plannedCount?: number): rea
   const prior = priorFor(planned, level);
   const last = Math.min(valuesMax, TO * Math.max(planned, half ?? planned));
   const first = Math.max(valuesMin, Math.floor(FROM * Math.min(planned, half ?? planned)));
-  return Array.from({ length: WALKS }, (_, walk) => {
-    const random = randomFor(29, walk);
-    const value = effectOf(findable, random);
+  return NORMALS.map((walk) => {
+    const normals = walk.fromTheFirst();
+    const value = effectOf(findable, normals);
     let [count, mean, squares] = [0, 0, 0];
     for (let next = first; next <= last; next = Math.max(next + 1, Math.floor(next * LOOK_GROWTH))) {
       const more = next - count;
-      const ofMore = value + (deviation * normal(random)) / Math.sqrt(more);
-      squares += deviation ** 2 * chiSquared(random, more - 1) + ((ofMore - mean) ** 2 * count * more) / next;
+      const ofMore = value + (deviation * normals.next()) / Math.sqrt(more);
+      squares += deviation ** 2 * chiSquared(normals, more - 1) + ((ofMore - mean) ** 2 * count * more) / next;
       mean += ((ofMore - mean) * more) / next;
       count = next;
       const estimate = { count, mean, deviation: Math.sqrt(squares / (count - 1)), degrees: degreesOf(count) };
@@ -64,20 +88,20 @@ export function shareFoundBy(counts: readonly number[], count: number): number {
   return (more < 0 ? counts.length : more) / counts.length;
 }
 
-function effectOf({ effect, effectError, trafficError }: Findable, random: Random): number {
-  const student = normal(random) / Math.sqrt(chiSquared(random, TRAFFIC_DEGREES) / TRAFFIC_DEGREES);
-  return effect + effectError * normal(random) + trafficError * student;
+function effectOf({ effect, effectError, trafficError }: Findable, normals: DrawnNormals): number {
+  const student = normals.next() / Math.sqrt(chiSquared(normals, TRAFFIC_DEGREES) / TRAFFIC_DEGREES);
+  return effect + effectError * normals.next() + trafficError * student;
 }
 
 /** Of many degrees of freedom by E. Wilson and M. Hilferty, "The distribution of chi-square" (1931). */
-function chiSquared(random: Random, degrees: number): number {
+function chiSquared(normals: DrawnNormals, degrees: number): number {
   if (degrees <= 0) return 0;
   if (degrees > 16) {
     const ninth = 2 / (9 * degrees);
-    return degrees * (1 - ninth + normal(random) * Math.sqrt(ninth)) ** 3;
+    return degrees * (1 - ninth + normals.next() * Math.sqrt(ninth)) ** 3;
   }
   let sum = 0;
-  for (let i = 0; i < degrees; i++) sum += normal(random) ** 2;
+  for (let i = 0; i < degrees; i++) sum += normals.next() ** 2;
   return sum;
 }
 
