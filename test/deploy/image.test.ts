@@ -102,7 +102,10 @@ describe("the image", { skip: process.platform === "linux" ? false : "its librar
 
   test("serves by its own command, is healthy, and stops", async (t) => {
     const file = join(tree.root, "config.yaml");
-    writeFileSync(file, stringify({ listen: { port: 0 }, picker: { port: 0 }, emulate: { count: 1 } }));
+    writeFileSync(
+      file,
+      stringify({ listen: { port: 0, warmUpMillis: 0 }, picker: { port: 0 }, emulate: { count: 1 } }),
+    );
     const command = list(restOf("CMD"));
     assert.ok(command.includes(CONFIG));
     const served = started(t, [...entry, ...command.map((word) => (word === CONFIG ? file : word))], { env, cwd });

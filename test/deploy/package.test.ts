@@ -59,6 +59,8 @@ function namesIn(text: string): string[] {
 describe("the package, installed into an empty folder", () => {
   const installed = installPackage();
   after(() => installed.remove());
+  // Its files are nowhere else: what is compiled of them goes with them.
+  const env = { ...ownEnvironment(), NODE_COMPILE_CACHE: join(installed.folder, "compiled") };
 
   test("has every file that one of its modules names, and states every package", () => {
     const { imports } = JSON.parse(readFileSync(join(installed.files, "package.json"), "utf8")) as {
@@ -98,7 +100,7 @@ describe("the package, installed into an empty folder", () => {
     for (const [args, says] of [...commands, [emulate, "emulate.tokenizerFile: needs a package that is"] as const]) {
       const { status, stderr } = spawnSync(process.execPath, [installed.command, ...args], {
         encoding: "utf8",
-        env: ownEnvironment(),
+        env,
         cwd: installed.folder,
         timeout: 60_000,
       });
@@ -113,7 +115,6 @@ describe("the package, installed into an empty folder", () => {
 
   for (const node of NODES.filter(isAdmitted)) {
     test(`on Node ${node.version} it loads every command, serves, records, replays, and decides as a library`, async (t) => {
-      const env = { ...ownEnvironment(), NODE_DISABLE_COMPILE_CACHE: "1" };
       const command = [node.path, installed.command];
       const run = (...args: string[]) =>
         execFileSync(node.path, [installed.command, ...args], { encoding: "utf8", env, cwd: installed.folder });

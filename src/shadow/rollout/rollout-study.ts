@@ -84,6 +84,8 @@ const REQUESTS_AFFORDED = 1_000_000;
 /** Fewer show little of what chance does; more narrow it by little. */
 const RUNS_MIN = 3;
 const RUNS_MAX = 40;
+/** Where all are compared; which of them a trace has is known once it was simulated. */
+const DESIGNS_ABOUT = 8;
 /** Of the trace: until then caches fill, and nothing is compared. */
 const START_SHARE = 0.1;
 /** Rollouts that are simulated with guardrails. */
@@ -91,12 +93,17 @@ const GUARDED_RUNS = 8;
 /** Drawn engines that the recommended design is simulated on, where a calibration states how far it may be off. */
 const REPLICAS = 10;
 
+/** Requests that all simulations together have, about. */
+function workOf({ setting, runs = RUNS_MAX }: RolloutQuestion): number {
+  return setting.workload.length * (3 + runs * DESIGNS_ABOUT);
+}
+
 /** Simulates each design as it would run, and the truth beside it. Same question, same answer, on any number of threads. */
 export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutStudy> {
   const { setting, control, other, figure, level, power, hours, observed, guardrails = [] } = question;
   const requests = setting.workload.length;
   const { threadsMax = availableParallelism(), keeping } = question;
-  const pool = new JobPool(setting, { work: REQUESTS_AFFORDED, threadsMax, keeping });
+  const pool = new JobPool(setting, { work: workOf(question), threadsMax, keeping });
   let done = 0;
   let simulations = 3;
   const counted = <T>(result: T): T => {

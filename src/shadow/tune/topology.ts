@@ -44,11 +44,8 @@ const SECONDS_PER_HOUR = 3_600;
 /** What so many engines of a kind do with the traffic; in the order of the question. */
 export async function topologyStudy(question: TopologyQuestion): Promise<TopologyRow[]> {
   const { setting, objective, topologies, replicas, keeping, threadsMax = availableParallelism() } = question;
-  const pool = new JobPool(setting, {
-    work: threadsMax === 1 && keeping === undefined ? 0 : Infinity,
-    threadsMax,
-    keeping,
-  });
+  const work = setting.workload.length * topologies.length * (1 + replicas);
+  const pool = new JobPool(setting, { work, threadsMax, keeping });
   try {
     return await Promise.all(
       topologies.map(async ({ candidate, ...topology }): Promise<TopologyRow> => {

@@ -70,7 +70,7 @@ export async function tune(question: TuneQuestion): Promise<TuneAnswer> {
   const clusters = clustersOf(given.workload);
   const split = splitTrace(given.workload, clusters, share);
   const threads = question.threadsMax ?? availableParallelism();
-  const checking = poolFor(given, question, threads);
+  const checking = poolFor(given, question, threads, 1);
   const { search: searched, heldOut: _rows, ...sizes } = split;
   const answer = { inForce: inForce.name, objective, requests: given.workload.length, split: sizes };
   let doubt: EngineDoubt;
@@ -122,7 +122,7 @@ async function doubtOf({ setting, inForce, observed }: TuneQuestion, pool: JobPo
 /** A search, and the best of it as the last comparison on the searched part has it. */
 async function searchIn(setting: Setting, question: TuneQuestion, split: SplitTrace, threads: number) {
   const { inForce, objective, memory, progress, now, budgetMillis } = question;
-  const pool = poolFor(setting, question, threads);
+  const pool = poolFor(setting, question, threads, question.trialsMax + FINALISTS_ABOUT * LAST_REPLICAS.length);
   const endsAt = now() + budgetMillis;
   try {
     const search = new Search(pool, {
@@ -151,6 +151,7 @@ interface LastLook {
 
 /** Drawn engines of the last comparison on the searched part; others than those of the search itself. */
 const LAST_REPLICAS: readonly number[] = [3, 4, 5, 6];
+const FINALISTS_ABOUT = 4;
 
 async function bestOf({ finalists, policies }: SearchResult, look: LastLook): Promise<Winner | undefined> {
   if (finalists.length === 0) return undefined;
@@ -189,7 +190,7 @@ interface Judging {
 async function judged(question: TuneQuestion, winner: Candidate, of: Judging): Promise<HeldOut | undefined> {
   const { setting, inForce, objective, replicas } = question;
   const { clusters, split } = of;
-  const pool = poolFor(setting, question, of.threads);
+  const pool = poolFor(setting, question, of.threads, 2 * (1 + replicas));
   try {
     const outcomes = [inForce, winner].map((candidate) => pool.run({ kind: "outcome", candidate }));
     const [before, after] = (await Promise.all(outcomes)) as [CandidateOutcome, CandidateOutcome];
@@ -264,7 +265,8 @@ function widest(a: Gain, b: Gain): Gain {
   };
 }
 
-function poolFor(setting: Setting, { pause, keeping }: TuneQuestion, threadsMax: number): JobPool {
-  const work = threadsMax === 1 && keeping === undefined ? 0 : Infinity;
+/** For about so many simulations of the whole traffic. */
+function poolFor(setting: Setting, { pause, keeping }: TuneQuestion, threadsMax: number, simulations: number): JobPool {
+  const work = setting.workload.length * simulations;
   return new JobPool(setting, { work, threadsMax, pause, keeping });
 }

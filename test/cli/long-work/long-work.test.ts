@@ -4,18 +4,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { calibrateCommand } from "#cli/calibrate/calibrate.ts";
 import { doLongWork } from "#cli/long-work/long-work.ts";
+import { rolloutCommand } from "#cli/rollout/rollout.ts";
+import { tuneCommand } from "#cli/tune/tune.ts";
+import { whatIfCommand } from "#cli/what-if/what-if.ts";
 import { engineWith } from "#shadow/calibrate/parameters.ts";
 import { engineDefaults } from "#engine/config.ts";
 import { randomFor } from "#core/base/random.ts";
 import { gnomon } from "../command-line.ts";
+import { inProcess } from "../in-process.ts";
 import { writeVllmRun } from "../calibrate/vllm-run-files.ts";
 
 const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-long-work-"));
 after(() => rmSync(FOLDER, { recursive: true, force: true }));
 
 const WORKLOAD = join(FOLDER, "workload.jsonl");
-writeFileSync(WORKLOAD, workload(500));
+writeFileSync(WORKLOAD, workload(400));
 const RUN = join(FOLDER, "run");
 const TIMES = { delayMicros: 3000, baseMicros: 8000, perPrefillTokenMicros: 30, perDecodeMicros: 60 };
 const ZEROS = { perPrefillMicros: 0, perDecodeContextTokenMicros: 0, perPrefillPairMicros: 0 };
@@ -43,6 +48,8 @@ const COMMANDS: readonly (readonly [name: string, ...argv: string[]])[] = [
   ["rollout plan", "rollout", "plan", WORKLOAD, "--arm", "gnomon", "--arm", "lmetric", "--runs", "1"],
   ["calibrate", "calibrate", RUN, "--output", "-"],
 ];
+
+const commands = () => [whatIfCommand(), tuneCommand(), rolloutCommand(), calibrateCommand()];
 
 /** The command, interrupted at work: begun again and interrupted sooner where it was done by then. */
 async function interruptedRun(t: TestContext, name: string, argv: readonly string[], written: readonly string[]) {
@@ -82,8 +89,8 @@ for (const [name, ...argv] of COMMANDS) {
       ["resumed.json", cache],
       ["alone.json", ["--no-cache"]],
     ] as const) {
-      const run = gnomon(t, [...argv, ...flags, "--json", at(file)]);
-      assert.equal((await run.exit).code, 0, run.stderr());
+      const { code, notes } = await inProcess(t, commands(), [...argv, ...flags, "--json", at(file)]);
+      assert.equal(code, 0, notes);
     }
     const [resumed, alone] = [readFileSync(at("resumed.json"), "utf8"), readFileSync(at("alone.json"), "utf8")];
     assert.equal(resumed, alone);

@@ -16,7 +16,7 @@ const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-tune-"));
 after(() => rmSync(FOLDER, { recursive: true, force: true }));
 
 const WORKLOAD = join(FOLDER, "workload.jsonl");
-writeFileSync(WORKLOAD, mooncake(360));
+writeFileSync(WORKLOAD, mooncake(330));
 
 /** Long prompts over documents of which some are asked about at a time, so that it matters where they are cached. */
 function mooncake(requests: number): string {
