@@ -33,6 +33,7 @@ export class UnreadAnswers {
   readonly #unread = new Map<UnreadSocket, Unread>();
   #bytes = 0;
   readonly #waiting: (() => void)[] = [];
+  readonly #beginners: (() => void)[] = [];
 
   /** `cut` is notified of every connection that is cut. */
   constructor(bytesMax: number, cut: () => void) {
@@ -48,15 +49,27 @@ export class UnreadAnswers {
     return this.#bytes > this.bytesMax;
   }
 
+  /** Nobody is known to have something unread. */
+  get isEmpty(): boolean {
+    return this.#unread.size === 0;
+  }
+
+  /** Notifies of the first that has something unread, whenever nobody had. */
+  onBegin(begun: () => void): void {
+    this.#beginners.push(begun);
+  }
+
   /** Looks at what waits on a connection: after an answer was written to it, and now and then. */
   look(socket: UnreadSocket, at: Micros): void {
     const bytes = socket.writableLength;
     const unread = this.#unread.get(socket);
     if (unread === undefined ? bytes === 0 : bytes === unread.bytes) return;
+    const { isEmpty } = this;
     this.leave(socket);
     if (bytes === 0) return;
     this.#unread.set(socket, { bytes, since: at });
     this.#bytes += bytes;
+    if (isEmpty) for (const begun of this.#beginners) begun();
   }
 
   /** The connection is closed. */
@@ -85,8 +98,10 @@ export class UnreadAnswers {
 
 /** Much less than the time for which a client is let be: what engines send meanwhile is held. */
 const LOOK_MILLIS = 50;
+/** While nobody has anything unread: an idle gateway wakes for each look, and each wake finds its code out of the caches. */
+const QUIET_LOOK_MILLIS = 250;
 
-/** Looks at all connections of a server now and then; until it is closed. */
+/** Looks at all connections of a server now and then, more often while something waits on one; until it is closed. */
 export function watchUnread(server: Server, unread: UnreadAnswers): void {
   const sockets = new Set<Socket>();
   // Of a connection with TLS, what is below it has nothing to wait for.
@@ -97,11 +112,23 @@ export function watchUnread(server: Server, unread: UnreadAnswers): void {
       unread.leave(socket);
     });
   });
+  let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
+  const goOn = (): void => {
+    clearTimeout(timer);
+    if (isClosed) return;
+    timer = setTimeout(look, unread.isEmpty ? QUIET_LOOK_MILLIS : LOOK_MILLIS).unref();
+  };
   const look = (): void => {
     const at = nowMicros();
     for (const socket of sockets) unread.look(socket, at);
     unread.settle(at);
+    goOn();
   };
-  const timer = setInterval(look, LOOK_MILLIS).unref();
-  server.once("close", () => clearInterval(timer));
+  goOn();
+  unread.onBegin(goOn);
+  server.once("close", () => {
+    clearTimeout(timer);
+    isClosed = true;
+  });
 }

@@ -183,6 +183,7 @@ export class FleetKeeper {
       directory,
       dispatcher: this.#dispatcher,
       times: { ...KEEPER_TIMES_DEFAULT, ...times },
+      servers: () => this.#servers.size,
       now: this.#now,
       report: this.#report,
       adapters: this.#adapters,

@@ -2,11 +2,10 @@ import type { Dispatcher } from "undici";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { ProbeResult } from "#core/endpoint/hang-judge.ts";
 import { LostJudge, returnPause } from "#core/endpoint/lost-judge.ts";
-import { nameHash } from "#core/base/random.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { EndpointDirectory, ServedModel } from "../endpoints/endpoint-directory.ts";
 import type { RouterTap } from "../base/router-tap.ts";
-import { nextTurn, Scraper, type ScrapeResult } from "../scrape/scrape.ts";
+import { nextTurn, phaseOf, Scraper, type ScrapeResult } from "../scrape/scrape.ts";
 import type { EnginePage } from "../scrape/scrape-map.ts";
 import { type RequestFault, askEngine } from "../endpoints/engine-request.ts";
 import type { AdapterLoads } from "../endpoints/adapter-loads.ts";
@@ -23,6 +22,8 @@ export interface KeeperOptions extends MemberContext, ProbeContext {
   readonly directory: EndpointDirectory;
   readonly dispatcher: Dispatcher;
   readonly times: KeeperTimes;
+  /** Of the fleet, as many as there are now. */
+  readonly servers: () => number;
   readonly now: () => Micros;
   readonly report: (event: KeeperEvent) => void;
   readonly adapters: AdapterLoads;
@@ -199,12 +200,12 @@ export class ServerKeeper {
 
   /** Scrapes turn by turn; returns why the server is lost. */
   async #whileThere(): Promise<string> {
-    const { now, times } = this.#options;
+    const { now, times, servers } = this.#options;
     const interval = times.scrapeIntervalMillis * MICROS_PER_MILLI;
-    const phase = nameHash(this.url) % interval;
+    const turnAfter = (at: Micros): Micros => nextTurn(at, interval, phaseOf(this.url, interval, servers()));
     let modelsAt = now() + times.modelsIntervalMillis * MICROS_PER_MILLI;
     const lost = new LostJudge(times.lostAfterMillis * MICROS_PER_MILLI);
-    let turn = nextTurn(now(), interval, phase);
+    let turn = turnAfter(now());
     for (;;) {
       await this.#sleep((turn - now()) / MICROS_PER_MILLI);
       if (this.#stopped) return "";
@@ -222,7 +223,7 @@ export class ServerKeeper {
           modelsAt = now() + times.modelsIntervalMillis * MICROS_PER_MILLI;
         }
       }
-      const next = nextTurn(now(), interval, phase);
+      const next = turnAfter(now());
       this.scraper.counts.skipped += Math.max(0, Math.round((next - turn) / interval) - 1);
       turn = next;
     }

@@ -22,6 +22,8 @@ test("beyond the bound who has not read for longest is cut, after his time, and 
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       let cuts = 0;
       const unread = new UnreadAnswers(MAX, () => cuts++);
+      let begun = 0;
+      unread.onBegin(() => begun++);
       const clients = Array.from({ length: 6 }, () => {
         const client: Client = { writableLength: 0, movedAt: 0, isCut: false, destroy: () => (client.isCut = true) };
         return client;
@@ -34,7 +36,10 @@ test("beyond the bound who has not read for longest is cut, after his time, and 
         if (client.isCut) continue;
         if (client.writableLength !== bytes) client.movedAt = now;
         client.writableLength = bytes;
+        const begins = unread.isEmpty && bytes > 0;
+        const before = begun;
         unread.look(client, now);
+        assert.equal(begun - before, Number(begins), "who waits for looks learns of the first alone");
         const open = clients.filter(({ isCut }) => !isCut);
         const sum = open.reduce((all, one) => all + one.writableLength, 0);
         assert.equal(unread.bytes, sum);
