@@ -27,7 +27,15 @@ import { CASES, type ClosedLoopCase, PROFILES } from "./closed-loop/case.ts";
 import { type LiveRun, liveRun, type LiveRunOptions } from "./closed-loop/live-run.ts";
 import { predict } from "./closed-loop/prediction.ts";
 import { prepareWorkload } from "./closed-loop/prepared-workload.ts";
-import { coverageLine, gapTable, liveTable, machineTable, type ProfileRow, rankTable } from "./closed-loop/tables.ts";
+import {
+  coverageLine,
+  differenceLine,
+  gapTable,
+  liveTable,
+  machineTable,
+  type ProfileRow,
+  rankTable,
+} from "./closed-loop/tables.ts";
 import { writeWarmUp } from "./closed-loop/warm-up.ts";
 
 const { values: flags } = parseArgs({
@@ -91,8 +99,9 @@ async function bench(one: ClosedLoopCase): Promise<void> {
   const rows: ProfileRow[] = [];
   for (const run of runs) {
     const recorded = figuresOfRun(await readRecordedRun(new TraceReader(run.trace).items()), run.profile);
-    const { intervals } = answer.candidates.find(({ name }) => name === run.profile)!;
-    rows.push({ run, recorded, predictedImbalance: imbalance.get(run.profile) ?? null, intervals });
+    const { intervals, differenceInterval } = answer.candidates.find(({ name }) => name === run.profile)!;
+    const predictedImbalance = imbalance.get(run.profile) ?? null;
+    rows.push({ run, recorded, predictedImbalance, intervals, differences: differenceInterval });
   }
   const transfer = compareRuns(
     rows.map(({ recorded }) => recorded),
@@ -104,7 +113,9 @@ async function bench(one: ClosedLoopCase): Promise<void> {
   console.log(`Measured by the clients:\n\n${liveTable(runs)}\n`);
   console.log(`The machine:\n\n${machineTable(rows)}\n`);
   console.log(`Measured at the gateway → predicted from its trace under ${calibrateOn}, ms:\n`);
-  console.log(`${gapTable(rows, transfer, calibrateOn)}\n\n${coverageLine(rows)}\n\n${rankTable(transfer)}`);
+  console.log(
+    `${gapTable(rows, transfer, calibrateOn)}\n\n${coverageLine(rows)}\n${differenceLine(rows)}\n\n${rankTable(transfer)}`,
+  );
 }
 
 async function measured(options: LiveRunOptions): Promise<LiveRun> {

@@ -2,7 +2,7 @@
  * How often a prediction interval holds what happens, and how far predictions are off: over drawn engines, whose speed
  * from run to run and within one is known, and over every pair of recorded runs of real engines.
  *
- *     npx node bench/coverage.ts [--seeds N] [--part drawn|order|real] [--block-tokens N] [--sequences-max N]
+ *     npx node bench/coverage.ts [--seeds N] [--part drawn|order|real|short] [--block-tokens N] [--sequences-max N]
  *         [--batch-tokens-max N] [FOLDER ...]
  *
  *     npx node bench/coverage.ts --record URL --out MACHINE/SESSION --run NAME:RATE:COUNT ... [--seed N]
@@ -19,6 +19,7 @@ import { drawnStudy } from "./coverage/drawn-study.ts";
 import { orderStudy } from "./coverage/order-study.ts";
 import { realPairs } from "./coverage/real-pairs.ts";
 import { askedRun, recordRuns } from "./coverage/record-runs.ts";
+import { givenCpuRuns, shortSources } from "./coverage/short-sources.ts";
 
 const { values, positionals } = parseArgs({
   options: {
@@ -56,11 +57,12 @@ const flags = Object.fromEntries(Object.entries(sizes).filter(([, value]) => val
 
 if ((values.part ?? "drawn") === "drawn") await drawnStudy(seeds);
 if ((values.part ?? "order") === "order") await orderStudy(seeds);
+if ((values.part ?? "short") === "short") await shortSources(givenCpuRuns(traces));
 if ((values.part ?? "real") === "real")
   await realPairs([
     {
       name: "one vLLM on a CPU, as given",
-      folders: ["light", "heavy"].map((name) => join(traces, "vllm-cpu", name)),
+      folders: givenCpuRuns(traces),
       flags: { sizes: "trace" },
     },
     ...["RTX4090_Llama-3.1-8B", "RTXPRO6000_Qwen3-32B"].map((name) => ({

@@ -18,6 +18,8 @@ export interface ProfileRow {
   readonly predictedImbalance: number | null;
   /** Where 90 % of live runs are to lie, as far as the fit shows; undefined without replicas. */
   readonly intervals: CandidateAnswer["intervals"];
+  /** The same of the mean difference to the profile that was fitted to. */
+  readonly differences: CandidateAnswer["differenceInterval"];
 }
 
 const LIVE_HEAD = [
@@ -126,18 +128,41 @@ export function gapTable(rows: readonly ProfileRow[], { figures }: TransferAnswe
 
 /** How many of the measured figures lie in the intervals of their predictions, of which 90 % are to. */
 export function coverageLine(rows: readonly ProfileRow[]): string {
-  const parts = [...INTERVALS].map(([figure, intervalOf]) => {
-    let inside = 0;
-    let all = 0;
-    for (const { recorded, intervals } of rows) {
-      const [value, interval] = [recorded.figures[figure], intervalOf(intervals)];
-      if (value === undefined || interval === undefined) continue;
-      all++;
-      if (value >= interval.low && value <= interval.high) inside++;
-    }
-    return `${figure} ${inside} of ${all}`;
-  });
+  const parts = [...INTERVALS].map(([figure, intervalOf]) =>
+    partInside(
+      figure,
+      rows.map(({ recorded, intervals }) => [recorded.figures[figure], intervalOf(intervals)]),
+    ),
+  );
   return `Measured within the prediction's interval: ${parts.join(", ")}.`;
+}
+
+const DIFFERENCES = [
+  ["ttftMean", "ttftMicros"],
+  ["tpotMean", "tpotMicros"],
+  ["e2eMean", "e2eMicros"],
+] as const;
+
+/** The same of differences to the first row, whose engines and draws are those of the others. */
+export function differenceLine([base, ...rows]: readonly ProfileRow[]): string {
+  const parts = DIFFERENCES.map(([figure, metric]) =>
+    partInside(
+      figure,
+      rows.map(({ recorded, differences }) => {
+        const [own, other] = [recorded.figures[figure], base?.recorded.figures[figure]];
+        return [own === undefined || other === undefined ? undefined : own - other, differences[metric]];
+      }),
+    ),
+  );
+  return `Measured difference to ${base?.run.profile} within its interval: ${parts.join(", ")}.`;
+}
+
+function partInside(name: string, pairs: readonly (readonly [number | undefined, Interval | undefined])[]): string {
+  const known = pairs.flatMap(([value, interval]) =>
+    value === undefined || interval === undefined ? [] : [{ value, interval }],
+  );
+  const inside = known.filter(({ value, interval }) => value >= interval.low && value <= interval.high);
+  return `${name} ${inside.length} of ${known.length}`;
 }
 
 /** How well the prediction orders the policies, figure by figure. */

@@ -116,4 +116,7 @@ export interface SeenRun {
   /** The same of the delay outside the engine, and of the prefill's part beyond the level; left out where they do not show. */
   readonly delay?: number | undefined;
   readonly prefill?: number | undefined;
+  /** What it showed of them where the engine has none, of which there is no multiple. */
+  readonly delayMicros?: Micros | undefined;
+  readonly perPrefillTokenMicros?: Micros | undefined;
 }

@@ -34,7 +34,7 @@ export function seenSpeed(evidence: Evidence, engine: EngineConfig): SeenResidua
   let speeds = speedsOf(evidence, here.engine, 0);
   for (let round = 0; round < SPEED_ROUNDS; round++) {
     const drift = speedDrift(evidence, speeds.levels);
-    const around = aroundSteps(evidence, here.engine, drift, prefillOf(engine));
+    const around = aroundSteps(evidence, here.engine, drift);
     here = { engine: around.engine, isSeen: here.isSeen || around.isSeen };
     speeds = speedsOf(evidence, here.engine, speeds.levels[0]!);
   }
@@ -58,11 +58,19 @@ export function seenSpeed(evidence: Evidence, engine: EngineConfig): SeenResidua
   if (!Number.isFinite(level) || !Number.isFinite(levelError)) return undefined;
   const { windowMicros, windows: wander, batchError: tilt, firstTokens, stalls } = own;
   const of = (known: (engine: EngineConfig) => number) => {
-    const ratio = known(here.engine) / known(engine);
-    return here.isSeen && ratio > 0 && Number.isFinite(ratio) ? Math.log(ratio) : undefined;
+    const [seen, fitted] = [known(here.engine), known(engine)];
+    if (!here.isSeen || !(seen > 0)) return {};
+    return fitted > 0 ? { multiple: Math.log(seen / fitted) } : { multiple: 0, micros: seen };
   };
+  const [delay, prefill] = [of(delayOf), of(prefillOf)];
   return {
-    speed: { ...seenRun({ level, levelError, delay: NaN }, 0), delay: of(delayOf), prefill: of(prefillOf) },
+    speed: {
+      ...seenRun({ level, levelError, delay: NaN }, 0),
+      delay: delay.multiple,
+      prefill: prefill.multiple,
+      delayMicros: delay.micros,
+      perPrefillTokenMicros: prefill.micros,
+    },
     own: { windowMicros, windows: wander, batchError: tilt, firstTokens, stalls },
   };
 }
@@ -79,15 +87,18 @@ interface Around {
   readonly isSeen: boolean;
 }
 
-/** Both may be off by a factor: a replay with another value shows how far off that one is. */
+/**
+ * Both may be off by a factor: a replay with another value shows how far off that one is. A fit to a queue alone may have
+ * found none of them, and then what is seen is bounded by nothing but itself.
+ */
 const AROUND_ROUNDS = 3;
 const LEAST_PART = 0.1;
 const PREFILL_MOVE = 2;
-const PREFILL_APART = 5;
 
-/** The engine with the delay outside it and the prefill rate that first tokens show at this speed; `first`: the rate fitted. */
-function aroundSteps(evidence: Evidence, engine: EngineConfig, drift: StepDrift | undefined, first: number): Around {
+/** The engine with the delay outside it and the prefill rate that first tokens show at this speed. */
+function aroundSteps(evidence: Evidence, engine: EngineConfig, drift: StepDrift | undefined): Around {
   let here = engine;
+  const firstDelay = delayOf(engine);
   for (let round = 0; round < AROUND_ROUNDS; round++) {
     const outcome = forcedReplay(evidence, { ...here, stepDrift: drift });
     const factor = drift?.factors[0] ?? 1;
@@ -96,14 +107,16 @@ function aroundSteps(evidence: Evidence, engine: EngineConfig, drift: StepDrift 
       times.delayMicros + factor * (times.baseMicros + times.perPrefillMicros + tokens * times.perPrefillTokenMicros);
     const { later, perToken } = firstTokensOff(evidence, outcome, alone);
     if (!Number.isFinite(later)) return { engine: here, isSeen: round > 0 };
-    const rate = prefillOf(here);
-    const moved = rate > 0 && perToken !== undefined ? 1 + perToken / (rate * factor) : 1;
-    const prefill = rate * Math.max(1 / PREFILL_MOVE, Math.min(PREFILL_MOVE, moved));
-    const bounded = Math.max(first / PREFILL_APART, Math.min(first * PREFILL_APART, prefill));
     const delay = delayOf(here);
-    here = withTimes(here, delay > 0 ? Math.max(LEAST_PART * delay, delay + later) : 0, bounded);
+    const seenDelay = Math.max(firstDelay > 0 ? LEAST_PART * delay : 0, delay + later);
+    here = withTimes(here, seenDelay, seenRate(prefillOf(here), (perToken ?? 0) / factor));
   }
   return { engine: here, isSeen: true };
+}
+
+/** Microseconds a prefilled token where it takes so many more than this rate. */
+function seenRate(rate: number, more: number): number {
+  return Math.max(rate / PREFILL_MOVE, rate + more);
 }
 
 function delayOf({ queueDelay }: EngineConfig): number {

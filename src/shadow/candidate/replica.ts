@@ -1,7 +1,7 @@
 import { nameHash, type Random, randomFor } from "#core/base/random.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
-import type { StepResiduals } from "#engine/step-drift.ts";
+import type { SeenRun, StepResiduals } from "#engine/step-drift.ts";
 import { spreadNormal } from "../figure/spread-normal.ts";
 import { stallDraw } from "./stall-draw.ts";
 import { usualLevel } from "./usual-level.ts";
@@ -24,13 +24,14 @@ export type EngineOf = (endpoint: number) => EngineConfig;
  * same. Replica 0 draws nothing: see usualEngines.
  */
 export function replicaEngines(
-  engine: EngineConfig,
+  fitted: EngineConfig,
   residuals: StepResiduals | undefined,
   seed: number,
   replica: number,
   spanMicros: Micros,
 ): EngineOf {
-  if (residuals === undefined) return () => engine;
+  if (residuals === undefined) return () => fitted;
+  const engine = withSeen(fitted, residuals.thisRun);
   if (replica === 0) return usualEngines(engine, residuals);
   const random = randomFor(seed, nameHash("replica") + replica);
   const { windowMicros, windows, levelError, delayError, prefillError, batchError, betweenRuns, thisRun } = residuals;
@@ -80,6 +81,18 @@ function usualEngines(engine: EngineConfig, { windows, stalls, thisRun }: StepRe
     return { ...engine, queueDelay, stepTime, ...(factor !== 1 && { stepDrift }) };
   });
   return (endpoint) => configs[endpoint % configs.length] ?? { ...engine, queueDelay, stepTime };
+}
+
+/** What the fit found none of, as the run in question shows it. */
+function withSeen(engine: EngineConfig, thisRun: SeenRun | undefined): EngineConfig {
+  const { delayMicros, perPrefillTokenMicros } = thisRun ?? {};
+  const { queueDelay, stepTime } = engine;
+  return {
+    ...engine,
+    ...(delayMicros !== undefined && { queueDelay: { ...queueDelay, baseMicros: delayMicros } }),
+    ...(perPrefillTokenMicros !== undefined &&
+      stepTime.kind === "coefficients" && { stepTime: { ...stepTime, perPrefillTokenMicros } }),
+  };
 }
 
 /** Positions in the recorded series: blocks of neighbours, about as long as the root of its length. */

@@ -222,3 +222,36 @@ test("what a run's first tokens show of its delay and prefill is theirs, and its
   const full = seenSpeed(evidenceFrom(MODEL, 1.3, 51, [1.03, 0.97], 20_000), alone.engine);
   assert.ok(Math.abs(full?.speed.delay ?? 0) < 0.5);
 });
+
+test("a delay or a prefill rate that a fit found none of, or far off, is what the run's first tokens show", () => {
+  const alone = calibrate(first!, { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED });
+  const evidence = evidenceFrom(MODEL, 1.2, 50, [1.03, 0.97], 400_000);
+  const fitted = { ...TIMES, delayMicros: alone.engine.queueDelay.baseMicros };
+  for (const wrong of [
+    { delayMicros: 0 },
+    { perPrefillTokenMicros: 0 },
+    { delayMicros: 0, perPrefillTokenMicros: 0 },
+    { perPrefillTokenMicros: 8 * TIMES.perPrefillTokenMicros },
+    { perPrefillTokenMicros: TIMES.perPrefillTokenMicros / 50 },
+  ]) {
+    const engine = engineWith(SIZES, { ...fitted, ...wrong });
+    const { speed, own } = seenSpeed(evidence, engine)!;
+    const here = residualsFor(alone.residuals, { runs: [{ run: "another" }] }, headerOf("monday"), () => ({
+      speed,
+      own,
+    })).residuals!;
+    const { queueDelay, stepTime, stepDrift } = replicaEngines(engine, here, 1, 0, 1e6)(0);
+    assert.ok(stepTime.kind === "coefficients");
+    const factor: number = stepDrift!.factors[0]!;
+    // What is shown is how long prompts take: a delay somewhat longer goes with a rate somewhat lower.
+    for (const [tokens, within] of [
+      [100, 0.25],
+      [450, 0.06],
+      [900, 0.1],
+    ] as const) {
+      const got: number = queueDelay.baseMicros + factor * stepTime.perPrefillTokenMicros * tokens;
+      const truth = TIMES.delayMicros + 1.2 * TIMES.perPrefillTokenMicros * tokens;
+      assert.ok(Math.abs(got / truth - 1) < within, `${JSON.stringify(wrong)}, ${tokens} tokens: ${got} for ${truth}`);
+    }
+  }
+});
