@@ -107,6 +107,9 @@ interface Held {
   readonly silent: number;
   /** The mean probability that it gave a rollout to find the difference by the end of its part, those that did, and all. */
   readonly promised: number;
+  /** Where the plan has it on other traffic, and whether the share that was found is there. */
+  readonly range: string;
+  readonly inRange: number;
   readonly found: number;
   readonly rollouts: number;
 }
@@ -126,7 +129,9 @@ async function heldAgainst(
     Array.from({ length: DRAWS }, (_, draw) => rolled(part, chosen, other, 100 * i + draw + 1)),
   );
   const means = drawn.flat().map(({ mean }) => mean);
-  const { powers } = chosen.figures[KEY];
+  const { powers, powerRanges } = chosen.figures[KEY];
+  const [low, high] = [meanOf(powerRanges.map((one) => one.low)), meanOf(powerRanges.map((one) => one.high))];
+  const share = drawn.flat().filter(({ found }) => found).length / drawn.flat().length;
   const millis = (micros: number) => (micros / MICROS_PER_MILLI).toFixed(0);
   return {
     design: chosen.name,
@@ -135,7 +140,9 @@ async function heldAgainst(
     // A plan that cannot say it has no interval.
     parts: interval === undefined ? 0 : means.length,
     silent: interval === undefined ? 1 : 0,
-    promised: powers.reduce((sum, power) => sum + power, 0) / powers.length,
+    promised: meanOf(powers),
+    range: `${percent(low)} to ${percent(high)}`,
+    inRange: low <= share && share <= high ? 1 : 0,
     found: drawn.flat().filter(({ found }) => found).length,
     rollouts: drawn.flat().length,
   };
@@ -143,12 +150,17 @@ async function heldAgainst(
 
 function heldText(all: readonly Held[]): string {
   const sum = (of: (one: Held) => number) => all.reduce((total, one) => total + of(one), 0);
-  const share = (value: number) => `${(100 * value).toFixed(0)} %`.padStart(5);
+  const share = (value: number) => percent(value).padStart(5);
   return (
     `held ${sum(({ within }) => within)} of ${sum(({ parts }) => parts)}, ${sum(({ silent }) => silent)} of ${all.length} plans silent; ` +
-    `promised ${share(sum(({ promised }) => promised) / all.length)}, ` +
+    `promised ${share(sum(({ promised }) => promised) / all.length)}` +
+    (all.length === 1 ? ` (${all[0]!.range}), ` : `, in range ${sum(({ inRange }) => inRange)} of ${all.length}, `) +
     `found ${share(sum(({ found }) => found) / sum(({ rollouts }) => rollouts))} of ${sum(({ rollouts }) => rollouts)}`
   );
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(0)} %`;
 }
 
 /** Until the end of a part, from when it is compared. */

@@ -1,4 +1,5 @@
 import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
+import type { Interval } from "#shadow/figure/interval.ts";
 import type { FigureStudy } from "#shadow/rollout/design-study.ts";
 import { isBiased, NOTHING_KNOWN } from "#shadow/rollout/recommendation.ts";
 import { type PlannedFigureKey, PLANNED_FIGURES } from "#shadow/job/rollout-sample.ts";
@@ -68,15 +69,18 @@ function verdict(study: RolloutStudy, guessedEngine: string | undefined): string
     Math.abs(change) < 0.001 * before
       ? `${titleOf(figure)} is expected to be the same under ${other} and ${control}`
       : `${other} is expected to ${change < 0 ? "take" : "add"} ${size} ${change < 0 ? "off" : "to"} ${control}'s ${titleOf(figure)}`;
+  const chosen = designs.find(({ name }) => name === recommendation.design)?.figures[figure];
   const time = recommendation.hours === undefined ? "" : ` for ${duration(recommendation.hours)}`;
   const finds =
-    recommendation.hours === undefined ? "" : `, which finds that with a probability of ${percentOf(power)}`;
+    recommendation.hours === undefined
+      ? ""
+      : `, which finds that with a probability of ${percentOf(power)}${rangeText(chosen?.hoursRange)}`;
   const advice = `run ${spoken(recommendation.design)}${time}${finds}`;
-  const [share] = designs.find(({ name }) => name === recommendation.design)?.figures[figure].powers ?? [];
+  const [share] = chosen?.powers ?? [];
   const anyway =
     recommendation.hours !== undefined || share === undefined
       ? ""
-      : ` In ${study.hours[0]} hours it would find that with a probability of ${percentOf(share)}.`;
+      : ` In ${study.hours[0]} hours it would find that with a probability of ${percentOf(share)}${rangeText(chosen?.powerRanges[0])}.`;
   const warning = recommendation.warning === "" ? "" : ` (${recommendation.warning})`;
   const wrong = designs.filter(
     (one) =>
@@ -91,6 +95,11 @@ function verdict(study: RolloutStudy, guessedEngine: string | undefined): string
     guessedEngine === undefined ? "" : ` All of this rests on the engine ${guessedEngine}, which is a guess.`;
   if (recommendation.warning === NOTHING_KNOWN) return `${known}; ${recommendation.warning}.${guess}`;
   return `${known}: ${advice}${warning}.${anyway}${would}${guess}`;
+}
+
+/** How much the probability depends on the traffic that comes. */
+function rangeText(range: Interval | undefined): string {
+  return range === undefined ? "" : `, ${percentOf(range.low)} to ${percentOf(range.high)} by the traffic that comes`;
 }
 
 /** A design's name in a sentence. */

@@ -5,11 +5,12 @@ import { figureLevel } from "#core/rollout/judge/figure-level.ts";
 import { TIME_METRICS, type TimeMetric } from "#core/rollout/judge/outcome.ts";
 import { type Micros, MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { NamedDesign } from "../job/rollout-design.ts";
+import type { Interval } from "../figure/interval.ts";
 import { normalQuantile } from "../figure/normal-quantile.ts";
 import { twoArmPlan } from "../job/two-arm-plan.ts";
 import type { TrafficError, TrafficErrors } from "./traffic-error.ts";
 import type { UnexplainedErrors } from "./unexplained-error.ts";
-import { type Findable, shareFoundBy, valuesUntilFound } from "./values-until-found.ts";
+import { type Findable, foundBetween, shareFoundBy, valuesUntilFound } from "./values-until-found.ts";
 import {
   type PlannedFigureKey,
   type FigureSample,
@@ -47,6 +48,12 @@ export interface FigureStudy {
   /** Probability to find what it shows in a number of hours, and the same with predictions; of the asked figure alone. */
   readonly powers: readonly number[];
   readonly powersAdjusted: readonly number[];
+  /**
+   * Where the probability of `hours`, and those of `powers`, lie with one of 90 % on any one other traffic of the kind, since
+   * how large the effect is there is not known; of the asked figure alone.
+   */
+  readonly hoursRange: Interval | undefined;
+  readonly powerRanges: readonly Interval[];
   /** Independent values in one rollout as long as the trace. */
   readonly clusters: number;
   /** Independent values in an hour: blocks of windows, or clusters. */
@@ -167,14 +174,34 @@ function figureStudy(
     biasError: error,
     runError: deviationOf(plain) / Math.sqrt(plain.count / found.length),
     varianceLeft: (adjusted.deviation / plain.deviation) ** 2,
-    hours: hoursToFind(findable(plain), asked),
     hoursAdjusted: hoursToFind(findable(adjusted), asked),
-    powers: powersOf(findable(plain), asked),
     powersAdjusted: powersOf(findable(adjusted), asked),
+    ...powerOf(findable(plain), asked, traffic && rangeErrorOf(traffic, blocks)),
     detectable: detectable(plain),
     detectableAdjusted: detectable(adjusted),
     clusters: plain.count / found.length,
     valuesPerHour: perHour,
+  };
+}
+
+/** How long until the effect is found, how likely it is by then and in the hours that are asked for, and where that lies. */
+function powerOf(
+  findable: Findable,
+  asked: AskedPower,
+  trafficError = 0,
+): Pick<FigureStudy, "hours" | "powers" | "hoursRange" | "powerRanges"> {
+  const hours = hoursToFind(findable, asked);
+  // A range has to hold, so that it has what parts in a row have in common too.
+  const ranged = { ...findable, trafficError };
+  const rangeIn = (duration: number): Interval => {
+    const count = duration * asked.perHour;
+    return count < 1 ? { low: 0, high: 0 } : foundBetween(ranged, count);
+  };
+  return {
+    hours,
+    powers: powersOf(findable, asked),
+    hoursRange: asked.hours.length > 0 && hours !== undefined ? rangeIn(hours) : undefined,
+    powerRanges: asked.hours.map(rangeIn),
   };
 }
 
@@ -204,8 +231,13 @@ function powersOf(findable: Findable, { perHour, hours }: AskedPower): number[] 
  * once for the other traffic; what blocks of that differ by is in their own deviation. Without the allowance for what parts
  * in a row have in common: an interval has to hold, and a probability has to be right on average.
  */
-function trafficErrorOf({ error, drift }: TrafficError, blocks: boolean): number {
-  return (error / Math.sqrt(drift)) * (blocks ? 1 : Math.SQRT2);
+function trafficErrorOf(traffic: TrafficError, blocks: boolean): number {
+  return rangeErrorOf(traffic, blocks) / Math.sqrt(traffic.drift);
+}
+
+/** The same with that allowance. */
+function rangeErrorOf({ error }: TrafficError, blocks: boolean): number {
+  return error * (blocks ? 1 : Math.SQRT2);
 }
 
 /**

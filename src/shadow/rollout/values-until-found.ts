@@ -88,6 +88,25 @@ export function shareFoundBy(counts: readonly number[], count: number): number {
   return (more < 0 ? counts.length : more) / counts.length;
 }
 
+/** How many of the walks' effects are below a range, and above it. */
+const OUTSIDE = 0.05;
+
+/**
+ * Between which shares of rollouts of `count` values find the effect, by what it may be on other traffic: each share is an
+ * average over rollouts on one traffic, while `shareFoundBy` is one over traffic as well.
+ */
+export function foundBetween(findable: Findable, count: number): { readonly low: number; readonly high: number } {
+  const sign = Math.sign(findable.effect);
+  const effects = NORMALS.map((walk) => sign * effectOf(findable, walk.fromTheFirst()));
+  effects.sort((one, other) => one - other);
+  const [low, high] = [OUTSIDE, 1 - OUTSIDE].map((q) => {
+    // Of another sign the effect that is expected is not there to be found.
+    const effect = Math.max(0, effects[Math.floor(q * WALKS)]!);
+    return shareFoundBy(valuesUntilFound({ ...findable, effect, effectError: 0, trafficError: 0 }, count), count);
+  });
+  return { low: low!, high: high! };
+}
+
 function effectOf({ effect, effectError, trafficError }: Findable, normals: DrawnNormals): number {
   const student = normals.next() / Math.sqrt(chiSquared(normals, TRAFFIC_DEGREES) / TRAFFIC_DEGREES);
   return effect + effectError * normals.next() + trafficError * student;

@@ -16,6 +16,8 @@ const UNBIASED: FigureStudy = {
   hoursAdjusted: 1,
   powers: [0.8],
   powersAdjusted: [1],
+  hoursRange: { low: 0.5, high: 1 },
+  powerRanges: [{ low: 0.5, high: 1 }],
   detectable: [50 * MILLI],
   detectableAdjusted: [10 * MILLI],
   clusters: 100,

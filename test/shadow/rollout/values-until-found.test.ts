@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { type Random, randomFor } from "#core/base/random.ts";
 import { addBlock, noBlocks, plainEstimate } from "#core/rollout/judge/block-differences.ts";
 import { priorFor, reach, valuesToFind } from "#core/rollout/judge/confidence-sequence.ts";
-import { type Findable, shareFoundBy, valuesUntilFound } from "#shadow/rollout/values-until-found.ts";
+import { type Findable, foundBetween, shareFoundBy, valuesUntilFound } from "#shadow/rollout/values-until-found.ts";
 
 const LEVEL = 0.02;
 const EFFECT: Findable = {
@@ -63,6 +63,29 @@ test("an effect that is not quite known is promised with what it may be", () => 
   // Parts of the trace differ by more than the effect: no time finds it as surely.
   const counts = valuesUntilFound({ ...EFFECT, trafficError: 2 });
   assert.equal(counts[Math.ceil(0.8 * counts.length) - 1], Infinity);
+});
+
+test("on nine of ten kinds of traffic the share of rollouts that find the effect is within the range", () => {
+  const unsure = { ...EFFECT, effectError: 0.3, trafficError: 0.1 };
+  const count = 40;
+  const { low, high } = foundBetween(unsure, count);
+  const promised = shareFoundBy(valuesUntilFound(unsure, count), count);
+  assert.ok(low < promised && promised < high, `${low} ${promised} ${high}`);
+  assert.ok(high - low > 0.3, "an effect that may be half as large is found half as often");
+  let within = 0;
+  for (let traffic = 0; traffic < 40; traffic++) {
+    const random = randomFor(traffic, 7);
+    const student =
+      normal(random) / Math.sqrt(Array.from({ length: 8 }, () => normal(random) ** 2 / 8).reduce((a, b) => a + b));
+    const effect = 0.7 + 0.3 * normal(random) + 0.1 * student;
+    const share = shareFoundBy(valuesUntilFound({ ...EFFECT, effect: Math.max(0, effect) }, count), count);
+    if (low - 0.02 <= share && share <= high + 0.02) within++;
+  }
+  assert.ok(within >= 32, `${within} of 40`);
+  // What is known to be there is as likely on all traffic.
+  const known = foundBetween(EFFECT, count);
+  assert.equal(known.low, known.high);
+  assert.deepEqual(foundBetween({ ...EFFECT, effect: NaN }, count), { low: 0, high: 0 });
 });
 
 test("nothing is promised of an effect that is none, or that is beyond the time there is", () => {
