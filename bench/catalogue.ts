@@ -55,6 +55,12 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     onDemand: true,
     needs: ["BENCH_TRACES"],
   },
+  why: {
+    about: "causes injected into traces of emulated engines: how often `gnomon why` names them first",
+    page: "why",
+    short: ["--seeds", "1", "--conversations", "150"],
+    onDemand: true,
+  },
   tenants: {
     about: "VTC and its variants where one tenant asks for most, simulated",
     page: "tenants",

@@ -21,18 +21,74 @@ export const INJECTED = ["index", "cache", "tenant", "engines", "policy"] as con
 export type Injected = (typeof INJECTED)[number];
 
 export interface InjectedCase {
-  readonly cause: Injected | "none";
+  readonly cause: Injected | "none" | "load";
   readonly seed: number;
   readonly conversations: number;
-  /** Conversations that begin in a second. */
-  readonly rate?: number;
+  /** The first where it is left out. */
+  readonly workload?: WorkloadName;
+  /** Routes where nothing is wrong with its weights; llm-d where it is left out. */
+  readonly inForce?: string;
 }
 
-/** What the trace states of its engines, and what they are where nothing is injected. */
-export const ENGINE: EngineConfig = engineDefaults({ kvBlocks: 8_000 });
-const SMALL_CACHE_BLOCKS = 1_400;
+/** Traffic of four tenants, and the sizes of caches for it. */
+interface InjectedWorkload {
+  readonly arrivals: string;
+  readonly kvBlocks: number;
+  readonly smallKvBlocks: number;
+  readonly usual: string;
+  /** Of the hot tenant, with its part of the conversations. */
+  readonly hot: string;
+}
+
+const WORKLOADS = {
+  /** Short questions behind a dozen system prompts for each tenant. */
+  chat: {
+    arrivals: "{ process: poisson, ratePerSecond: RATE25 }",
+    kvBlocks: 8_000,
+    smallKvBlocks: 1_400,
+    usual: `
+    weight: 1
+    prefixes: 12
+    prefixTokens: { distribution: uniform, min: 600, max: 1200 }
+    userTokens: { distribution: uniform, min: 40, max: 400 }
+    outputTokens: { distribution: uniform, min: 20, max: 160 }
+    turns: { distribution: uniform, min: 1, max: 4 }
+    thinkSeconds: 1.5`,
+    hot: `
+    weight: 1.2
+    prefixes: 12
+    prefixTokens: { distribution: uniform, min: 600, max: 1200 }
+    userTokens: { distribution: uniform, min: 3000, max: 7000 }
+    outputTokens: { distribution: uniform, min: 20, max: 160 }
+    turns: 1`,
+  },
+  /** Long conversations that grow by tool answers, in bursts. */
+  agents: {
+    arrivals: "{ process: gamma, ratePerSecond: RATE4, cv: 2 }",
+    kvBlocks: 20_000,
+    smallKvBlocks: 2_500,
+    usual: `
+    weight: 1
+    prefixes: 3
+    prefixTokens: { distribution: uniform, min: 1500, max: 3000 }
+    userTokens: { distribution: uniform, min: 100, max: 1200 }
+    outputTokens: { distribution: uniform, min: 30, max: 250 }
+    turns: { distribution: uniform, min: 3, max: 10 }
+    thinkSeconds: 1`,
+    hot: `
+    weight: 6
+    userTokens: { distribution: uniform, min: 8000, max: 14000 }
+    outputTokens: { distribution: uniform, min: 30, max: 250 }
+    turns: 1`,
+  },
+} as const satisfies Record<string, InjectedWorkload>;
+export type WorkloadName = keyof typeof WORKLOADS;
+
+/** What is assumed of the engines, but for their sizes, which the trace states. */
+export const ENGINE: EngineConfig = engineDefaults({ modelTokensMax: 40_000 });
 const SLOW_FACTOR = 2;
-const HOT_WEIGHT = 1.2;
+/** Conversations of the control in which there are simply too many of them. */
+const LOAD_FACTOR = 2;
 const BLOCK_TOKENS = 16;
 /** How gauges reach the gateway. */
 export const SIGNALS: SignalOptions = {
@@ -44,31 +100,30 @@ export const SIGNALS: SignalOptions = {
 };
 
 /**
- * A recorded trace of four engines before which one thing is wrong:
+ * A recorded trace of four engines in which one thing is wrong; steps wander by a tenth, and nobody states it:
  * - index: the gateway takes each engine's cache for its neighbour's
- * - cache: the engines have room for a sixth of the blocks
+ * - cache: the engines have room for a fifth of the blocks or less
  * - tenant: one tenant among four sends prompts of thousands of tokens
  * - engines: one engine's steps take twice as long
- * - policy: prefixes weigh a hundredth of what they should
+ * - policy: prefixes weigh a hundredth of what they should, under llm-d's scorers
+ * - none: nothing; load: nothing but twice as many conversations a second
  */
-export function injectedTrace({ cause, seed, conversations, rate = 11 }: InjectedCase): TraceItem[] {
-  const kvBlocks = cause === "cache" ? SMALL_CACHE_BLOCKS : ENGINE.kvBlocks;
+export function injectedTrace(asked: InjectedCase): TraceItem[] {
+  const { cause, seed, workload = "chat", inForce = "llm-d" } = asked;
+  const { kvBlocks: usualBlocks, smallKvBlocks } = WORKLOADS[workload];
+  const kvBlocks = cause === "cache" ? smallKvBlocks : usualBlocks;
   const engine = { ...ENGINE, kvBlocks };
   const endpoints = ["e0", "e1", "e2", "e3"].map((id): Endpoint => {
     const kvCapacityTokens = (kvBlocks - 1) * BLOCK_TOKENS;
     return { id, models: [], labels: {}, kvCapacityTokens, concurrencyMax: engine.sequencesMax };
   });
-  const name = "llm-d";
+  const name = cause === "policy" ? "llm-d" : inForce;
   const good = loadProfile(name).spec;
   const spec = cause === "policy" ? { ...good, scorers: good.scorers.map(withBadWeight) } : good;
   const setting: Setting = {
     seed,
     workload: [
-      ...synthesize(
-        parseSyntheticSpec("why", specOf(cause, conversations, rate)),
-        seed,
-        new ImportReport("why", "synthetic", true),
-      ),
+      ...synthesize(parseSyntheticSpec("why", specOf(asked)), seed, new ImportReport("why", "synthetic", true)),
     ],
     endpoints,
     fleetEvents: [],
@@ -162,33 +217,17 @@ class NeighbourIndex implements PrefixIndex {
   }
 }
 
-function specOf(cause: InjectedCase["cause"], conversations: number, rate: number): string {
-  const usual = ["red", "green", "blue"].map(
-    (tenant) => `
-  - name: ${tenant}
-    tenant: ${tenant}
-    weight: 1
-    prefixes: 12
-    prefixTokens: { distribution: uniform, min: 600, max: 1200 }
-    userTokens: { distribution: uniform, min: 40, max: 400 }
-    outputTokens: { distribution: uniform, min: 20, max: 160 }
-    turns: { distribution: uniform, min: 1, max: 4 }
-    thinkSeconds: 1.5`,
-  );
-  const hot = `
-  - name: hot
-    tenant: hot
-    weight: ${cause === "tenant" ? HOT_WEIGHT : 1}
-    prefixes: 12
-    prefixTokens: { distribution: uniform, min: 600, max: 1200 }
-    userTokens: ${cause === "tenant" ? "{ distribution: uniform, min: 3000, max: 7000 }" : "{ distribution: uniform, min: 40, max: 400 }"}
-    outputTokens: { distribution: uniform, min: 20, max: 160 }
-    turns: ${cause === "tenant" ? 1 : "{ distribution: uniform, min: 1, max: 4 }"}
-    thinkSeconds: 1.5`;
+function specOf({ cause, conversations, workload = "chat" }: InjectedCase): string {
+  const { arrivals, usual, hot } = WORKLOADS[workload];
+  const factor = cause === "load" ? LOAD_FACTOR : 1;
+  const tenants = ["red", "green", "blue", "hot"].map((tenant) => {
+    const group = tenant === "hot" && cause === "tenant" ? hot : usual;
+    return `\n  - name: ${tenant}\n    tenant: ${tenant}${group}`;
+  });
   return `
 conversations: ${conversations}
-arrivals: { process: poisson, ratePerSecond: ${rate} }
-groups:${[...usual, hot].join("")}
+arrivals: ${arrivals.replace(/RATE(\d+)/, (_, rate: string) => String(factor * Number(rate)))}
+groups:${tenants.join("")}
 `;
 }
 

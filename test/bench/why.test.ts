@@ -9,7 +9,7 @@ const TOKENS_SHOW = { index: "index", cache: "evicted", policy: "policy" } as co
 
 for (const cause of INJECTED) {
   test(`what was injected is named first: ${cause}`, async () => {
-    const { tokens, slow } = await explained(injectedTrace({ cause, seed: 1, conversations: 200, rate: 25 }));
+    const { tokens, slow } = await explained(injectedTrace({ cause, seed: 1, conversations: 150 }), "llm-d");
     assert.equal(firstCause(slow)?.part, cause);
     const sum = slow.parts.reduce((all, { micros }) => all + micros, 0);
     assert.ok(Math.abs(sum - slow.micros) < 1e-6 * slow.micros);
@@ -19,7 +19,7 @@ for (const cause of INJECTED) {
 }
 
 test("where nothing was injected no cause has a tenth of the mean", async () => {
-  const { slow } = await explained(injectedTrace({ cause: "none", seed: 1, conversations: 200, rate: 25 }));
+  const { slow } = await explained(injectedTrace({ cause: "none", seed: 1, conversations: 150 }), "llm-d");
   assert.ok(
     slow.parts.every(({ part, micros }) => ["load", "own"].includes(part) || Math.abs(micros) < 0.1 * slow.micros),
   );

@@ -193,7 +193,7 @@ interface Study {
 function mayMatter(cause: Exclude<Removable, "index">, traffic: TrafficAsked): boolean {
   switch (cause) {
     case "policy":
-      return traffic.inForce.name !== traffic.otherwise.name;
+      return !isSamePolicy(traffic.inForce, traffic.otherwise);
     case "cache":
       return true;
     case "tenant":
@@ -203,6 +203,11 @@ function mayMatter(cause: Exclude<Removable, "index">, traffic: TrafficAsked): b
     case "faults":
       return hasFaults(traffic.setting);
   }
+}
+
+/** By what they do, whatever they are called. */
+function isSamePolicy(inForce: Candidate, otherwise: Candidate): boolean {
+  return inForce.asRecorded === undefined && JSON.stringify(inForce.spec) === JSON.stringify(otherwise.spec);
 }
 
 /** Another policy is tried with an index that is right: what it would have done with one that is wrong nobody recorded. */

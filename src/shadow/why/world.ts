@@ -50,8 +50,8 @@ const ALONE_RATE = 1 / 4_096;
 export interface WorldOptions {
   /** 0 for engines without noise. */
   readonly replica?: number;
-  /** Conversations come one after another. */
-  readonly alone?: boolean;
+  /** Conversations come one after another, and go where they went in this run. */
+  readonly alone?: WorldOutcome;
 }
 
 /** Runs the traffic without these causes. Same arguments, same bytes. */
@@ -60,10 +60,11 @@ export function runWorld(
   without: ReadonlySet<Removable>,
   options: WorldOptions = {},
 ): WorldOutcome {
-  const setting = settingWithout(traffic, without, options.alone === true);
+  const setting = settingWithout(traffic, without, options.alone !== undefined);
   const candidate = without.has("policy") ? traffic.otherwise : traffic.inForce;
   const knowsCaches = without.has("index");
-  const sentTo = knowsCaches || without.has("policy") ? undefined : traffic.sentTo;
+  const recorded = knowsCaches || without.has("policy") ? undefined : traffic.sentTo;
+  const sentTo = options.alone === undefined ? recorded : endpointsOf(options.alone, setting);
   const { length } = traffic.setting.workload;
   const simulation = new Simulation({
     ...simulationOf(setting, candidate, options.replica ?? 0),
@@ -94,6 +95,11 @@ export function runWorld(
   return world;
 }
 
+/** Of endpoints that joined later nobody is forced to go to one. */
+function endpointsOf({ endpoint }: WorldOutcome, { endpoints }: Setting): (EndpointId | undefined)[] {
+  return Array.from(endpoint, (place) => endpoints[place]?.id);
+}
+
 function forcedBy(sentTo: NonNullable<TrafficAsked["sentTo"]>): ReadonlyMap<string, EndpointId> {
   const forced = new Map<string, EndpointId>();
   sentTo.forEach((endpoint, index) => {
@@ -102,7 +108,7 @@ function forcedBy(sentTo: NonNullable<TrafficAsked["sentTo"]>): ReadonlyMap<stri
   return forced;
 }
 
-function settingWithout(traffic: TrafficAsked, without: ReadonlySet<Removable>, alone: boolean): Setting {
+function settingWithout(traffic: TrafficAsked, without: ReadonlySet<Removable>, isApart: boolean): Setting {
   const { setting, slow } = traffic;
   const workload = without.has("tenant") ? withoutTenant(traffic) : setting.workload;
   return {
@@ -113,7 +119,7 @@ function settingWithout(traffic: TrafficAsked, without: ReadonlySet<Removable>, 
     }),
     ...(slow && { residuals: slow.residuals(without.has("engines")) }),
     ...(without.has("faults") && { fleetEvents: setting.fleetEvents.filter(({ kind }) => !FAULTS.has(kind)) }),
-    ...(alone && { rateScale: setting.rateScale * ALONE_RATE }),
+    ...(isApart && { rateScale: setting.rateScale * ALONE_RATE }),
   };
 }
 

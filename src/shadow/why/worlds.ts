@@ -1,6 +1,6 @@
 import type { Observed } from "#shadow/recorded/observed.ts";
 import { type SlowEngines, slowEngines } from "./engine-speeds.ts";
-import { type Removable, CAUSES, runWorld, type TrafficAsked, type WorldOptions, type WorldOutcome } from "./world.ts";
+import { CAUSES, type Removable, runWorld, type TrafficAsked, type WorldOutcome } from "./world.ts";
 
 /** As it happened. */
 export const NONE: ReadonlySet<Removable> = new Set();
@@ -43,23 +43,31 @@ export class Worlds {
     this.#traffic = { ...traffic, slow };
   }
 
-  *run(without: ReadonlySet<Removable>, options: WorldOptions = {}): Generator<void, void> {
-    const key = keyOf(without, options);
+  /** With `alone`, after the same with everybody at once. */
+  *run(without: ReadonlySet<Removable>, which: Which = {}): Generator<void, void> {
+    const key = keyOf(without, which);
     if (this.#outcomes.has(key)) return;
     yield;
     this.#count++;
+    const { replica = 0, alone = false } = which;
+    const options = { replica, ...(alone && { alone: this.get(without, { replica }) }) };
     this.#outcomes.set(key, runWorld(this.#traffic, without, options));
   }
 
   /** One that was run. */
-  get(without: ReadonlySet<Removable>, options: WorldOptions = {}): WorldOutcome {
-    const outcome = this.#outcomes.get(keyOf(without, options));
-    if (outcome === undefined)
-      throw new RangeError(`expected a simulation that was run, got ${keyOf(without, options)}`);
+  get(without: ReadonlySet<Removable>, which: Which = {}): WorldOutcome {
+    const outcome = this.#outcomes.get(keyOf(without, which));
+    if (outcome === undefined) throw new RangeError(`expected a simulation that was run, got ${keyOf(without, which)}`);
     return outcome;
   }
 }
 
-function keyOf(without: ReadonlySet<Removable>, { replica = 0, alone = false }: WorldOptions): string {
+/** Which simulation of those without the same causes. */
+interface Which {
+  readonly replica?: number;
+  readonly alone?: boolean;
+}
+
+function keyOf(without: ReadonlySet<Removable>, { replica = 0, alone = false }: Which): string {
   return `${CAUSES.filter((cause) => without.has(cause)).join("+")} ${replica} ${alone}`;
 }

@@ -16,7 +16,7 @@ const ENGINE = ["--engine", "emulated-default", "--no-cache"];
 
 before(async () => {
   const writer = new TraceWriter(TRACE);
-  for (const item of injectedTrace({ cause: "index", seed: 5, conversations: 60, rate: 20 })) await writer.write(item);
+  for (const item of injectedTrace({ cause: "index", seed: 5, conversations: 60 })) await writer.write(item);
   await writer.close();
 });
 
