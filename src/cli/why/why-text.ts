@@ -182,7 +182,7 @@ function meaningOf(part: TimePart, { slow, inForce, against }: WhyAnswer): strin
     case "policy":
       return `${inForce} decided, not ${against}`;
     case "cache":
-      return "caches are too small for what comes again";
+      return "too few KV blocks, for what comes again or all that runs";
     case "tenant": {
       const { tenant = "", share = 0 } = slow.hotTenant ?? {};
       return `tenant ${nameOf(tenant)} has ${percentOf(share)} of all tokens computed`;
