@@ -14,7 +14,7 @@ import { erase, namedByJavaScript } from "./erase.ts";
 const ROOT = resolve(import.meta.dirname, "../..");
 const WHOLE = process.argv.includes("--whole");
 const FOLDER = resolve(process.argv.slice(2).find((word) => word !== "--whole") ?? ".");
-const COPIED = ["config", "LICENSE", "README.md", "src/picker/proto"];
+const COPIED = ["config", "LICENSE", "README.md"];
 
 const stage = mkdtempSync(join(tmpdir(), "gnomon-package-"));
 try {

@@ -1,14 +1,7 @@
 import type { Routed } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
-import type { ProcessingRequest, Struct, StructValue } from "./wire.ts";
-
-/** Names of the Endpoint Picker Protocol. */
-export const DESTINATION = "x-gateway-destination-endpoint";
-const SERVED = "x-gateway-destination-endpoint-served";
-const SUBSET = "x-gateway-destination-endpoint-subset";
-const METADATA_NAMESPACE = "envoy.lb";
-const SUBSET_NAMESPACE = "envoy.lb.subset_hint";
+import type { ProcessingRequest } from "./wire.ts";
 
 /** `IP:PORT` of an endpoint's origin, as a proxy names it; an IPv6 address keeps its brackets. */
 function addressOf(url: string): string {
@@ -64,30 +57,20 @@ export class Addresses {
    * Endpoints that the proxy allows for this request; undefined where it leaves the choice open. An empty list, or one of
    * unknown addresses, allows none.
    */
-  subset({ metadataContext }: ProcessingRequest): readonly EndpointId[] | undefined {
-    const hint = metadataContext?.filterMetadata?.[SUBSET_NAMESPACE]?.fields?.[SUBSET];
-    if (hint === undefined) return undefined;
-    return addressesIn(hint).flatMap((address) => this.at(address));
+  subset({ subset }: ProcessingRequest): readonly EndpointId[] | undefined {
+    return subset && addressesIn(subset).flatMap((address) => this.at(address));
   }
 
   /** Where the proxy states that a response came from; undefined where it does not, or the address is unknown. */
-  served({ metadataContext }: ProcessingRequest): EndpointId | undefined {
-    const served = metadataContext?.filterMetadata?.[METADATA_NAMESPACE]?.fields?.[SERVED]?.stringValue;
+  served({ served }: ProcessingRequest): EndpointId | undefined {
     return served === undefined ? undefined : this.at(served)[0];
   }
 }
 
 /** Proxies send a list, or one string with commas. */
-function addressesIn({ listValue, stringValue }: StructValue): string[] {
-  const texts = listValue?.values?.map((value) => value.stringValue ?? "") ?? [stringValue ?? ""];
+function addressesIn(texts: readonly string[]): string[] {
   return texts
     .flatMap((text) => text.split(","))
     .map((text) => text.trim())
     .filter((text) => text !== "");
-}
-
-/** Metadata that names the destination where load balancing looks for it. */
-export function destinationMetadata(destination: string): Struct {
-  const inner: Struct = { fields: { [DESTINATION]: { stringValue: destination } } };
-  return { fields: { [METADATA_NAMESPACE]: { structValue: inner } } };
 }

@@ -1,19 +1,17 @@
-import { type sendUnaryData, type ServerUnaryCall, type ServerWritableStream, status } from "@grpc/grpc-js";
-import { EXTERNAL_PROCESSOR } from "./protocol.ts";
+import type { CallReceiver, GrpcCall, GrpcMethod } from "./grpc/call.ts";
+import { MessageReader, tagOf, WITH_LENGTH } from "./grpc/message-reader.ts";
+import { GRPC_STATUS } from "./grpc/message-frames.ts";
+import { MessageWriter } from "./grpc/message-writer.ts";
+
+/** The service through which Envoy asks. */
+export const EXTERNAL_PROCESSOR = "envoy.service.ext_proc.v3.ExternalProcessor";
+const HEALTH = "grpc.health.v1.Health";
 
 /** grpc.health.v1.HealthCheckResponse.ServingStatus. */
 const SERVING = 1;
 const NOT_SERVING = 2;
 const SERVICE_UNKNOWN = 3;
 const WATCH_MILLIS = 1_000;
-
-interface Question {
-  readonly service?: string;
-}
-
-interface Standing {
-  readonly status: number;
-}
 
 /**
  * The services that may be asked about: liveness answers while the process does; the others, and the server as a whole
@@ -27,32 +25,43 @@ export class PickerHealth {
     this.#ready = ready;
   }
 
-  readonly handlers = {
-    Check: (call: ServerUnaryCall<Question, Standing>, answer: sendUnaryData<Standing>): void => {
-      const standing = this.#of(call.request.service ?? "");
-      if (standing !== SERVICE_UNKNOWN) return answer(null, { status: standing });
-      answer({ code: status.NOT_FOUND, details: "the services are liveness, readiness and the external processor" });
-    },
-    Watch: (call: ServerWritableStream<Question, Standing>): void => {
-      let last: number | undefined;
-      const look = (): void => {
-        const standing = this.#of(call.request.service ?? "");
-        if (standing !== last) call.write({ status: standing });
-        last = standing;
-      };
-      const timer = setInterval(look, WATCH_MILLIS).unref();
-      this.#watches.add(timer);
-      call.on("cancelled", () => {
-        clearInterval(timer);
-        this.#watches.delete(timer);
-      });
-      look();
-    },
-  };
+  readonly methods: readonly (readonly [path: string, method: GrpcMethod])[] = [
+    [`/${HEALTH}/Check`, (call) => new Question((service) => this.#check(call, service))],
+    [`/${HEALTH}/Watch`, (call) => this.#watch(call)],
+  ];
 
   stop(): void {
     for (const timer of this.#watches) clearInterval(timer);
     this.#watches.clear();
+  }
+
+  #check(call: GrpcCall, service: string): void {
+    const standing = this.#of(service);
+    if (standing === SERVICE_UNKNOWN)
+      return call.end(GRPC_STATUS.notFound, "the services are liveness, readiness and the external processor");
+    call.send(framedStanding(standing));
+    call.end();
+  }
+
+  #watch(call: GrpcCall): CallReceiver {
+    let timer: NodeJS.Timeout | undefined;
+    return new Question(
+      (service) => {
+        let last: number | undefined;
+        const look = (): void => {
+          const standing = this.#of(service);
+          if (standing !== last) call.send(framedStanding(standing));
+          last = standing;
+        };
+        timer = setInterval(look, WATCH_MILLIS).unref();
+        this.#watches.add(timer);
+        look();
+      },
+      () => {
+        clearInterval(timer);
+        if (timer !== undefined) this.#watches.delete(timer);
+      },
+    );
   }
 
   #of(service: string): number {
@@ -60,4 +69,37 @@ export class PickerHealth {
     if (service !== "" && service !== "readiness" && service !== EXTERNAL_PROCESSOR) return SERVICE_UNKNOWN;
     return this.#ready() ? SERVING : NOT_SERVING;
   }
+}
+
+/** The one message of a call, which names a service. */
+class Question implements CallReceiver {
+  readonly #ask: (service: string) => void;
+  readonly closed: () => void;
+  #asked = false;
+
+  constructor(ask: (service: string) => void, closed: () => void = () => {}) {
+    this.#ask = ask;
+    this.closed = closed;
+  }
+
+  message(bytes: Buffer): void {
+    if (this.#asked) return;
+    this.#asked = true;
+    let service = "";
+    const reader = new MessageReader(bytes);
+    while (reader.next()) {
+      if (reader.tag === tagOf(1, WITH_LENGTH)) service = reader.utf8();
+      else reader.skip();
+    }
+    this.#ask(service);
+  }
+
+  clientEnded(): void {}
+}
+
+function framedStanding(standing: number): Buffer {
+  const writer = new MessageWriter();
+  writer.number(1, standing);
+  writer.frame(0);
+  return writer.written();
 }

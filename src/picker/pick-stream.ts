@@ -1,5 +1,6 @@
 import type { Routed } from "#core/input/decision.ts";
 import { type Refusal, refusal } from "#live/http/errors.ts";
+import { RequestHeaders } from "#live/http/headers.ts";
 import type { NameSwap } from "#live/answer/name-swap.ts";
 import type { PickRequestParts } from "./pick-request.ts";
 import { askBody, askWithoutBody } from "#live/routing/ask.ts";
@@ -8,15 +9,15 @@ import type { Addresses } from "./destination.ts";
 import { ObservedResponse } from "./observed-response.ts";
 import { PickRequest } from "./pick-request.ts";
 import type { PickedPath } from "./picked-path.ts";
-import { proxyHeaders } from "./proxy-headers.ts";
-import { CONTINUE, immediate, routedBody, routedHeaders, setHeaders, streamedBody } from "./replies.ts";
+import { immediate, routedBody, routedHeaders, streamedBody } from "./replies.ts";
 import {
   BODY_MODE,
-  type CommonReply,
-  type HttpBody,
-  type HttpHeaders,
+  type HeaderChanges,
   type ProcessingRequest,
   type ProcessingResponse,
+  type ProxiedBody,
+  type ProxiedHeaders,
+  REPLY,
 } from "./wire.ts";
 
 /** What all streams share. */
@@ -34,7 +35,7 @@ export interface PickerParts {
  */
 export class PickStream {
   readonly #shared: PickerParts;
-  readonly #send: (response: ProcessingResponse) => void;
+  readonly #send: (...responses: readonly ProcessingResponse[]) => void;
   #requestMode: number = BODY_MODE.fullDuplexStreamed;
   #responseMode: number = BODY_MODE.fullDuplexStreamed;
   #chunks: Buffer[] = [];
@@ -46,7 +47,7 @@ export class PickStream {
   /** Where the response is to name another model than the engine does. */
   #swap: NameSwap | undefined;
 
-  constructor(shared: PickerParts, send: (response: ProcessingResponse) => void) {
+  constructor(shared: PickerParts, send: (...responses: readonly ProcessingResponse[]) => void) {
     this.#shared = shared;
     this.#send = send;
     shared.gateway.counters.pickerStreams++;
@@ -71,24 +72,24 @@ export class PickStream {
     const request = this.#request;
     if (request === undefined) return;
     if (message.requestBody !== undefined) this.#requestBody(request, message.requestBody);
-    else if (message.requestTrailers !== undefined) this.#requestTrailers(request);
+    else if (message.requestTrailers) this.#requestTrailers(request);
     else if (message.responseHeaders !== undefined) this.#responseHeaders(request, message, message.responseHeaders);
     else if (message.responseBody !== undefined) this.#responseBody(request, message.responseBody);
-    else if (message.responseTrailers !== undefined) {
-      this.#send({ responseTrailers: {} });
+    else if (message.responseTrailers) {
+      this.#send({ kind: REPLY.responseTrailers });
       this.#finish(true);
     }
   }
 
-  #requestHeaders(message: ProcessingRequest, sent: HttpHeaders): void {
+  #requestHeaders(message: ProcessingRequest, { flat, ends }: ProxiedHeaders): void {
     if (this.#request !== undefined) return;
-    const { protocolConfig: modes } = message;
+    const { modes } = message;
     if (modes !== undefined) {
-      this.#requestMode = modes.requestBodyMode ?? BODY_MODE.none;
-      this.#responseMode = modes.responseBodyMode ?? BODY_MODE.none;
+      this.#requestMode = modes.request;
+      this.#responseMode = modes.response;
     }
     const { gateway, addresses, pathOf } = this.#shared;
-    const headers = proxyHeaders(sent);
+    const headers = new RequestHeaders(flat);
     const { route, takesBody, refused } = pathOf(headers.get(":path"));
     const request = new PickRequest({
       shared: gateway,
@@ -103,29 +104,29 @@ export class PickStream {
     if (gateway.phase === "draining") return request.refuse(DRAINING);
     if (gateway.inFlight.size > request.limits.requestsInFlightMax) return request.refuse(FULL);
     if (refused !== undefined) return request.refuse(refused);
-    if (sent.endOfStream === true || !takesBody || UNREAD_MODES.has(this.#requestMode)) {
+    if (ends || !takesBody || UNREAD_MODES.has(this.#requestMode)) {
       this.#asked = "by-headers";
       return askWithoutBody(request, (decision) => this.#place(request, decision));
     }
     if (Number(headers.get("content-length")) > request.limits.bodyBytesMax) return request.refuse(tooLarge(request));
-    if (this.#requestMode !== BODY_MODE.fullDuplexStreamed) this.#send({ requestHeaders: CONTINUE });
+    if (this.#requestMode !== BODY_MODE.fullDuplexStreamed) this.#send(GO_ON.requestHeaders);
   }
 
-  #requestBody(request: PickRequest, { body = EMPTY, endOfStream = false }: HttpBody): void {
+  #requestBody(request: PickRequest, { body, ends }: ProxiedBody): void {
     const duplex = this.#requestMode === BODY_MODE.fullDuplexStreamed;
     if (this.#asked === "by-body") this.#shared.gateway.counters.pickerRepeated++;
-    else if (this.#asked === "by-headers") this.#passBody(body, endOfStream);
-    else if (!request.over && this.#hold(request, body) && (endOfStream || !duplex)) this.#ask(request, true);
+    else if (this.#asked === "by-headers") this.#passBody(body, ends);
+    else if (!request.over && this.#hold(request, body) && (ends || !duplex)) this.#ask(request, true);
   }
 
   /** The body of a request that was placed by its headers goes on as it comes. */
   #passBody(body: Buffer, ends: boolean): void {
-    if (this.#requestMode !== BODY_MODE.fullDuplexStreamed) this.#send({ requestBody: CONTINUE });
-    else for (const piece of streamedBody("requestBody", body, ends)) this.#send(piece);
+    if (this.#requestMode !== BODY_MODE.fullDuplexStreamed) this.#send(GO_ON.requestBody);
+    else this.#send(...streamedBody(REPLY.requestBody, body, ends));
   }
 
   #requestTrailers(request: PickRequest): void {
-    if (this.#asked !== "no" || request.over) return this.#send({ requestTrailers: {} });
+    if (this.#asked !== "no" || request.over) return this.#send(TRAILERS);
     this.#trailersWait = true;
     this.#ask(request, false);
   }
@@ -134,7 +135,7 @@ export class PickStream {
     this.#bytes += body.length;
     if (this.#bytes > request.limits.bodyBytesMax) request.refuse(tooLarge(request));
     else if (!request.holdBody(body.length)) request.refuse(TOO_MANY_BYTES);
-    else this.#chunks.push(body);
+    else this.#chunks.push(apart(body));
     return !request.over;
   }
 
@@ -157,14 +158,13 @@ export class PickStream {
     if (body === undefined) this.#send(routedHeaders(destination));
     else if (this.#requestMode !== BODY_MODE.fullDuplexStreamed) this.#send(routedBody(destination, changed));
     else {
-      this.#send(routedHeaders(destination));
-      for (const piece of streamedBody("requestBody", body.sent, body.ends)) this.#send(piece);
-      if (this.#trailersWait) this.#send({ requestTrailers: {} });
+      const pieces = streamedBody(REPLY.requestBody, body.sent, body.ends);
+      this.#send(routedHeaders(destination), ...pieces, ...(this.#trailersWait ? [TRAILERS] : []));
     }
     request.releaseBody();
   }
 
-  #responseHeaders(request: PickRequest, message: ProcessingRequest, sent: HttpHeaders): void {
+  #responseHeaders(request: PickRequest, message: ProcessingRequest, { flat, ends }: ProxiedHeaders): void {
     const served = this.#shared.addresses.served(message);
     if (served !== undefined && request.routed !== undefined && served !== request.endpoint) {
       this.#shared.gateway.counters.pickerMoved++;
@@ -173,28 +173,27 @@ export class PickStream {
     const { tokens, limits, answerReader: reader, route } = request;
     if (tokens !== undefined) {
       const parts = { dialect: route.dialect, limits, tokens, reader, passed: () => request.passed() };
-      this.#response = new ObservedResponse(proxyHeaders(sent), parts);
+      this.#response = new ObservedResponse(new RequestHeaders(flat), parts);
       request.seen = { ...request.seen, status: this.#response.status };
       if (!request.stream) request.alive();
     }
-    const hasBody = sent.endOfStream !== true && this.#responseMode !== BODY_MODE.none;
+    const hasBody = !ends && this.#responseMode !== BODY_MODE.none;
     if (hasBody && this.#response?.isReadable === true) this.#swap = request.nameSwap;
-    this.#send({ responseHeaders: ownHeaders(request, this.#swap !== undefined) });
-    if (sent.endOfStream === true) this.#finish(true);
+    this.#send({ kind: REPLY.responseHeaders, headers: ownHeaders(request, this.#swap !== undefined) });
+    if (ends) this.#finish(true);
   }
 
-  #responseBody(request: PickRequest, { body = EMPTY, endOfStream = false }: HttpBody): void {
+  #responseBody(request: PickRequest, { body, ends }: ProxiedBody): void {
     if (!request.over) {
       request.alive();
       this.#response?.data(body);
     }
     const swap = this.#swap;
-    const given = swap === undefined ? body : named(swap, body, endOfStream);
-    if (this.#responseMode === BODY_MODE.fullDuplexStreamed) {
-      for (const piece of streamedBody("responseBody", given, endOfStream)) this.#send(piece);
-    } else
-      this.#send({ responseBody: swap === undefined ? CONTINUE : { response: { bodyMutation: { body: given } } } });
-    if (endOfStream) this.#finish(true);
+    const given = swap === undefined ? body : named(swap, body, ends);
+    if (this.#responseMode === BODY_MODE.fullDuplexStreamed)
+      this.#send(...streamedBody(REPLY.responseBody, given, ends));
+    else this.#send(swap === undefined ? GO_ON.responseBody : { kind: REPLY.responseBody, body: given });
+    if (ends) this.#finish(true);
   }
 
   #finish(complete: boolean): void {
@@ -223,6 +222,11 @@ interface WaitingBody {
   readonly ends: boolean;
 }
 
+/** Without what came with it from the socket, so that a body that waits holds no more than its own bytes. */
+function apart(body: Buffer): Buffer {
+  return 2 * body.length < body.buffer.byteLength ? Buffer.from(body) : body;
+}
+
 /** A piece of a response with the name that its client asked for; what was held follows with the last. */
 function named(swap: NameSwap, body: Buffer, ends: boolean): Buffer {
   const given = swap.push(body);
@@ -230,24 +234,28 @@ function named(swap: NameSwap, body: Buffer, ends: boolean): Buffer {
 }
 
 /** Where the body changes, the engine's length of it goes. */
-function ownHeaders({ routed, shared, endpoint, prompt }: PickRequest, changes: boolean): CommonReply {
-  const removed = changes ? { removeHeaders: ["content-length"] } : {};
-  if (routed === undefined || !shared.sendsOwnHeaders) {
-    return changes ? { response: { headerMutation: removed } } : CONTINUE;
-  }
-  const own: [string, string][] = [
+function ownHeaders({ routed, shared, endpoint, prompt }: PickRequest, changes: boolean): HeaderChanges | undefined {
+  const removed = changes ? ["content-length"] : undefined;
+  if (routed === undefined || !shared.sendsOwnHeaders) return changes ? { set: [], removed } : undefined;
+  const set: [string, string][] = [
     ["x-gnomon-endpoint", endpoint],
     ["x-gnomon-hit-tokens", String(routed.hitTokens)],
     ["x-gnomon-reason", decisiveText(routed, prompt)],
   ];
-  return { response: { headerMutation: { ...setHeaders(own), ...removed } } };
+  return { set, removed };
 }
 
 function tooLarge({ limits }: PickRequest): Refusal {
   return refusal("too-large", `The request body is larger than ${limits.bodyBytesMax} bytes.`);
 }
 
-const EMPTY = Buffer.alloc(0);
+/** Nothing to change. */
+const GO_ON = {
+  requestHeaders: { kind: REPLY.requestHeaders },
+  requestBody: { kind: REPLY.requestBody },
+  responseBody: { kind: REPLY.responseBody },
+} as const;
+const TRAILERS = { kind: REPLY.requestTrailers } as const;
 /** In these modes no body comes before the answer to the headers, which alone may name a destination. */
 const UNREAD_MODES: ReadonlySet<number> = new Set([BODY_MODE.none, BODY_MODE.streamed, BODY_MODE.grpc]);
 const DRAINING = refusal("draining", "This picker is shutting down.");

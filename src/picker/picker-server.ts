@@ -1,16 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Server, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
 import type { PickRequestParts } from "./pick-request.ts";
 import type { Routes } from "#live/http/route.ts";
 import { Addresses } from "./destination.ts";
-import { PickerHealth } from "./health.ts";
+import type { GrpcMethod } from "./grpc/call.ts";
+import { GrpcServer, type PickerTls } from "./grpc/grpc-server.ts";
+import { EXTERNAL_PROCESSOR, PickerHealth } from "./health.ts";
 import { type PickerParts, PickStream } from "./pick-stream.ts";
-import { EndNotice } from "./end-notice.ts";
-import { proxyServer } from "./proxy-server.ts";
-import { PickerCredentials, type PickerTls } from "./picker-credentials.ts";
 import { pathReader } from "./picked-path.ts";
-import { EXTERNAL_PROCESSOR, HEALTH, serviceOf } from "./protocol.ts";
-import type { ProcessingRequest, ProcessingResponse } from "./wire.ts";
+import { readProcessingRequest } from "./processing-request.ts";
+import { framedResponses } from "./processing-response.ts";
 
 export interface PickerOptions {
   /** The gateway's own: one router, one tap, one set of limits and counters. */
@@ -40,10 +38,11 @@ export interface PickerServer {
   stop(graceMillis: number, noticeMillis?: number): Promise<void>;
 }
 
-type Stream = ServerDuplexStream<ProcessingRequest, ProcessingResponse>;
-
 /** What a message holds beside the body. */
 const MESSAGE_BYTES = 256 * 1024;
+const QUESTION_BYTES = 4 * 1024;
+/** Streams of one connection that asks about health. */
+const QUESTIONS = 100;
 
 /**
  * Streams of one connection beyond the requests that may be in flight: each of those is refused with 503 and a reason,
@@ -58,66 +57,44 @@ export async function startPicker(options: PickerOptions): Promise<PickerServer>
   const addresses = new Addresses(gateway.directory);
   const shared: PickerParts = { gateway, addresses, pathOf: pathReader(routes, administration), fallbacksMax };
   const health = new PickerHealth(ready);
-  const healthService = serviceOf("health.proto", HEALTH);
-  const server = proxyServer({
-    "grpc.max_receive_message_length": gateway.limits.bodyBytesMax + MESSAGE_BYTES,
-    "grpc.max_send_message_length": -1,
-    "grpc.max_concurrent_streams": STREAMS_PER_REQUEST * gateway.limits.requestsInFlightMax + STREAMS_MORE,
+  const server = new GrpcServer({
+    methods: new Map([[`/${EXTERNAL_PROCESSOR}/Process`, processMethod(shared)], ...health.methods]),
+    messageBytesMax: gateway.limits.bodyBytesMax + MESSAGE_BYTES,
+    streamsOfConnectionMax: STREAMS_PER_REQUEST * gateway.limits.requestsInFlightMax + STREAMS_MORE,
+    tls,
   });
-  server.addService(serviceOf("external_processor.proto", EXTERNAL_PROCESSOR), {
-    Process: (stream: Stream) => serve(stream, shared),
-  });
-  server.addService(healthService, health.handlers);
-  const credentials = tls === undefined ? ServerCredentials.createInsecure() : new PickerCredentials(tls);
-  const bound = await bind(server, `${host}:${port}`, credentials);
-  const notice = new EndNotice(server);
-  const beside = healthPort === undefined ? undefined : new Server();
-  beside?.addService(healthService, health.handlers);
-  const besidePort = beside && (await bind(beside, `${host}:${healthPort}`, ServerCredentials.createInsecure()));
+  const bound = await server.listen(host, port);
+  const limits = { messageBytesMax: QUESTION_BYTES, streamsOfConnectionMax: QUESTIONS };
+  const beside =
+    healthPort === undefined
+      ? undefined
+      : new GrpcServer({ methods: new Map(health.methods), ...limits, tls: undefined });
+  const besidePort = healthPort === undefined ? undefined : await beside?.listen(host, healthPort);
   return {
     port: bound,
     healthPort: besidePort,
     stop: async (graceMillis, noticeMillis = 0) => {
-      await notice.send();
+      await server.notify();
       if (noticeMillis > 0) await sleep(noticeMillis);
       health.stop();
-      beside?.forceShutdown();
+      await beside?.stop(0);
       // Connections that were made meanwhile.
-      await notice.send();
-      await shutDown(server, graceMillis);
+      await server.notify();
+      await server.stop(graceMillis);
     },
   };
 }
 
-function serve(stream: Stream, shared: PickerParts): void {
-  const pick = new PickStream(shared, (response) => {
-    if (!stream.write(response)) stream.pause();
-  });
-  stream.on("drain", () => stream.resume());
-  stream.on("data", (message: ProcessingRequest) => pick.message(message));
-  stream.on("end", () => {
-    pick.closed();
-    stream.end();
-  });
-  stream.on("cancelled", () => pick.closed());
-  stream.on("error", () => pick.closed());
-}
-
-function bind(server: Server, address: string, credentials: ServerCredentials): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.bindAsync(address, credentials, (error, port) => {
-      if (error === null) resolve(port);
-      else reject(error);
-    });
-  });
-}
-
-function shutDown(server: Server, graceMillis: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => server.forceShutdown(), graceMillis);
-    server.tryShutdown(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
+function processMethod(shared: PickerParts): GrpcMethod {
+  return (call) => {
+    const pick = new PickStream(shared, (...responses) => call.send(framedResponses(responses)));
+    return {
+      message: (bytes) => pick.message(readProcessingRequest(bytes)),
+      clientEnded: () => {
+        pick.closed();
+        call.end();
+      },
+      closed: () => pick.closed(),
+    };
+  };
 }

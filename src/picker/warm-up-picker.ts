@@ -1,4 +1,4 @@
-import { type ClientDuplexStream, credentials, makeGenericClientConstructor } from "@grpc/grpc-js";
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { nowMicros } from "#live/base/clock.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
@@ -6,9 +6,11 @@ import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import { createGateway, type GatewayOptions } from "#live/gateway/gateway.ts";
 import { joinMadeUp, MADE_UP_MODEL } from "#live/warm-up/made-up-endpoint.ts";
 import { madeUpBody, SILENT, withoutLearning } from "#live/warm-up/made-up-request.ts";
+import { MessageFrames } from "./grpc/message-frames.ts";
+import { MessageWriter } from "./grpc/message-writer.ts";
+import { EXTERNAL_PROCESSOR } from "./health.ts";
 import { startPicker } from "./picker-server.ts";
-import { EXTERNAL_PROCESSOR, serviceOf } from "./protocol.ts";
-import type { ProcessingRequest, ProcessingResponse } from "./wire.ts";
+import { BODY_MODE } from "./wire.ts";
 
 interface PickerWarmUpOptions extends Pick<GatewayOptions, "identity" | "tokenizer" | "stages"> {
   /** Around a router of its own without endpoints, thrown away afterwards. */
@@ -17,14 +19,10 @@ interface PickerWarmUpOptions extends Pick<GatewayOptions, "identity" | "tokeniz
   readonly budgetMillis: number;
 }
 
-type Call = ClientDuplexStream<ProcessingRequest, ProcessingResponse>;
-
 const IN_FLIGHT = 16;
 const CLOCK_FACTOR = 4;
 /** No engine is asked: the proxy would do that. */
 const ENGINE = "http://127.0.0.1:9";
-const BUFFERED = 2;
-const DUPLEX = 4;
 
 /**
  * Asks a picker of its own, as a proxy does on loopback, about made-up requests, so that the first real ones meet
@@ -46,16 +44,16 @@ export async function warmUpPicker(options: PickerWarmUpOptions): Promise<number
     fallbacksMax: 0,
     ready: () => true,
   });
-  const Client = makeGenericClientConstructor(serviceOf("external_processor.proto", EXTERNAL_PROCESSOR), "picker");
-  const client = new Client(`127.0.0.1:${picker.port}`, credentials.createInsecure());
-  const open = client["Process"]!.bind(client) as () => Call;
+  const session = connect(`http://127.0.0.1:${picker.port}`);
+  // Its streams fail by it, each.
+  session.on("error", () => {});
   const hasTime = budgetOf(budgetMillis);
   let sent = 0;
   const proxy = async (): Promise<void> => {
-    while (sent < requests && hasTime()) await exchange(open(), sent++);
+    while (sent < requests && hasTime()) await exchange(session, sent++);
   };
   const failed = await Promise.allSettled(Array.from({ length: IN_FLIGHT }, proxy));
-  client.close();
+  session.close();
   await picker.stop(0);
   await gateway.close(0);
   return sent - failed.filter(({ status }) => status === "rejected").length;
@@ -76,30 +74,44 @@ function budgetOf(budgetMillis: number): () => boolean {
 }
 
 /** A request and its answer, as Envoy passes them by; every fourth as proxies do that wait for whole bodies. */
-function exchange(call: Call, n: number): Promise<void> {
-  const mode = n % 4 === 3 ? BUFFERED : DUPLEX;
+function exchange(session: ClientHttp2Session, n: number): Promise<void> {
+  const mode = n % 4 === 3 ? BODY_MODE.buffered : BODY_MODE.fullDuplexStreamed;
+  const isPlain = n % 4 === 1;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const call = session.request(CALL);
+  const frames = new MessageFrames(Infinity);
   let messages = 0;
-  call.on("data", () => {
-    messages++;
-    if (messages === REQUEST_MESSAGES) answered(call);
-    else if (messages > REQUEST_MESSAGES) call.end();
+  call.on("data", (piece: Buffer) => {
+    frames.push(piece, () => {
+      messages++;
+      if (messages === REQUEST_MESSAGES) answered(call);
+      else if (messages === ALL_MESSAGES) call.end();
+    });
   });
   call.on("error", reject);
-  call.on("end", resolve);
-  call.write({
-    requestHeaders: { headers: { headers: n % 4 === 1 ? PLAIN_REQUEST : CHAT_REQUEST }, endOfStream: false },
-    protocolConfig: { requestBodyMode: mode, responseBodyMode: mode },
-  });
-  call.write({ requestBody: { body: Buffer.from(n % 4 === 1 ? plainBody(n) : madeUpBody(n)), endOfStream: true } });
+  call.on("end", () => (messages >= ALL_MESSAGES ? resolve() : reject(new Error("the picker ended the stream"))));
+  call.write(framedHeaders(REQUEST_HEADERS, isPlain ? PLAIN_REQUEST : CHAT_REQUEST, mode));
+  call.write(framedBody(REQUEST_BODY, Buffer.from(isPlain ? plainBody(n) : madeUpBody(n))));
   return promise;
 }
 
 /** To a head and to a body. */
 const REQUEST_MESSAGES = 2;
+const ALL_MESSAGES = 4;
+/** Fields of a message of the proxy. */
+const REQUEST_HEADERS = 2;
+const RESPONSE_HEADERS = 3;
+const REQUEST_BODY = 4;
+const RESPONSE_BODY = 5;
+const CALL = {
+  ":method": "POST",
+  ":path": `/${EXTERNAL_PROCESSOR}/Process`,
+  "content-type": "application/grpc",
+  te: "trailers",
+};
 const REQUEST = { ":method": "POST", "content-type": "application/json" };
-const CHAT_REQUEST = headersOf({ ...REQUEST, ":path": "/v1/chat/completions" });
-const PLAIN_REQUEST = headersOf({ ...REQUEST, ":path": "/v1/completions" });
+const CHAT_REQUEST = { ...REQUEST, ":path": "/v1/chat/completions" };
+const PLAIN_REQUEST = { ...REQUEST, ":path": "/v1/completions" };
 const RESPONSE = { ":status": "200", "content-type": "application/json" };
 const ANSWER = Buffer.from(
   JSON.stringify({
@@ -114,11 +126,36 @@ function plainBody(n: number): string {
   return JSON.stringify({ model: MADE_UP_MODEL, prompt, max_tokens: 20 });
 }
 
-function answered(call: Call): void {
-  call.write({ responseHeaders: { headers: { headers: headersOf(RESPONSE) }, endOfStream: false } });
-  call.write({ responseBody: { body: ANSWER, endOfStream: true } });
+function answered(call: ClientHttp2Stream): void {
+  call.write(framedHeaders(RESPONSE_HEADERS, RESPONSE, undefined));
+  call.write(framedBody(RESPONSE_BODY, ANSWER));
 }
 
-function headersOf(given: Readonly<Record<string, string>>) {
-  return Object.entries(given).map(([key, value]) => ({ key, rawValue: Buffer.from(value) }));
+function framedHeaders(field: number, headers: Readonly<Record<string, string>>, mode: number | undefined): Buffer {
+  const writer = new MessageWriter();
+  if (mode !== undefined) {
+    writer.number(2, mode);
+    writer.number(1, mode);
+    writer.message(11, 0);
+  }
+  const head = writer.length;
+  for (const [name, value] of Object.entries(headers)) {
+    const header = writer.length;
+    writer.latin1(3, value);
+    writer.text(1, name);
+    writer.message(1, header);
+  }
+  writer.message(1, head);
+  writer.message(field, head);
+  writer.frame(0);
+  return writer.written();
+}
+
+function framedBody(field: number, body: Buffer): Buffer {
+  const writer = new MessageWriter(body.length);
+  writer.number(2, 1);
+  writer.bytes(1, body);
+  writer.message(field, 0);
+  writer.frame(0);
+  return writer.written();
 }

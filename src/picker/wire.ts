@@ -1,75 +1,33 @@
-/** Messages of proto/external_processor.proto as they are decoded: what was not sent is undefined. */
+/** What a picker reads of a message of Envoy's external processing: one of the first six is there. */
 export interface ProcessingRequest {
-  readonly requestHeaders?: HttpHeaders;
-  readonly responseHeaders?: HttpHeaders;
-  readonly requestBody?: HttpBody;
-  readonly responseBody?: HttpBody;
-  readonly requestTrailers?: object;
-  readonly responseTrailers?: object;
-  readonly metadataContext?: { readonly filterMetadata?: Readonly<Record<string, Struct>> };
-  readonly observabilityMode?: boolean;
-  readonly protocolConfig?: { readonly requestBodyMode?: number; readonly responseBodyMode?: number };
+  requestHeaders: ProxiedHeaders | undefined;
+  responseHeaders: ProxiedHeaders | undefined;
+  requestBody: ProxiedBody | undefined;
+  responseBody: ProxiedBody | undefined;
+  requestTrailers: boolean;
+  responseTrailers: boolean;
+  /** Addresses that the proxy allows; undefined where it leaves the choice open. */
+  subset: readonly string[] | undefined;
+  /** Address that a response came from, where the proxy states it. */
+  served: string | undefined;
+  modes: BodyModes | undefined;
 }
 
-export interface HttpHeaders {
-  readonly headers?: { readonly headers?: readonly HeaderValue[] };
-  readonly endOfStream?: boolean;
+export interface ProxiedHeaders {
+  /** Names and values in turn, pseudo-headers such as :path among them. */
+  readonly flat: readonly string[];
+  readonly ends: boolean;
 }
 
-export interface HttpBody {
-  readonly body?: Buffer;
-  readonly endOfStream?: boolean;
-}
-
-export interface HeaderValue {
-  readonly key?: string;
-  readonly value?: string;
-  readonly rawValue?: Buffer;
-}
-
-export interface ProcessingResponse {
-  readonly requestHeaders?: CommonReply;
-  readonly responseHeaders?: CommonReply;
-  readonly requestBody?: CommonReply;
-  readonly responseBody?: CommonReply;
-  readonly requestTrailers?: object;
-  readonly responseTrailers?: object;
-  readonly immediateResponse?: ImmediateResponse;
-  readonly dynamicMetadata?: Struct;
-}
-
-export interface CommonReply {
-  readonly response?: {
-    readonly headerMutation?: HeaderMutation;
-    readonly bodyMutation?: {
-      readonly body?: Buffer;
-      readonly streamedResponse?: { readonly body?: Buffer; readonly endOfStream?: boolean };
-    };
-    readonly clearRouteCache?: boolean;
-  };
-}
-
-export interface ImmediateResponse {
-  readonly status: { readonly code: number };
-  readonly headers: HeaderMutation;
+export interface ProxiedBody {
   readonly body: Buffer;
-  readonly details: string;
+  readonly ends: boolean;
 }
 
-export interface HeaderMutation {
-  readonly setHeaders?: readonly { readonly header: HeaderValue; readonly appendAction: number }[];
-  readonly removeHeaders?: readonly string[];
-}
-
-/** google.protobuf.Struct. */
-export interface Struct {
-  readonly fields?: Readonly<Record<string, StructValue>>;
-}
-
-export interface StructValue {
-  readonly stringValue?: string;
-  readonly structValue?: Struct;
-  readonly listValue?: { readonly values?: readonly StructValue[] };
+/** How bodies come. */
+export interface BodyModes {
+  readonly request: number;
+  readonly response: number;
 }
 
 /** How Envoy sends a body (envoy.extensions.filters.http.ext_proc.v3.ProcessingMode.BodySendMode). */
@@ -81,3 +39,46 @@ export const BODY_MODE = {
   fullDuplexStreamed: 4,
   grpc: 5,
 } as const;
+
+/** What a message of Envoy's is answered by: the kinds are the numbers of their fields. */
+export type ProcessingResponse = PhaseReply | TrailersReply | ImmediateReply;
+
+export const REPLY = {
+  requestHeaders: 1,
+  responseHeaders: 2,
+  requestBody: 3,
+  responseBody: 4,
+  requestTrailers: 5,
+  responseTrailers: 6,
+  immediate: 7,
+} as const;
+
+/** An answer to headers, or to a body. */
+export interface PhaseReply {
+  readonly kind: 1 | 2 | 3 | 4;
+  readonly headers?: HeaderChanges | undefined;
+  readonly body?: Buffer | undefined;
+  /** `body` is a piece of a stream, the last one where true; undefined where it takes a whole one's place. */
+  readonly ends?: boolean;
+  /** Where the request goes: metadata for load balancing, by which the route is chosen anew. */
+  readonly destination?: string;
+}
+
+export interface TrailersReply {
+  readonly kind: 5 | 6;
+}
+
+/** An answer in place of any endpoint's. */
+export interface ImmediateReply {
+  readonly kind: 7;
+  readonly status: number;
+  readonly headers: HeaderChanges;
+  readonly body: Buffer;
+  readonly details: string;
+}
+
+export interface HeaderChanges {
+  /** Each takes the place of what there is of its name. */
+  readonly set: readonly (readonly [name: string, value: string])[];
+  readonly removed?: readonly string[] | undefined;
+}

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { credentials, makeGenericClientConstructor, type ServiceError } from "@grpc/grpc-js";
-import { EXTERNAL_PROCESSOR, HEALTH, serviceOf } from "#picker/protocol.ts";
+import { EXTERNAL_PROCESSOR, HEALTH, serviceOf } from "./protocol.ts";
 import { ProxyRig } from "./proxy.ts";
 
 const Client = makeGenericClientConstructor(serviceOf("health.proto", HEALTH), "health");

@@ -1,13 +1,15 @@
 import { AS_ASKED } from "#live/routing/ask.ts";
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { connect, constants } from "node:http2";
-import { test } from "node:test";
+import { type ClientHttp2Session, connect, constants } from "node:http2";
+import { test, type TestContext } from "node:test";
 import { loadConfig } from "#config/load.ts";
 import { nowMicros } from "#live/base/clock.ts";
 import { ModelRewrites } from "#live/discovery/workload-rules.ts";
 import { until } from "../live/discovery/fleet-under-test.ts";
-import { BUFFERED, DUPLEX, headerOf, metadataOf, NONE, pieceOf, ProxyRig, STREAMED } from "./proxy.ts";
+import { BUFFERED, DUPLEX, headerOf, metadataOf, NONE, pieceOf, ProxyRig, STREAMED, TLS } from "./proxy.ts";
+import { EXTERNAL_PROCESSOR, serviceOf } from "./protocol.ts";
+import type { ProcessingRequest } from "./proxy-messages.ts";
 
 const DESTINATION = "x-gateway-destination-endpoint";
 const chat = (more: object = {}): string =>
@@ -474,44 +476,87 @@ test("a picker that shuts down refuses with 503 and lets what is under way end",
   proxy.rig.gateway.parts.phase = "serving";
 });
 
-test("a picker that ends refuses no stream that was opened before its notice was read", async (t) => {
-  const proxy = await ProxyRig.start(t);
-  const session = connect(`http://127.0.0.1:${proxy.picker.port}`).on("error", () => {});
+for (const [name, tls] of [
+  ["plain text", undefined],
+  ["TLS", TLS],
+] as const) {
+  const limit = { timeout: 60_000 };
+  test(`${name}: a picker that ends refuses no stream that was opened before its notice was read`, limit, async (t) => {
+    const proxy = await ProxyRig.start(t, {}, { tls });
+    const session = await connected(t, proxy.picker.port, tls !== undefined);
+    const ended = proxy.picker.stop(60_000);
+    // In the turn in which the picker has sent its notice, before this side has read it.
+    const streams = Array.from({ length: 50 }, () => session.request(PROCESS));
+    const codes = await Promise.all(
+      streams.map(async (stream) => {
+        stream.on("error", () => {});
+        stream.resume().end();
+        await new Promise((resolve) => stream.on("close", resolve));
+        return stream.rstCode;
+      }),
+    );
+    assert.deepEqual(new Set(codes), new Set([constants.NGHTTP2_NO_ERROR]));
+    session.destroy();
+    await ended;
+  });
+
+  test(`${name}: a notice while the picker has more to write than a socket takes cuts nothing`, limit, async (t) => {
+    const proxy = await ProxyRig.start(t, { limits: { bodyBytesMax: 2 * LARGE } }, { tls });
+    const session = await connected(t, proxy.picker.port, tls !== undefined);
+    const stream = session.request(PROCESS);
+    const headers = [header(":path", "/v1/chat/completions"), header("content-type", "application/json")];
+    stream.write(framed({ requestHeaders: { headers: { headers } } }));
+    stream.write(framed({ requestBody: { body: Buffer.from(chat({ user: "u".repeat(LARGE) })), endOfStream: true } }));
+    await until("the decision", () => proxy.rig.decisions.length === 1);
+    const ended = proxy.picker.stop(60_000);
+    let got = 0;
+    for await (const piece of stream) {
+      got += (piece as Buffer).length;
+      if (got > LARGE && !stream.writableEnded) stream.end();
+    }
+    assert.ok(got > LARGE);
+    assert.equal(stream.rstCode, constants.NGHTTP2_NO_ERROR);
+    session.destroy();
+    await ended;
+  });
+}
+
+const LARGE = 4_000_000;
+const PROCESS = {
+  ":method": "POST",
+  ":path": `/${EXTERNAL_PROCESSOR}/Process`,
+  "content-type": "application/grpc",
+  te: "trailers",
+};
+const WINDOW = 2 ** 31 - 1;
+
+async function connected(t: TestContext, port: number, isSecure: boolean): Promise<ClientHttp2Session> {
+  const options = { rejectUnauthorized: false, settings: { initialWindowSize: WINDOW } };
+  const session = connect(`${isSecure ? "https" : "http"}://127.0.0.1:${port}`, options).on("error", () => {});
   t.after(() => session.destroy());
   await once(session, "connect");
+  session.setLocalWindowSize(WINDOW);
   await new Promise<void>((resolve) => session.ping(() => resolve()));
   // As Envoy does: streams that are open go on after a notice, and it is not answered by one.
   session.close = () => {};
-  const path = "/envoy.service.ext_proc.v3.ExternalProcessor/Process";
-  const head = { ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" };
-  const ended = proxy.picker.stop(60_000);
-  // In the turn in which the picker has sent its notice, before this side has read it.
-  const streams = Array.from({ length: 50 }, () => session.request(head));
-  const codes = await Promise.all(
-    streams.map(async (stream) => {
-      stream.on("error", () => {});
-      stream.resume().end();
-      await once(stream, "close");
-      return stream.rstCode;
-    }),
-  );
-  assert.deepEqual(new Set(codes), new Set([constants.NGHTTP2_NO_ERROR]));
-  session.destroy();
-  await ended;
-});
+  return session;
+}
+
+const header = (key: string, value: string) => ({ key, rawValue: Buffer.from(value) });
+
+function framed(message: ProcessingRequest): Buffer {
+  const bytes = serviceOf("external_processor.proto", EXTERNAL_PROCESSOR)["Process"]!.requestSerialize(message);
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(bytes.length, 1);
+  return Buffer.concat([head, bytes]);
+}
 
 test("a proxy that resets every stream, as Envoy ends them, keeps its connection and what is open on it", async (t) => {
   const proxy = await ProxyRig.start(t);
   const waits = proxy.open();
   waits.head();
-  const session = connect(`http://127.0.0.1:${proxy.picker.port}`).on("error", () => {});
-  t.after(() => session.destroy());
-  const path = "/envoy.service.ext_proc.v3.ExternalProcessor/Process";
-  const open = () => {
-    const head = { ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" };
-    return session.request(head).on("error", () => {});
-  };
-  await once(session, "connect");
+  const session = await connected(t, proxy.picker.port, false);
+  const open = () => session.request(PROCESS).on("error", () => {});
   const first = open();
   for (let i = 0; i < RESETS; i++) open().close(constants.NGHTTP2_CANCEL);
   await new Promise<void>((resolve, reject) => {

@@ -1,11 +1,16 @@
 import { type ClientDuplexStream, credentials, makeGenericClientConstructor } from "@grpc/grpc-js";
 import type { TestContext } from "node:test";
 import { type PickerServer, type PickerOptions, startPicker } from "#picker/picker-server.ts";
-import { EXTERNAL_PROCESSOR, serviceOf } from "#picker/protocol.ts";
-import type { ProcessingRequest, ProcessingResponse, Struct } from "#picker/wire.ts";
+import { selfSigned } from "#picker/self-signed.ts";
+import { EXTERNAL_PROCESSOR, serviceOf } from "./protocol.ts";
+import type { ProcessingRequest, ProcessingResponse, Struct } from "./proxy-messages.ts";
 import { type Rig, type RigOptions, startRig } from "../live/gateway/rig.ts";
 
 const Client = makeGenericClientConstructor(serviceOf("external_processor.proto", EXTERNAL_PROCESSOR), "picker");
+
+const SELF_SIGNED = selfSigned("gnomon", new Date());
+/** As the picker has it where nothing is configured. */
+export const TLS: PickerOptions["tls"] = { context: SELF_SIGNED, listen: () => {} };
 
 /** Modes of bodies, as Envoy numbers them. */
 export const NONE = 0;
@@ -20,10 +25,14 @@ export class ProxyRig {
   readonly #client: InstanceType<typeof Client>;
   readonly #open = new Set<Exchange>();
 
-  private constructor(rig: Rig, picker: PickerServer) {
+  private constructor(rig: Rig, picker: PickerServer, tls: PickerOptions["tls"]) {
     this.rig = rig;
     this.picker = picker;
-    this.#client = new Client(`127.0.0.1:${picker.port}`, credentials.createInsecure());
+    const [credential, options] =
+      tls === undefined
+        ? [credentials.createInsecure(), {}]
+        : [credentials.createSsl(Buffer.from(SELF_SIGNED.cert)), { "grpc.ssl_target_name_override": "gnomon" }];
+    this.#client = new Client(`127.0.0.1:${picker.port}`, credential, options);
   }
 
   static async start(
@@ -44,7 +53,7 @@ export class ProxyRig {
       ready: () => true,
       ...more,
     });
-    const proxy = new ProxyRig(rig, picker);
+    const proxy = new ProxyRig(rig, picker, more.tls);
     t.after(async () => {
       for (const exchange of proxy.#open) exchange.cancel();
       await picker.stop(1_000);

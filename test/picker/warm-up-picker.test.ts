@@ -18,8 +18,10 @@ test("the picker's warm-up asks as a proxy does, and each request gets an engine
   });
   const tap = new RouterTap(router);
   const outcomes = new Map<string, number>();
+  let prompts = 0;
   tap.listen({
     accepted(input) {
+      if (input.kind === "request-arrived" && input.request.promptTokens > 0) prompts++;
       if (input.kind === "request-finished") outcomes.set(input.outcome, (outcomes.get(input.outcome) ?? 0) + 1);
     },
   });
@@ -27,6 +29,7 @@ test("the picker's warm-up asks as a proxy does, and each request gets an engine
   const options = { tap, identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
   assert.equal(await warmUpPicker({ ...options, requests: 120, budgetMillis: 120_000 }), 120);
   assert.deepEqual([...outcomes], [["ok", 120]]);
+  assert.equal(prompts, 120, "each has a prompt, as its path is one of inference");
   assert.equal(router.openCharges, 0);
   assert.equal(LEARNT.length, learntBefore, "the tokenizer learns no counts of a made-up engine");
 });

@@ -1,5 +1,5 @@
 import type { Config } from "#config/schema.ts";
-import type { PickerTls } from "#picker/picker-credentials.ts";
+import type { PickerTls } from "#picker/grpc/grpc-server.ts";
 import { TlsFiles } from "./tls-files.ts";
 import { refusedBySystem } from "../process/system-error.ts";
 import type { Gateway } from "#live/gateway/gateway.ts";

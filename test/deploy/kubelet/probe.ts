@@ -1,6 +1,6 @@
 import { credentials, makeGenericClientConstructor } from "@grpc/grpc-js";
 import { connect } from "node:net";
-import { HEALTH, serviceOf } from "#picker/protocol.ts";
+import { HEALTH, serviceOf } from "../../picker/protocol.ts";
 import type { Container, Probe } from "./pod-objects.ts";
 
 const Health = makeGenericClientConstructor(serviceOf("health.proto", HEALTH), "health");

@@ -1,6 +1,6 @@
 import { type ClientDuplexStream, credentials, makeGenericClientConstructor } from "@grpc/grpc-js";
-import { EXTERNAL_PROCESSOR, serviceOf } from "#picker/protocol.ts";
-import type { ProcessingRequest, ProcessingResponse } from "#picker/wire.ts";
+import { EXTERNAL_PROCESSOR, serviceOf } from "../../../picker/protocol.ts";
+import type { ProcessingRequest, ProcessingResponse } from "../../../picker/proxy-messages.ts";
 
 const Client = makeGenericClientConstructor(serviceOf("external_processor.proto", EXTERNAL_PROCESSOR), "picker");
 
