@@ -68,7 +68,7 @@ test("what is exported as an EndpointPickerConfig is read back unchanged and dec
       assert.deepEqual(decisionsUnder(back, seed), decisionsUnder(spec, seed));
       assert.deepEqual(exportLlmD(back), exported, "and is exported as the same again");
     }),
-    { numRuns: 25 },
+    { numRuns: 12 },
   );
 });
 

@@ -10,7 +10,7 @@ import { parameterChoices } from "../parameter-choices.ts";
 import { drawState } from "../state.ts";
 
 /** Small fleets and a few large ones, drawn once: no plugin may change them. */
-const STATES = Array.from({ length: 100 }, (_, i) => drawState(randomFor(41, i), i % 25 === 0 ? 100 : 6));
+const STATES = Array.from({ length: 40 }, (_, i) => drawState(randomFor(41, i), i % 20 === 0 ? 100 : 6));
 const TEXTS = STATES.map(({ request, candidates }) => JSON.stringify([request, candidates]));
 
 /** What every scorer owes, for each choice of its parameters, new and after traffic that it observed. */
