@@ -20,8 +20,10 @@ export interface Phase {
 
 export interface GatewayWalk {
   readonly phases: readonly Phase[];
-  /** Of the picker's counter of questions by the proxy, over all of its pods that there were. */
+  /** Of the counter of questions by the proxy, of the picker that took the first one's place. */
   readonly questions: number;
+  /** What the picker that was replaced logged as it had drained. */
+  readonly drained: string;
   readonly pods: readonly string[];
   /** Of Envoy's access log, the lines of requests that were not answered with 200. */
   readonly refused: readonly string[];
@@ -188,7 +190,8 @@ async function walk(): Promise<GatewayWalk> {
       phases.push(await send(`a rollout of deployment/${name}`, url, REQUESTS.during, replaced));
     }
     const questions = await questionsOf(kubelet);
-    return { phases, questions, pods: kubelet.commands, refused: refusedLines() };
+    const drained = await until("the first picker's end", () => logLines(/^gnomon-.*\.log$/, /"event":"drained"/)[0]);
+    return { phases, questions, drained, pods: kubelet.commands, refused: refusedLines() };
   } finally {
     await kubelet.stop();
     cluster.stop();
@@ -196,9 +199,13 @@ async function walk(): Promise<GatewayWalk> {
 }
 
 function refusedLines(): string[] {
-  const logs = readdirSync(WALK_FOLDER).filter((name) => /^envoy-infer.*\.log$/.test(name));
+  return logLines(/^envoy-infer.*\.log$/, /"response_code":(?!200\b)/);
+}
+
+function logLines(names: RegExp, wanted: RegExp): string[] {
+  const logs = readdirSync(WALK_FOLDER).filter((name) => names.test(name));
   const lines = logs.flatMap((name) => readFileSync(join(WALK_FOLDER, name), "utf8").split("\n"));
-  return lines.filter((line) => /"response_code":(?!200\b)/.test(line));
+  return lines.filter((line) => wanted.test(line));
 }
 
 /** Of the pickers that are there at the end. */
