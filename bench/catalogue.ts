@@ -92,7 +92,7 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
   },
   "closed-loop": {
     about: "live runs and what-if's prediction of them; minutes a profile",
-    page: "what-if",
+    page: "differences",
     onDemand: true,
     needs: ["BENCH_TRACES"],
   },
