@@ -3,7 +3,7 @@
  * cache for its neighbour's, caches that are too small, a tenant that asks for most, an engine at half its speed, prefixes
  * that weigh a hundredth. Beside them nothing at all, and nothing but twice the load.
  *
- *     npx node bench/why.ts [--workload chat|agents] [--in-force llm-d|gnomon|...] [--seeds 10] [--conversations 250]
+ *     npx node bench/why.ts [--workload chat|agents] [--in-force llm-d|gnomon|...] [--seeds 10] [--first-seed 1] [--conversations 250]
  *         [--against gnomon] [--causes index,cache,tenant,engines,policy,none,load] [--by-hand] [--trace]
  *
  * The policy in force is held against what should be in force, or against --against.
@@ -28,6 +28,7 @@ const { values: flags } = parseArgs({
     workload: { type: "string", default: "chat" },
     "in-force": { type: "string", default: "llm-d" },
     seeds: { type: "string", default: "10" },
+    "first-seed": { type: "string", default: "1" },
     conversations: { type: "string", default: "250" },
     against: { type: "string" },
     causes: { type: "string", default: [...INJECTED, "none", "load"].join(",") },
@@ -65,7 +66,8 @@ async function named(): Promise<void> {
     const firsts = new Map<string, number>();
     const losses = new Map<string, number>();
     const [own, next, unexplained, lost]: number[][] = [[], [], [], []];
-    for (let seed = 1; seed <= Number(flags.seeds); seed++) {
+    const first = Number(flags["first-seed"]);
+    for (let seed = first; seed < first + Number(flags.seeds); seed++) {
       const { slow, tokens } = await explained(injectedTrace(caseOf(cause, seed)), againstOf(cause));
       count(firsts, firstCause(slow)?.part ?? "nothing");
       const [loss] = tokens.losses;
