@@ -76,6 +76,7 @@ const STATE_SCHEMA = z.strictObject({
   sequence: z.int().min(0).default(0),
 });
 
+/** Checked; what was left out has its default. */
 type State = z.infer<typeof STATE_SCHEMA>;
 
 /** Throws ConfigError with all that is wrong with it. */
@@ -85,9 +86,8 @@ export function stateOf(value: unknown, from: string): State {
   return checked.value;
 }
 
-/** What a profile decides in a given state, with nothing that happened before. Throws ConfigError for a bad state. */
-export function decideState(profile: NamedProfile, value: unknown, from: string): Decision {
-  const state = stateOf(value, from);
+/** What a profile decides in a given state, with nothing that happened before. */
+export function decideState(profile: NamedProfile, state: State): Decision {
   const request = requestOf(state);
   const snapshots = state.endpoints.map((one) => snapshotOf(one, state)).sort((a, b) => (a.id < b.id ? -1 : 1));
   const cordoned = new Set(state.endpoints.filter((one) => one.cordoned).map((one) => one.id));

@@ -21,7 +21,7 @@ that is left out was never scraped, and everything else that is left out is zero
       "tpotMillis": 12, "labels": {"capacity": "2"}, "kvCapacityTokens": 400000, "concurrencyMax": 256}]}
 
 A live decision:  curl -s 127.0.0.1:8081/gnomon/decisions?n=1 | gnomon explain --decision -
-A recorded one:   gnomon explain --trace traces/today --request chatcmpl-17
+A recorded one:   gnomon explain --trace traces/today --request ID
 `;
 
 /** Shows how a profile comes to its choice, in a state of one's own or in a decision that a gateway made or recorded. */
@@ -34,7 +34,7 @@ export function explainCommand(): Command {
     .option("--state <file>", "JSON with a request and endpoints to choose from; - is standard input")
     .option("--decision <file>", "JSON of /gnomon/decisions instead, of one decision or of many; - is standard input")
     .option("--trace <path>", "a recorded trace instead, its last decision or all of one request")
-    .option("--request <id>", "the request of that trace")
+    .option("--request <id>", "the request of that trace, by its answer's x-request-id")
     .option("--json", "print JSON in the form of /gnomon/decisions")
     .addHelpText("after", `\n${STATE_HELP}`)
     .action(async (given: Given) => {
@@ -63,8 +63,9 @@ export function explainCommand(): Command {
 }
 
 function stateView(profile: string, value: unknown, file: string): unknown {
-  const decision = decideState(loadProfile(profile), value, file);
-  const { model, promptTokens } = stateOf(value, file).request;
+  const state = stateOf(value, file);
+  const decision = decideState(loadProfile(profile), state);
+  const { model, promptTokens } = state.request;
   return decisionView({ decision, model, promptTokens, promptTokensExact: true, decisionMicros: 0, came: {} });
 }
 

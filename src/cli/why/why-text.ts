@@ -31,9 +31,7 @@ export function explanationText(answer: WhyAnswer): string {
     wrapped(slowSentence(answer), CHARS),
     wrapped(tokenSentence(answer), CHARS),
     "",
-    ...slowTable(answer),
-    ...aheadLines(answer),
-    "",
+    ...(slow.requests === 0 ? [] : [...slowTable(answer), ...aheadLines(answer), ""]),
     ...tokenTable(tokens),
     ...(slow.isExact ? [] : ["Causes in drawn orders: --work with more requests takes all."]),
   ].join("\n")}\n`;
@@ -41,17 +39,18 @@ export function explanationText(answer: WhyAnswer): string {
 
 function slowSentence(answer: WhyAnswer): string {
   const { slow, request } = answer;
-  const { figure, micros, isObserved, requests, parts } = slow;
+  const { figure, micros, isObserved, requests, inOnePiece, parts } = slow;
   const whose =
     request !== undefined
       ? `${figure.time.toUpperCase()} of ${request.requestId}`
       : `${figureName(figure)} of ${requests} ${requests === 1 ? "request" : "requests"}${othersThan(slow)}`;
-  if (!Number.isFinite(micros)) return `${whose}: not known, since it has none in some simulation.`;
-  const whole = `${whose} is ${millisOf(micros)} ms${isObserved ? "" : " (simulated)"}`;
+  if (requests === 0) return `${whose}: not known, since ${whyNone(answer)}.`;
+  const unseen = inOnePiece === 0 ? "" : `; ${inOnePiece} more came in one piece, which has no first token`;
+  const millis = `${millisOf(micros)} ms${isObserved ? "" : " (simulated)"}`;
   const first = firstCause(slow);
   if (first !== undefined) {
     const share = percentOf(first.micros / micros);
-    return `${sentenceCase(meaningOf(first.part, answer))}: that is ${millisOf(first.micros)} ms${within(first)} of ${whole}, ${share}.`;
+    return `${sentenceCase(meaningOf(first.part, answer))}: that is ${millisOf(first.micros)} ms${within(first)}, ${share} of the ${whose}, ${millis}${unseen}.`;
   }
   const unexplained = parts.find(({ part }) => part === "unexplained");
   const largest = parts.find(({ part }) => isCause(part));
@@ -64,7 +63,13 @@ function slowSentence(answer: WhyAnswer): string {
       : "";
   const load = parts.find(({ part }) => part === "load")?.micros ?? 0;
   const own = parts.find(({ part }) => part === "own")?.micros ?? 0;
-  return `No single cause stands out: ${whole}, of which ${millisOf(own)} ms are the requests' own work and ${millisOf(Math.max(0, load))} ms ordinary load${doubt}.`;
+  return `No single cause stands out: the ${whose} is ${millis}, of which ${millisOf(own)} ms are the requests' own work and ${millisOf(Math.max(0, load))} ms ordinary load${doubt}${unseen}.`;
+}
+
+function whyNone({ slow: { inOnePiece }, request }: WhyAnswer): string {
+  if (inOnePiece === 0) return "it has none in some simulation";
+  const which = request === undefined ? "all answers came" : "its answer came";
+  return `${which} in one piece, which has no first token: ask with --objective e2e-mean`;
 }
 
 function othersThan({ hotTenant }: SlowAnswer): string {
@@ -88,10 +93,8 @@ function slowTable(answer: WhyAnswer): string[] {
     .filter((one) => one.micros !== 0 || !isCause(one.part))
     .map((one) => [
       one.part,
-      millisOf(Math.abs(one.micros))
-        .padStart(1)
-        .replace(/^/, one.micros < 0 ? "-" : ""),
-      one.interval === undefined ? "" : `${signless(one.interval.low)}..${signless(one.interval.high)}`,
+      signed(one.micros),
+      one.interval === undefined ? "" : `${signed(one.interval.low)}..${signed(one.interval.high)}`,
       percentOf(one.micros / micros),
       meaningOf(one.part, answer),
     ]);
@@ -104,12 +107,12 @@ function slowTable(answer: WhyAnswer): string[] {
   );
 }
 
-function signless(micros: number): string {
+function signed(micros: number): string {
   return `${micros < 0 ? "-" : ""}${millisOf(Math.abs(micros))}`;
 }
 
 function within({ interval }: SlowPart): string {
-  return interval === undefined ? "" : ` (90 %: ${signless(interval.low)} to ${signless(interval.high)})`;
+  return interval === undefined ? "" : ` (90 %: ${signed(interval.low)} to ${signed(interval.high)})`;
 }
 
 function aheadLines({ slow: { ahead, stages }, ahead: ids }: WhyAnswer): string[] {

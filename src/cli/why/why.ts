@@ -101,7 +101,7 @@ function placeOf(request: string | undefined, path: string, { requestIds, left }
   if (place >= 0) return place;
   const others = Object.values(left).reduce((sum, count) => sum + count, 0);
   throw new CommandFailure(
-    `--request: expected one of the ${requestIds.length} requests of ${path} that can be simulated, got ${request}` +
+    `--request: expected one of the ${requestIds.length} requests of ${path} that can be simulated, by its x-request-id, got ${request}` +
       (others === 0 ? "" : `; ${others} others cannot be`),
   );
 }

@@ -44,6 +44,8 @@ export interface SlowAnswer {
   readonly figure: FigureAsked;
   /** Over how many requests. */
   readonly requests: number;
+  /** Answers asked about whose first token nobody saw, since they came in one piece. */
+  readonly inOnePiece: number;
   /** As it was seen, else as it is simulated: the sum of all parts. */
   readonly micros: number;
   readonly isObserved: boolean;
@@ -95,13 +97,15 @@ export function* slowAnswers(question: SlowQuestion): Generator<void, SlowAnswer
     yield* worlds.run(new Set(active), { replica, alone: true });
   }
   const excluded = question.requests === undefined && active.includes("tenant") ? tenant?.tenant : undefined;
-  const study: Study = { question, active, marginals, worlds, asked: askedOf(question, worlds, excluded) };
+  const { asked, inOnePiece } = askedOf(question, worlds, excluded);
+  const study: Study = { question, active, marginals, worlds, asked };
   const base = worlds.get(NONE);
   const tail = tailOf(base, study);
   return {
     ...figuresOf(study, replicas, randomFor(seed, nameHash("requests"))),
     figure,
-    requests: study.asked.length,
+    requests: asked.length,
+    inOnePiece,
     isObserved: observed !== undefined,
     hotTenant: active.includes("tenant") ? tenant : undefined,
     slowEngines: worlds.slow?.engines ?? [],
@@ -151,21 +155,28 @@ function ordersOf(
   return { marginals: sampledMarginals(game, worldsMax, randomFor(seed, nameHash("orders"))), isExact: false };
 }
 
-/** Requests that were answered, really and in every simulation; not those of the tenant that is taken out in some. */
+/**
+ * Requests that were answered, really and in every simulation, and whose time was seen; not those of the tenant that is
+ * taken out in some.
+ */
 function askedOf(
   { setting, observed, figure, requests }: SlowQuestion,
   worlds: Worlds,
   excluded: string | undefined,
-): Int32Array {
+): { readonly asked: Int32Array; readonly inOnePiece: number } {
   const rows = requests ?? Array.from({ length: setting.workload.length }, (_, i) => i);
   const all = worlds.all.map((one) => timeOf(one, figure));
-  return Int32Array.from(
-    rows.filter((index) => {
-      if (observed !== undefined && !observed[index]!.ok) return false;
-      if (excluded !== undefined && setting.workload.at(index)!.tenant === excluded) return false;
-      return all.every((times) => !Number.isNaN(times[index]!));
-    }),
-  );
+  const answered = rows.filter((index) => {
+    if (observed !== undefined && !observed[index]!.ok) return false;
+    if (excluded !== undefined && setting.workload.at(index)!.tenant === excluded) return false;
+    return all.every((times) => !Number.isNaN(times[index]!));
+  });
+  const seen = answered.filter((index) => observed === undefined || !Number.isNaN(seenOf(observed[index]!, figure)));
+  return { asked: Int32Array.from(seen), inOnePiece: answered.length - seen.length };
+}
+
+function seenOf({ ttftMicros, e2eMicros }: Observed, { time }: FigureAsked): number {
+  return time === "ttft" ? ttftMicros : e2eMicros;
 }
 
 function figuresOf(study: Study, replicas: number, random: Random): Pick<SlowAnswer, "micros" | "parts"> {
@@ -262,8 +273,8 @@ function partsOf(
   const seen = (less: boolean) =>
     figureOf(
       Float64Array.from(rows, (index) => {
-        const { ttftMicros, e2eMicros, retriedMicros } = observed[index]!;
-        return (figure.time === "ttft" ? ttftMicros : e2eMicros) - (less ? retriedMicros : 0);
+        const one = observed[index]!;
+        return seenOf(one, figure) - (less ? one.retriedMicros : 0);
       }),
       figure.of,
     );

@@ -6,7 +6,7 @@ import { loadProfile, profileNames } from "#config/profile-file.ts";
 import { decisionView } from "#live/status/status-view.ts";
 import { decisionTable } from "#cli/explain/decision-table.ts";
 import { explainCommand } from "#cli/explain/explain.ts";
-import { decideState } from "#cli/explain/explain-state.ts";
+import { decideState, stateOf } from "#cli/explain/explain-state.ts";
 
 const STATE = {
   request: { model: "m", promptTokens: 1000 },
@@ -21,8 +21,11 @@ const STATE = {
 
 const weighted = loadProfile("weighted");
 
+const decided = (profile: typeof weighted, state: unknown, from = "state") =>
+  decideState(profile, stateOf(state, from));
+
 test("a state gives the decision that its formulas give by hand", () => {
-  const decision = decideState(weighted, STATE, "state") as Routed;
+  const decision = decided(weighted, STATE) as Routed;
   const { breakdown } = decision;
   assert.deepEqual(
     breakdown.candidates.map((row) => [row.endpoint, row.freshness, row.effectiveLoad, row.removedBy]),
@@ -53,7 +56,7 @@ test("the state that --help shows is one", () => {
   const command = explainCommand().configureOutput({ writeOut: (text) => (help += text) });
   command.outputHelp();
   const [, state = ""] = /\n\n( {2}\{"request"[^]*?\})\n\n/.exec(help) ?? [];
-  const decision = decideState(loadProfile("gnomon"), JSON.parse(state), "help") as Routed;
+  const decision = decided(loadProfile("gnomon"), JSON.parse(state)) as Routed;
   assert.deepEqual(
     decision.breakdown.candidates.map((row) => [row.endpoint, row.freshness]),
     [
@@ -64,7 +67,7 @@ test("the state that --help shows is one", () => {
 });
 
 test("a state and the JSON of a live decision print the same table", () => {
-  const decision = decideState(weighted, STATE, "state");
+  const decision = decided(weighted, STATE);
   const view = decisionView({ decision, model: "m", promptTokens: 1000, decisionMicros: 3, came: {} });
   const table = decisionTable(JSON.parse(JSON.stringify(view)), "decision");
   const lines = table.split("\n");
@@ -83,14 +86,14 @@ test("a state and the JSON of a live decision print the same table", () => {
 
 test("ties and refusals are explained", () => {
   const same = { request: { promptTokens: 10 }, endpoints: [{ id: "a" }, { id: "b" }] };
-  const tie = decisionTable(JSON.parse(JSON.stringify(decisionView(kept(decideState(weighted, same, ""))))), "");
+  const tie = decisionTable(JSON.parse(JSON.stringify(decisionView(kept(decided(weighted, same))))), "");
   assert.match(tie, /because of tie, expecting 0 cached tokens; 2 share the highest total: a, b/);
   for (const [state, reason] of [
     [{ request: { promptTokens: 1 }, endpoints: [] }, "no-endpoint"],
     [{ request: { model: "m", promptTokens: 1 }, endpoints: [{ id: "a", models: ["n"] }] }, "unknown-model"],
     [{ request: { promptTokens: 1 }, endpoints: [{ id: "a", cordoned: true }] }, "no-endpoint"],
   ] as const) {
-    const decision = decideState(weighted, state, "");
+    const decision = decided(weighted, state);
     assert.deepEqual([decision.kind, decision.reason], ["rejected", reason]);
   }
 });
@@ -98,7 +101,7 @@ test("ties and refusals are explained", () => {
 test("every shipped profile decides every state, alike each time", () => {
   for (const name of profileNames()) {
     const profile = loadProfile(name);
-    const [first, again] = [decideState(profile, STATE, ""), decideState(profile, STATE, "")];
+    const [first, again] = [decided(profile, STATE), decided(profile, STATE)];
     assert.deepEqual([first.kind, first.reason], [again.kind, again.reason], name);
     if (first.kind === "routed") assert.ok(["a", "b", "c"].includes(first.endpoint), name);
   }
@@ -110,7 +113,7 @@ test("a bad state is refused with the path and what is accepted", () => {
     endpoints: [{ load: { kvUtilization: 2 }, kvCapacityTokens: 0, concurrencyMax: 0 }],
   };
   assert.throws(
-    () => decideState(weighted, bad, "state.json"),
+    () => decided(weighted, bad, "state.json"),
     (error) => {
       assert.ok(error instanceof ConfigError);
       const text = error.lines.join("\n");
@@ -130,7 +133,7 @@ test("a bad state is refused with the path and what is accepted", () => {
   assert.throws(() => decisionTable({ profile: 1 }, "d.json"), /profile: expected a string, got 1 \(d\.json\)/);
 });
 
-function kept(decision: ReturnType<typeof decideState>) {
+function kept(decision: ReturnType<typeof decided>) {
   return { decision, model: undefined, promptTokens: undefined, decisionMicros: 0, came: {} };
 }
 
@@ -146,7 +149,7 @@ const SHARED = {
 
 test("a profile with a stage for prompts shows both, or why one endpoint does both", () => {
   const profile = loadProfile("gnomon-pd");
-  const shared = decideState(profile, SHARED, "state") as Routed;
+  const shared = decided(profile, SHARED) as Routed;
   assert.deepEqual([shared.endpoint, shared.prefill?.endpoint], ["d2", "p2"]);
   assert.deepEqual(
     shared.prefill?.breakdown.candidates.map(({ endpoint, removedBy }) => [endpoint, removedBy]),
@@ -163,7 +166,7 @@ test("a profile with a stage for prompts shows both, or why one endpoint does bo
     shown(shared),
     /picks d2 because[^]*removed by role[^]*its prompt is computed at p2 because of[^]*removed by answers/,
   );
-  const short = decideState(profile, { ...SHARED, request: { model: "m", promptTokens: 100 } }, "state") as Routed;
+  const short = decided(profile, { ...SHARED, request: { model: "m", promptTokens: 100 } }) as Routed;
   assert.equal(short.prefill, undefined);
   assert.match(shown(short), /its prompt is computed there too: short/);
 });

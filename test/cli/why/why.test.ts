@@ -63,6 +63,28 @@ test("the sum rules hold in the answer as JSON, of a percentile, another time an
   }
 });
 
+test("of an answer in one piece, which has no first token, another time is offered and no table of nothing", async (t) => {
+  const trace = join(FOLDER, "one-piece");
+  const writer = new TraceWriter(trace);
+  for (const item of injectedTrace({ cause: "index", seed: 5, conversations: 60 })) {
+    if (item.kind !== "record" || item.input.kind !== "first-token" || item.input.requestId !== "request_0")
+      await writer.write(item);
+  }
+  await writer.close();
+  const { out, code } = await ask(t, trace, ...ENGINE, "--request", "request_0");
+  assert.equal(code, 0);
+  assert.match(
+    out.replaceAll("\n", " "),
+    /^TTFT of request_0: not known, since its answer came in one piece, .*--objective e2e-mean/,
+  );
+  assert.doesNotMatch(out, /NaN/);
+  const all = await ask(t, trace, ...ENGINE);
+  assert.match(all.out.replaceAll("\n", " "), /; 1 more came in one piece/);
+  assert.doesNotMatch(all.out, /NaN/);
+  const whole = await ask(t, trace, ...ENGINE, "--request", "request_0", "--objective", "e2e-mean");
+  assert.match(whole.out, /E2E of request_0 is /);
+});
+
 test("a workload that nobody ran is explained as it is simulated; -o writes the answer", async (t) => {
   const workload = join(FOLDER, "workload.jsonl");
   const lines = Array.from({ length: 60 }, (_, i) =>
@@ -83,7 +105,7 @@ test("what cannot be asked is refused with what is accepted", async (t) => {
     [[join(FOLDER, "missing")], /why: expected a trace or a workload, got .*missing, which is not there/],
     [
       [TRACE, "--request", "nobody"],
-      /--request: expected one of the \d+ requests of .* that can be simulated, got nobody/,
+      /--request: expected one of the \d+ requests of .* that can be simulated, by its x-request-id, got nobody/,
     ],
     [[TRACE, "--objective", "speed"], /Allowed choices are ttft-mean/],
     [[TRACE, "--percentile", "100"], /--percentile/],

@@ -66,6 +66,21 @@ for (const [time, kind] of [
   });
 }
 
+test("answers in one piece have no first token to explain: the others are explained, and those are counted", () => {
+  const inForce = namedProfile("round-robin");
+  const whole = observedOf(SETTING, inForce, 1.1);
+  const observed = whole.map((one, i) => (i % 3 === 0 ? { ...one, ttftMicros: NaN } : one));
+  const streams = observed.filter((one) => !Number.isNaN(one.ttftMicros));
+  const answer = answerOf({ inForce, observed });
+  assert.deepEqual([answer.requests, answer.inOnePiece], [streams.length, observed.length - streams.length]);
+  near(sumOf(answer), streams.reduce((sum, one) => sum + one.ttftMicros, 0) / streams.length);
+  near(answer.micros, sumOf(answer));
+  const wholes = answerOf({ inForce, observed, figure: { time: "e2e", of: "mean" } });
+  assert.deepEqual([wholes.requests, wholes.inOnePiece], [observed.length, 0]);
+  const one = answerOf({ inForce, observed, requests: [0] });
+  assert.deepEqual([one.requests, one.inOnePiece], [0, 1]);
+});
+
 test("parts add up where orders are drawn, too, and to what is simulated where nothing was observed", () => {
   const inForce = namedProfile("llm-d");
   const setting = { ...SETTING, engine: { ...SETTING.engine, kvBlocks: 80 } };
