@@ -67,6 +67,14 @@ test("an oracle orders replicas so that they take requests as the load comes", (
   }
 });
 
+test("a fleet that grows under load loses nothing of what its engines are at", () => {
+  const autoscaler = { ...SCALING.autoscaler, max: 40, stepMax: 40 };
+  const { scaling, requests, endpoints } = run(steady(600, 10), { autoscaler, everyMicros: SECOND / 4 });
+  assert.ok(endpoints.length > 32, "more than the fleet has had room for twice");
+  assert.equal(requests.completed, 600);
+  assert.ok(scaling!.replicasMax > 32);
+});
+
 test("a decision is as late as the metrics that it rests on", () => {
   const { scaling } = run(steady(80, 125), { metricsDelayMicros: (15 * SECOND) / 10 });
   assert.equal(scaling!.actions[0]!.at, 2_500_000);
