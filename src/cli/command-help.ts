@@ -1,4 +1,4 @@
-import { type Command, type Help, Option } from "commander";
+import { type Command, Help, Option } from "commander";
 import { COMMON, RARE } from "#drive/rare-option.ts";
 import { COMMANDS } from "./commands.ts";
 import { EXAMPLES } from "./examples.ts";
@@ -40,8 +40,16 @@ export function wholeHelp(commands: readonly Command[], help: Help): string {
 function optionsOf(command: Command, help: Help): string {
   const options = command.options.filter((option) => !option.hidden && option.long !== HELP_ALL);
   const width = Math.max(0, ...options.map((option) => option.flags.length)) + 2;
-  const rows = options.map((option) => `  ${option.flags.padEnd(width)}${help.optionDescription(option)}`);
+  const rows = options.map((option) => `  ${option.flags.padEnd(width)}${meaningOf(help, option)}`);
   return [help.commandUsage(command), `  ${command.description()}`, ...rows].join("\n");
+}
+
+/** Commander's, without a default that says nothing. */
+function meaningOf(help: Help, option: Option): string {
+  const { defaultValue } = option as { defaultValue: unknown };
+  const isNothing = defaultValue === false || (Array.isArray(defaultValue) && defaultValue.length === 0);
+  const shown = isNothing ? (Object.create(option, { defaultValue: { value: undefined } }) as Option) : option;
+  return Help.prototype.optionDescription.call(help, shown);
 }
 
 /** The command's help begins with an example and leaves out what is rare; --help-all prints that too. */
@@ -53,6 +61,9 @@ export function addHelp(command: Command, words: string): void {
     visibleOptions(one) {
       const usual = one.options.filter((option) => !option.hidden && (isAll || option.helpGroupHeading !== RARE));
       return [...usual, new Option("-h, --help", "print this")];
+    },
+    optionDescription(option) {
+      return meaningOf(this as Help, option);
     },
   });
   const rare = command.options.filter((option) => !option.hidden && option.helpGroupHeading === RARE).length;

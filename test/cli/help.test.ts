@@ -61,6 +61,7 @@ for (const [words] of BY_WORDS) {
     ];
     const example = EXAMPLES[words] ?? "";
     assert.ok(usual.startsWith(`Example: ${example}\n`) && example !== "", usual.slice(0, 80));
+    assert.doesNotMatch(all.replaceAll(/\s+/g, " "), /default: (?:\[\]|false)/, "a default that says nothing");
     assert.ok(usual.split("\n").length <= HELP_LINES_MAX, `${usual.split("\n").length} lines`);
     const command = BY_WORDS.find(([name]) => name === words)![1];
     for (const { long, hidden, helpGroupHeading } of command.options) {
