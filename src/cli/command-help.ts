@@ -44,7 +44,7 @@ function optionsOf(command: Command, help: Help): string {
   return [help.commandUsage(command), `  ${command.description()}`, ...rows].join("\n");
 }
 
-/** Commander's, without a default that says nothing. */
+/** As commander has it, with no default that is empty or false. */
 function meaningOf(help: Help, option: Option): string {
   const { defaultValue } = option as { defaultValue: unknown };
   const isNothing = defaultValue === false || (Array.isArray(defaultValue) && defaultValue.length === 0);

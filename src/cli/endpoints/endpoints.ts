@@ -30,7 +30,7 @@ export function endpointsCommand(): Command {
 
 function listCommand(): Command {
   return gatewayOptions(new Command("list"))
-    .description("List endpoints: state, who cordoned them, requests in flight.")
+    .description("List endpoints: state, who cordoned them, requests in flight, what else keeps requests from them.")
     .option("--json", "print JSON")
     .action(async (flags: GatewayFlags & { json?: boolean }) => {
       const path = "/endpoints";

@@ -1,4 +1,5 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { EndpointRow } from "#core/fleet/endpoint-row.ts";
 import type { Router } from "#core/router.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
@@ -17,6 +18,8 @@ export interface EndpointControl {
   readonly requestsInFlight: number;
   /** The same of other gateways, as they reported. */
   readonly peerRequestsInFlight: number;
+  /** What else keeps requests from it, or some of them; "" where nothing does. */
+  readonly kept: string;
 }
 
 export interface EndpointAdminOptions {
@@ -46,13 +49,14 @@ export class EndpointAdmin {
 
   all(): EndpointControl[] {
     const rows = new Map(this.#options.router.endpointRows(nowMicros()).map((row) => [row.id, row]));
-    return this.#options.directory.all().map(({ id, url, state }) => {
+    return this.#options.directory.all().map(({ id, url, state, detail }) => {
       const row = rows.get(id);
       const peers = row?.peerRequestsInFlight ?? 0;
       const own = (row?.requestsInFlight ?? 0) - peers;
       const drain = !this.#drains.has(id) ? "" : own > 0 ? "draining" : "drained";
       const cordonedBy = this.#options.keeper.cordonOf(id) ?? "";
-      return { id, url, state, cordonedBy, drain, requestsInFlight: own, peerRequestsInFlight: peers };
+      const kept = keptBy(detail, row);
+      return { id, url, state, cordonedBy, drain, requestsInFlight: own, peerRequestsInFlight: peers, kept };
     });
   }
 
@@ -91,4 +95,18 @@ export class EndpointAdmin {
     clearTimeout(this.#drains.get(id)?.timer);
     this.#drains.delete(id);
   }
+}
+
+function keptBy(detail: string, row: EndpointRow | undefined): string {
+  if (row === undefined) return detail;
+  const { asleep, breaker, standing, ejected, share } = row;
+  const reasons = [
+    detail,
+    asleep ? "asleep" : "",
+    breaker === "closed" ? "" : `breaker ${breaker}`,
+    standing === "well" ? "" : standing,
+    ejected === "" ? "" : `ejected: ${ejected}`,
+    share < 1 ? `slow start: ${(100 * share).toFixed(0)} % of its share` : "",
+  ];
+  return reasons.filter((reason) => reason !== "").join("; ");
 }

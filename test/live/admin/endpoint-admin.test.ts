@@ -92,6 +92,19 @@ test("a drain is over once nothing is in flight; after its grace the directory h
   assert.equal(fleet.directory.get(id)!.evicts, true);
 });
 
+test("what keeps requests from an endpoint is named: its engine sleeps, it hangs, it is gone; of one that is well nothing", async (t) => {
+  const { engine, fleet, call, id } = await started(t);
+  const kept = async () => (await call("GET", `/${encodeURIComponent(id)}`)).body.kept;
+  assert.equal(await kept(), "");
+  fleet.tap.accept({ kind: "endpoint-slept", at: nowMicros(), endpoint: id, asleep: true });
+  fleet.tap.accept({ kind: "endpoint-suspended", at: nowMicros(), endpoint: id, reason: "silent" });
+  assert.equal(await kept(), "asleep; hung");
+  fleet.tap.accept({ kind: "endpoint-slept", at: nowMicros(), endpoint: id, asleep: false });
+  await engine.kill();
+  await until("lost", () => fleet.directory.get(id)!.state === "lost");
+  assert.match((await kept()) ?? "", /ECONN/);
+});
+
 test("wrong calls change nothing and name what is accepted", async (t) => {
   const { fleet, call, on, id } = await started(t);
   const unknown = await call("POST", "/nobody/drain");
