@@ -5,15 +5,20 @@ import { LoopDelay } from "../base/loop-delay.ts";
 
 /** Who looks more often gets the figures of this long. */
 const SPAN_MILLIS_MIN = 1_000;
+/** So long after the last look it goes on watching, which wakes the event loop. */
+const LOOKED_AT_MILLIS = 60_000;
 
-/** What this process takes of processor, event loop and memory, since somebody looked last. It watches once somebody does. */
+/** What this process takes of processor, event loop and memory, since somebody looked last. It watches while somebody does. */
 export class ProcessWatch {
   readonly #delay = new LoopDelay();
   #since = 0;
   #cpu: NodeJS.CpuUsage | undefined;
   #last: ProcessFigures = { cpu: 0, loopHeldMillis: 0, memoryBytes: 0 };
+  #end: NodeJS.Timeout | undefined;
 
   figures(): ProcessFigures {
+    clearTimeout(this.#end);
+    this.#end = setTimeout(() => this.stop(), LOOKED_AT_MILLIS).unref();
     const now = performance.now();
     const before = this.#cpu;
     if (before !== undefined && now - this.#since < SPAN_MILLIS_MIN) return this.#last;
@@ -29,7 +34,11 @@ export class ProcessWatch {
     return this.#last;
   }
 
+  /** The next look begins anew. */
   stop(): void {
+    clearTimeout(this.#end);
+    this.#end = undefined;
+    this.#cpu = undefined;
     this.#delay.disable();
   }
 }

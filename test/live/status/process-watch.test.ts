@@ -17,3 +17,25 @@ test("a loop that is held is seen, with the processor that it takes", async (t) 
   assert.ok(memoryBytes > 1e7);
   assert.deepEqual(watch.figures(), { cpu, loopHeldMillis, memoryBytes }, "who asks at once gets the same");
 });
+
+test("it watches for a minute after the last look; then the next one begins anew, and is of what comes after it", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const watch = new ProcessWatch();
+  t.after(() => watch.stop());
+  const work = () => {
+    const until = performance.now() + 1_050;
+    while (performance.now() < until);
+  };
+  watch.figures();
+  work();
+  t.mock.timers.tick(59_000);
+  assert.ok(watch.figures().cpu > 0);
+  work();
+  t.mock.timers.tick(59_000);
+  assert.ok(watch.figures().cpu > 0, "a look keeps it going");
+  work();
+  t.mock.timers.tick(61_000);
+  assert.deepEqual({ ...watch.figures(), memoryBytes: 0 }, { cpu: 0, loopHeldMillis: 0, memoryBytes: 0 });
+  work();
+  assert.ok(watch.figures().cpu > 0);
+});
