@@ -38,8 +38,10 @@ import { openTrace } from "#cli/trace/trace-source.ts";
 import { TraceEncoder } from "#trace/codec/encoder.ts";
 import { TraceReader } from "#trace/reader.ts";
 import type { TraceHeader } from "#trace/codec/record.ts";
+import { readProcessingRequest } from "#picker/processing-request.ts";
 import { DNS_BYTES_MAX, DNS_SHAPES, readDnsAnswer } from "./dns.ts";
 import { EMPTY_LIST, EMPTY_WATCH, podJson, readCollection } from "./kubernetes.ts";
+import { FRAME_SHAPES, PROXY_SHAPES, readFrames } from "./protobuf.ts";
 import { jsonShapes, METRIC_SHAPES, repeated, type Shape, STREAM_SHAPES, YAML_SHAPES } from "./shapes.ts";
 
 /** What reads bytes that another process sent, or a file of another one. */
@@ -126,6 +128,13 @@ export const READERS: Readonly<Record<string, Reader>> = {
       },
     ]),
   ),
+  "message of a proxy": { bytesMax: 16 * MIB, shapes: PROXY_SHAPES, read: readProcessingRequest },
+  "gRPC's messages": { bytesMax: 16 * MIB, shapes: FRAME_SHAPES, read: (bytes) => readFrames(bytes, 16_384, 17 * MIB) },
+  "gRPC's messages, by 100 bytes": {
+    bytesMax: MIB,
+    shapes: FRAME_SHAPES,
+    read: (bytes) => readFrames(bytes, 100, MIB),
+  },
   "KV events": { bytesMax: KV_BYTES, shapes: kvShapes(), read: readKvEvents },
   "Redis reports": { bytesMax: REPORT_BYTES, shapes: reportShapes(), read: readReport },
   "limits kept in Redis": {

@@ -19,20 +19,19 @@ const WATCH_MILLIS = 1_000;
  */
 export class PickerHealth {
   readonly #ready: () => boolean;
-  readonly #watches = new Set<NodeJS.Timeout>();
+  readonly #watches = new Map<GrpcCall, NodeJS.Timeout>();
 
   constructor(ready: () => boolean) {
     this.#ready = ready;
   }
 
   readonly methods: readonly (readonly [path: string, method: GrpcMethod])[] = [
-    [`/${HEALTH}/Check`, (call) => new Question((service) => this.#check(call, service))],
+    [`/${HEALTH}/Check`, (call) => new Question(call, (service) => this.#check(call, service))],
     [`/${HEALTH}/Watch`, (call) => this.#watch(call)],
   ];
 
   stop(): void {
-    for (const timer of this.#watches) clearInterval(timer);
-    this.#watches.clear();
+    for (const call of this.#watches.keys()) call.end(GRPC_STATUS.unavailable, "the picker leaves");
   }
 
   #check(call: GrpcCall, service: string): void {
@@ -44,8 +43,8 @@ export class PickerHealth {
   }
 
   #watch(call: GrpcCall): CallReceiver {
-    let timer: NodeJS.Timeout | undefined;
     return new Question(
+      call,
       (service) => {
         let last: number | undefined;
         const look = (): void => {
@@ -53,13 +52,12 @@ export class PickerHealth {
           if (standing !== last) call.send(framedStanding(standing));
           last = standing;
         };
-        timer = setInterval(look, WATCH_MILLIS).unref();
-        this.#watches.add(timer);
+        this.#watches.set(call, setInterval(look, WATCH_MILLIS).unref());
         look();
       },
       () => {
-        clearInterval(timer);
-        if (timer !== undefined) this.#watches.delete(timer);
+        clearInterval(this.#watches.get(call));
+        this.#watches.delete(call);
       },
     );
   }
@@ -73,11 +71,13 @@ export class PickerHealth {
 
 /** The one message of a call, which names a service. */
 class Question implements CallReceiver {
+  readonly #call: GrpcCall;
   readonly #ask: (service: string) => void;
   readonly closed: () => void;
   #asked = false;
 
-  constructor(ask: (service: string) => void, closed: () => void = () => {}) {
+  constructor(call: GrpcCall, ask: (service: string) => void, closed: () => void = () => {}) {
+    this.#call = call;
     this.#ask = ask;
     this.closed = closed;
   }
@@ -94,7 +94,9 @@ class Question implements CallReceiver {
     this.#ask(service);
   }
 
-  clientEnded(): void {}
+  clientEnded(): void {
+    if (!this.#asked) this.#call.end(GRPC_STATUS.internal, "no question");
+  }
 }
 
 function framedStanding(standing: number): Buffer {

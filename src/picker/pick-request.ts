@@ -326,7 +326,7 @@ export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
 }
 
 /** Whose bodies come through a proxy is not known here. */
-const PROXY = { network: "" };
+export const PROXY = { network: "" };
 
 /** A request that is over since `at`, for metrics and logs, as the gateway reports its own. */
 function pickSummary(pick: PickRequest, at: Micros, { outcome, usage, outputTokens }: ObservedEnd): RequestSummary {

@@ -8,6 +8,7 @@ import { decisiveText } from "#live/base/decisive.ts";
 import type { Addresses } from "./destination.ts";
 import { ObservedResponse } from "./observed-response.ts";
 import { PickRequest } from "./pick-request.ts";
+import type { MessageRefusal } from "./grpc/call.ts";
 import type { PickedPath } from "./picked-path.ts";
 import { immediate, routedBody, routedHeaders, streamedBody } from "./replies.ts";
 import {
@@ -29,13 +30,16 @@ export interface PickerParts {
   readonly fallbacksMax: number;
 }
 
+/** Sends messages back to the proxy; calls back once they are not held for it any more. */
+export type SendReplies = (responses: readonly ProcessingResponse[], gone?: () => void) => void;
+
 /**
  * One HTTP request of a proxy and its response, on one stream of external processing: a host of the core beside the
  * gateway. From the body to the decision the path is the gateway's own; the proxy carries the bytes.
  */
 export class PickStream {
   readonly #shared: PickerParts;
-  readonly #send: (...responses: readonly ProcessingResponse[]) => void;
+  readonly #replies: SendReplies;
   #requestMode: number = BODY_MODE.fullDuplexStreamed;
   #responseMode: number = BODY_MODE.fullDuplexStreamed;
   #chunks: Buffer[] = [];
@@ -47,9 +51,9 @@ export class PickStream {
   /** Where the response is to name another model than the engine does. */
   #swap: NameSwap | undefined;
 
-  constructor(shared: PickerParts, send: (...responses: readonly ProcessingResponse[]) => void) {
+  constructor(shared: PickerParts, replies: SendReplies) {
     this.#shared = shared;
-    this.#send = send;
+    this.#replies = replies;
     shared.gateway.counters.pickerStreams++;
   }
 
@@ -62,9 +66,21 @@ export class PickStream {
     }
   }
 
+  /** A message is not taken; false where the request has no answer for that any more. */
+  refused(why: MessageRefusal): boolean {
+    const request = this.#request;
+    if (request === undefined || request.over || this.#asked !== "no") return false;
+    request.refuse(why === "no-room" ? TOO_MANY_BYTES : tooLarge(request));
+    return true;
+  }
+
   /** The proxy closed the stream: the exchange is over, or was broken off. */
   closed(): void {
     this.#finish(this.#responseMode === BODY_MODE.none && this.#response !== undefined);
+  }
+
+  #send(...responses: readonly ProcessingResponse[]): void {
+    this.#replies(responses);
   }
 
   #message(message: ProcessingRequest): void {
@@ -155,13 +171,16 @@ export class PickStream {
     const changed = body === undefined || body.sent === body.given ? undefined : body.sent;
     const withheld = request.shared.engineFields.headersIn(request.headers);
     const destination = { addresses, bodyBytes: changed?.length, withheld };
-    if (body === undefined) this.#send(routedHeaders(destination));
-    else if (this.#requestMode !== BODY_MODE.fullDuplexStreamed) this.#send(routedBody(destination, changed));
-    else {
-      const pieces = streamedBody(REPLY.requestBody, body.sent, body.ends);
-      this.#send(routedHeaders(destination), ...pieces, ...(this.#trailersWait ? [TRAILERS] : []));
-    }
-    request.releaseBody();
+    if (body === undefined) return this.#send(routedHeaders(destination));
+    const replies: ProcessingResponse[] =
+      this.#requestMode !== BODY_MODE.fullDuplexStreamed
+        ? [routedBody(destination, changed)]
+        : [
+            routedHeaders(destination),
+            ...streamedBody(REPLY.requestBody, body.sent, body.ends),
+            ...(this.#trailersWait ? [TRAILERS] : []),
+          ];
+    this.#replies(replies, () => request.releaseBody());
   }
 
   #responseHeaders(request: PickRequest, message: ProcessingRequest, { flat, ends }: ProxiedHeaders): void {

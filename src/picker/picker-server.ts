@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { PickRequestParts } from "./pick-request.ts";
+import { countUp } from "#live/base/gateway-counters.ts";
+import { type PickRequestParts, PROXY } from "./pick-request.ts";
 import type { Routes } from "#live/http/route.ts";
 import { Addresses } from "./destination.ts";
-import type { GrpcMethod } from "./grpc/call.ts";
+import type { CallFailure, GrpcMethod } from "./grpc/call.ts";
 import { GrpcServer, type PickerTls } from "./grpc/grpc-server.ts";
 import { EXTERNAL_PROCESSOR, PickerHealth } from "./health.ts";
 import { type PickerParts, PickStream } from "./pick-stream.ts";
@@ -41,15 +42,15 @@ export interface PickerServer {
 /** What a message holds beside the body. */
 const MESSAGE_BYTES = 256 * 1024;
 const QUESTION_BYTES = 4 * 1024;
-/** Streams of one connection that asks about health. */
-const QUESTIONS = 100;
+/** Questions about health at once, and connections that bring them. */
+const QUESTIONS = 1_000;
 
 /**
- * Streams of one connection beyond the requests that may be in flight: each of those is refused with 503 and a reason,
- * where HTTP/2's own refusal would be a bare 500 of Envoy's.
+ * Calls beyond the requests that may be in flight: each of those is refused with 503 and a reason, where HTTP/2's own
+ * refusal would be a bare 500 of Envoy's.
  */
-const STREAMS_PER_REQUEST = 2;
-const STREAMS_MORE = 1_000;
+const CALLS_PER_REQUEST = 2;
+const CALLS_MORE = 1_000;
 
 /** Serves Envoy's external processing protocol; rejects with the system's error where the address cannot be had. */
 export async function startPicker(options: PickerOptions): Promise<PickerServer> {
@@ -57,18 +58,39 @@ export async function startPicker(options: PickerOptions): Promise<PickerServer>
   const addresses = new Addresses(gateway.directory);
   const shared: PickerParts = { gateway, addresses, pathOf: pathReader(routes, administration), fallbacksMax };
   const health = new PickerHealth(ready);
+  const { limits, counters, bodies } = gateway;
+  const common = {
+    room: { take: (bytes: number) => bodies.take(bytes, PROXY), give: (bytes: number) => bodies.give(bytes) },
+    writeStallMillisMax: limits.writeStallMillisMax,
+    firstFrameMillisMax: limits.headersMillisMax,
+    connectionDropped: () => counters.connectionsDropped++,
+    failed: (why: CallFailure, error?: unknown) => {
+      countUp(counters.pickerFailures, why);
+      if (why !== "defect") return;
+      counters.internalErrors++;
+      gateway.observe.bug?.(error);
+    },
+  };
   const server = new GrpcServer({
+    ...common,
     methods: new Map([[`/${EXTERNAL_PROCESSOR}/Process`, processMethod(shared)], ...health.methods]),
-    messageBytesMax: gateway.limits.bodyBytesMax + MESSAGE_BYTES,
-    streamsOfConnectionMax: STREAMS_PER_REQUEST * gateway.limits.requestsInFlightMax + STREAMS_MORE,
+    messageBytesMax: limits.bodyBytesMax + MESSAGE_BYTES,
+    callsMax: CALLS_PER_REQUEST * limits.requestsInFlightMax + CALLS_MORE,
+    connectionsMax: limits.clientConnectionsMax,
     tls,
   });
   const bound = await server.listen(host, port);
-  const limits = { messageBytesMax: QUESTION_BYTES, streamsOfConnectionMax: QUESTIONS };
   const beside =
     healthPort === undefined
       ? undefined
-      : new GrpcServer({ methods: new Map(health.methods), ...limits, tls: undefined });
+      : new GrpcServer({
+          ...common,
+          methods: new Map(health.methods),
+          messageBytesMax: QUESTION_BYTES,
+          callsMax: QUESTIONS,
+          connectionsMax: QUESTIONS,
+          tls: undefined,
+        });
   const besidePort = healthPort === undefined ? undefined : await beside?.listen(host, healthPort);
   return {
     port: bound,
@@ -87,8 +109,9 @@ export async function startPicker(options: PickerOptions): Promise<PickerServer>
 
 function processMethod(shared: PickerParts): GrpcMethod {
   return (call) => {
-    const pick = new PickStream(shared, (...responses) => call.send(framedResponses(responses)));
+    const pick = new PickStream(shared, (responses, gone) => call.send(framedResponses(responses), gone));
     return {
+      refused: (why) => pick.refused(why),
       message: (bytes) => pick.message(readProcessingRequest(bytes)),
       clientEnded: () => {
         pick.closed();

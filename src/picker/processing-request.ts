@@ -1,9 +1,10 @@
-import { MessageReader, tagOf, WITH_LENGTH } from "./grpc/message-reader.ts";
+import { BadMessage, MessageReader, tagOf, WITH_LENGTH } from "./grpc/message-reader.ts";
 import type { BodyModes, ProcessingRequest, ProxiedBody, ProxiedHeaders } from "./wire.ts";
 
 const message = (field: number): number => tagOf(field, WITH_LENGTH);
 const number = (field: number): number => tagOf(field, 0);
 
+const PHASES: ReadonlySet<number> = new Set([2, 3, 4, 5, 6, 7].map(message));
 const SUBSET_NAMESPACE = "envoy.lb.subset_hint";
 const SUBSET = "x-gateway-destination-endpoint-subset";
 const NAMESPACE = "envoy.lb";
@@ -23,7 +24,10 @@ export function readProcessingRequest(bytes: Buffer): ProcessingRequest {
     served: undefined,
     modes: undefined,
   };
+  let phases = 0;
   while (reader.next()) {
+    // Of a oneof: of several, merged or not, implementations make different messages, and nobody sends them.
+    if (PHASES.has(reader.tag) && phases++ > 0) throw new BadMessage("two phases of a request in one message");
     switch (reader.tag) {
       case message(2):
         request.requestHeaders = readHeaders(reader);
@@ -127,9 +131,9 @@ function readMetadata(reader: MessageReader, request: ProcessingRequest): void {
       reader.skip();
       continue;
     }
-    const [namespace, struct] = readEntry(new MessageReader(reader.bytes()));
-    if (namespace === SUBSET_NAMESPACE) request.subset = valueIn(struct, SUBSET) ?? request.subset;
-    else if (namespace === NAMESPACE) request.served = valueIn(struct, SERVED)?.[0] ?? request.served;
+    const [namespace, struct] = readEntry(reader);
+    if (namespace === SUBSET_NAMESPACE) request.subset = valueIn(reader.within(struct), SUBSET);
+    else if (namespace === NAMESPACE) request.served = valueIn(reader.within(struct), SERVED)?.[0];
   }
   reader.leave(outer);
 }
@@ -138,32 +142,32 @@ function readMetadata(reader: MessageReader, request: ProcessingRequest): void {
 function readEntry(reader: MessageReader): readonly [key: string, value: Buffer] {
   let key = "";
   let value = EMPTY;
+  const outer = reader.enter();
   while (reader.next()) {
     if (reader.tag === message(1)) key = reader.utf8();
     else if (reader.tag === message(2)) value = reader.bytes();
     else reader.skip();
   }
+  reader.leave(outer);
   return [key, value];
 }
 
 /** Texts of one field of a google.protobuf.Struct; undefined where it has none of that name. */
-function valueIn(struct: Buffer, name: string): string[] | undefined {
-  const reader = new MessageReader(struct);
+function valueIn(reader: MessageReader, name: string): string[] | undefined {
   let found: string[] | undefined;
   while (reader.next()) {
     if (reader.tag !== message(1)) {
       reader.skip();
       continue;
     }
-    const [key, value] = readEntry(new MessageReader(reader.bytes()));
-    if (key === name) found = textsOf(value);
+    const [key, value] = readEntry(reader);
+    if (key === name) found = textsOf(reader.within(value));
   }
   return found;
 }
 
 /** A text, or a list of them; none where the value is of another kind. */
-function textsOf(value: Buffer): string[] {
-  const reader = new MessageReader(value);
+function textsOf(reader: MessageReader): string[] {
   let texts: string[] = [];
   while (reader.next()) {
     if (reader.tag === message(3)) texts = [reader.utf8()];
@@ -181,11 +185,12 @@ function listIn(reader: MessageReader): string[] {
       reader.skip();
       continue;
     }
-    const one = new MessageReader(reader.bytes());
-    while (one.next()) {
-      if (one.tag === message(3)) texts.push(one.utf8());
-      else one.skip();
+    const list = reader.enter();
+    while (reader.next()) {
+      if (reader.tag === message(3)) texts.push(reader.utf8());
+      else reader.skip();
     }
+    reader.leave(list);
   }
   reader.leave(outer);
   return texts;

@@ -4,6 +4,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, type Incoming
 import { test, type TestContext } from "node:test";
 import type { CallReceiver, GrpcCall } from "#picker/grpc/call.ts";
 import { BadMessage } from "#picker/grpc/message-reader.ts";
+import { LIMITS } from "./raw-http2.ts";
 import { GrpcServer } from "#picker/grpc/grpc-server.ts";
 import { MessageWriter } from "#picker/grpc/message-writer.ts";
 
@@ -29,8 +30,7 @@ function framed(bytes: Buffer, compressed = 0): Buffer {
 }
 
 async function started(t: TestContext): Promise<ClientHttp2Session> {
-  const methods = new Map([["/s/Echo", echo]]);
-  const server = new GrpcServer({ methods, messageBytesMax: MAX, streamsOfConnectionMax: 100, tls: undefined });
+  const server = new GrpcServer({ ...LIMITS, methods: new Map([["/s/Echo", echo]]), messageBytesMax: MAX });
   const session = connect(`http://127.0.0.1:${await server.listen("127.0.0.1", 0)}`);
   t.after(async () => {
     session.destroy();

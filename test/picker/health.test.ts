@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect, type IncomingHttpHeaders } from "node:http2";
 import { test, type TestContext } from "node:test";
 import { credentials, makeGenericClientConstructor, type ServiceError } from "@grpc/grpc-js";
 import { EXTERNAL_PROCESSOR, HEALTH, serviceOf } from "./protocol.ts";
@@ -31,4 +33,24 @@ test("liveness answers always; readiness, the processor and the server as a whol
     }
     await assert.rejects(check("other"), { code: 5 });
   }
+});
+
+test("a check without a question is refused, and a watch ends as the picker does, with a status", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const session = connect(`http://127.0.0.1:${proxy.picker.port}`);
+  t.after(() => session.destroy());
+  const call = (method: string) =>
+    session.request({ ":method": "POST", ":path": `/${HEALTH}/${method}`, "content-type": "application/grpc" });
+  const check = call("Check");
+  check.end();
+  const [head] = (await once(check, "response")) as [IncomingHttpHeaders];
+  assert.equal(head["grpc-status"], "13");
+  const watch = call("Watch");
+  watch.end(Buffer.alloc(5));
+  const [first] = (await once(watch, "data")) as [Buffer];
+  assert.deepEqual([...first], [0, 0, 0, 0, 2, 8, 1]);
+  const trailers = once(watch, "trailers") as Promise<[IncomingHttpHeaders]>;
+  watch.resume();
+  await proxy.picker.stop(60_000);
+  assert.equal((await trailers)[0]["grpc-status"], "14");
 });

@@ -100,6 +100,74 @@ test("bytes that are no message are refused as such, and no prefix of a message 
   fc.assert(property, { numRuns: 2_000 });
 });
 
+const varint = (value: bigint, bytes = 1): number[] =>
+  value < 128n && bytes <= 1 ? [Number(value)] : [Number(value & 127n) | 128, ...varint(value >> 7n, bytes - 1)];
+/** A field that no version of the definitions has, of any kind; numbers may be longer than they need. */
+const unknown: fc.Arbitrary<readonly number[]> = fc
+  .tuple(fc.integer({ min: 100, max: 2 ** 29 - 1 }), fc.constantFrom(0, 1, 2, 5), fc.bigInt(0n, 2n ** 64n - 1n))
+  .chain(([number, wire, value]) => {
+    const tag = varint((BigInt(number) << 3n) | BigInt(wire));
+    if (wire === 0) return fc.constant([...tag, ...varint(value)]);
+    if (wire !== 2) return fc.constant([...tag, ...Array.from({ length: wire === 1 ? 8 : 4 }, () => 255)]);
+    return fc
+      .tuple(fc.uint8Array({ maxLength: 20 }), fc.integer({ min: 1, max: 9 }))
+      .map(([inner, longer]) => [...tag, ...varint(BigInt(inner.length), longer), ...inner]);
+  });
+
+test("fields that nobody knows, of any kind and in any place, change nothing that is read", () => {
+  const property = fc.property(
+    fc.array(unknown, { maxLength: 8 }),
+    fc.array(unknown, { maxLength: 8 }),
+    bytes,
+    (outer, inner, body) => {
+      const inBody = Buffer.concat([
+        ...inner.map((one) => Buffer.from(one)),
+        Buffer.from([10, ...varint(BigInt(body.length), 4)]),
+        body,
+        Buffer.from([16, 1]),
+      ]);
+      const phase = Buffer.concat([Buffer.from([34, ...varint(BigInt(inBody.length), 5)]), inBody]);
+      const half = outer.length >> 1;
+      const whole = Buffer.concat([
+        Buffer.from(outer.slice(0, half).flat()),
+        phase,
+        Buffer.from(outer.slice(half).flat()),
+      ]);
+      assert.deepEqual(readProcessingRequest(whole).requestBody, { body, ends: true });
+    },
+  );
+  fc.assert(property);
+});
+
+for (const [what, given] of [
+  ["a number of more than ten bytes", [120, ...Array.from({ length: 10 }, () => 255), 1]],
+  ["a length beyond the message", [34, 255, 255, 255, 255, 15]],
+  ["a length beyond the message that it is in, within the outer one", [34, 2, 10, 3, 1, 1, 1]],
+  ["a negative length", [34, ...Array.from({ length: 9 }, () => 255), 1]],
+  ["a group", [123, 124]],
+  ["the end of a group", [124]],
+  ["kinds that are not in use", [126]],
+  ["a field of number 0", [2, 0]],
+  ["a number of a field above those there may be", [128, 128, 128, 128, 128, 1, 0]],
+  ["two phases", [34, 0, 18, 0]],
+  ["more fields than a message may have", Array.from({ length: 65_537 }, () => [120, 1]).flat()],
+  [
+    "more fields in its metadata than a message may have",
+    [66, ...varint(131_074n), ...Array.from({ length: 65_537 }, () => [120, 1]).flat()],
+  ],
+] as const) {
+  test(`refused: ${what}`, () => {
+    assert.throws(() => readProcessingRequest(Buffer.from(given)), BadMessage);
+  });
+}
+
+test("numbers above 32 bits, and texts that are no UTF-8, are read without harm", () => {
+  const modes = [90, 11, 8, ...varint(2n ** 64n - 1n)];
+  assert.ok(readProcessingRequest(Buffer.from(modes)).modes!.request > 2 ** 63);
+  const header = [18, 8, 10, 6, 10, 4, 10, 2, 0xff, 0xfe];
+  assert.deepEqual(readProcessingRequest(Buffer.from(header)).requestHeaders!.flat, ["\ufffd\ufffd", ""]);
+});
+
 const changes: fc.Arbitrary<HeaderChanges> = fc.record({
   set: fc.array(fc.tuple(name, latin1), { maxLength: 8 }),
   removed: fc.array(name, { maxLength: 4 }),

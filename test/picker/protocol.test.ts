@@ -630,3 +630,56 @@ test("the picker leaves a response alone where no model was rewritten", async (t
   exchange.response(200);
   assert.equal((await exchange.next()).responseHeaders?.response?.headerMutation?.removeHeaders?.length ?? 0, 0);
 });
+
+test("buffered: a body in one message that is too large is 413, and one that there is no room for 429", async (t) => {
+  const MESSAGE_BYTES = 256 * 1024;
+  const limits = { bodyBytesMax: 100_000, bodyBytesInFlightMax: 300_000 };
+  const proxy = await ProxyRig.start(t, { limits });
+  const answered = async (bytes: number): Promise<number | undefined> => {
+    const exchange = proxy.open();
+    exchange.head({ modes: [BUFFERED, NONE] });
+    await exchange.next();
+    exchange.body("x".repeat(bytes));
+    const reply = await exchange.next();
+    exchange.cancel();
+    return reply.immediateResponse?.status.code;
+  };
+  assert.equal(await answered(100_001), 413);
+  assert.equal(await answered(100_000 + MESSAGE_BYTES), 413);
+  assert.equal(await answered(340_000), 429);
+  const { counters, parts } = proxy.rig.gateway;
+  await until("given back", () => parts.bodies.bytes === 0);
+  assert.deepEqual(counters.pickerFailures, { "message-too-large": 1, "no-room": 1 });
+});
+
+test("full duplex: a body that its proxy does not read back counts as held until it does, or leaves", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const { bodies } = proxy.rig.gateway.parts;
+  const session = connect(`http://127.0.0.1:${proxy.picker.port}`, { settings: { initialWindowSize: 0 } });
+  t.after(() => session.destroy());
+  const stream = session.request({
+    ":method": "POST",
+    ":path": `/${EXTERNAL_PROCESSOR}/Process`,
+    "content-type": "application/grpc",
+  });
+  stream.on("error", () => {});
+  const { requestSerialize } = serviceOf("external_processor.proto", EXTERNAL_PROCESSOR)["Process"]!;
+  const write = (message: ProcessingRequest): void => {
+    const bytes = requestSerialize(message);
+    const head = Buffer.alloc(5);
+    head.writeUInt32BE(bytes.length, 1);
+    stream.write(Buffer.concat([head, bytes]));
+  };
+  const given = { ":method": "POST", ":path": "/v1/chat/completions", "content-type": "application/json" };
+  const headers = Object.entries(given).map(([key, value]) => ({ key, rawValue: Buffer.from(value) }));
+  write({
+    requestHeaders: { headers: { headers }, endOfStream: false },
+    protocolConfig: { requestBodyMode: DUPLEX, responseBodyMode: DUPLEX },
+  });
+  const body = Buffer.from(chat({ messages: [{ role: "user", content: "word ".repeat(8_000) }] }));
+  write({ requestBody: { body, endOfStream: true } });
+  await once(stream, "response");
+  assert.equal(bodies.bytes, body.length);
+  stream.close(constants.NGHTTP2_CANCEL);
+  await until("given back", () => bodies.bytes === 0);
+});

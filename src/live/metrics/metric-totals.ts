@@ -96,6 +96,12 @@ const BY_LABEL: readonly (readonly [counter: Labelled, label: string, name: stri
   ],
   ["answersKnown", "from", "answers_indexed_total", "Answers put into the prefix index."],
   ["answersUnknown", "reason", "answers_unknown_total", "Answers whose tokens could not be determined."],
+  [
+    "pickerFailures",
+    "reason",
+    "picker_failures_total",
+    "Calls on the picker's ports that ended with an error of gRPC's, and connections that brought none, by reason.",
+  ],
   ["faults", "fault", "attempt_faults_total", "Attempts that failed before the client got a byte."],
 ];
 

@@ -25,7 +25,7 @@ export class EndNotice {
 
   /** Resolves once every proxy has read it: what was opened until then has arrived, and is served. */
   async send(): Promise<void> {
-    for (const socket of this.#uninformed) socket.write(NOTICE);
+    for (const socket of this.#uninformed) if (socket.writable) socket.write(NOTICE);
     this.#uninformed.clear();
     const late = Promise.withResolvers<void>();
     const timer = setTimeout(late.resolve, READ_MILLIS_MAX);

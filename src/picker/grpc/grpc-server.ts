@@ -5,9 +5,9 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
-import type { AddressInfo, Server } from "node:net";
+import type { AddressInfo, Server, Socket } from "node:net";
 import { createServer as createTlsServer, type SecureContextOptions } from "node:tls";
-import { GrpcCall, type GrpcMethod } from "./call.ts";
+import { type CallLimits, type CallReceiver, GrpcCall, type GrpcMethod, NO_RECEIVER } from "./call.ts";
 import { EndNotice } from "./end-notice.ts";
 import { GRPC_STATUS } from "./message-frames.ts";
 import { TlsConnection } from "./tls-connection.ts";
@@ -18,11 +18,17 @@ export interface PickerTls {
   readonly listen: (changed: (context: SecureContextOptions) => void) => void;
 }
 
-export interface GrpcServerOptions {
+export interface GrpcServerOptions extends CallLimits {
   /** By their paths. */
   readonly methods: ReadonlyMap<string, GrpcMethod>;
-  readonly messageBytesMax: number;
-  readonly streamsOfConnectionMax: number;
+  /** Calls at once; HTTP/2 refuses those of one connection beyond that, a status those of several. */
+  readonly callsMax: number;
+  /** Connections; more are closed at once. */
+  readonly connectionsMax: number;
+  /** Counts those. */
+  readonly connectionDropped: () => void;
+  /** From a connection to the first frame of its client. */
+  readonly firstFrameMillisMax: number;
   /** Undefined: plain text. A new certificate is for new connections. */
   readonly tls: PickerTls | undefined;
 }
@@ -33,18 +39,25 @@ export interface GrpcServerOptions {
  * is given another limit. Streams that are open are limited all the same.
  */
 const RESETS = 1_000_000;
+/** As a drain waits for one. */
+const HANDSHAKE_MILLIS_MAX = 10_000;
+/** Of silence, after which TCP probes whether the client is there: a machine that is gone closes nothing. */
+const KEEP_ALIVE_MILLIS = 60_000;
+const GRPC = /^application\/grpc(?:[+;]|$)/;
 
 /** Serves methods of gRPC on HTTP/2. */
 export class GrpcServer {
   readonly #options: GrpcServerOptions;
   /** Takes the connections. */
   readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
   readonly #sessions = new Set<ServerHttp2Session>();
+  #calls = 0;
   readonly #notice: EndNotice;
 
   constructor(options: GrpcServerOptions) {
     this.#options = options;
-    const { streamsOfConnectionMax: maxConcurrentStreams, tls } = options;
+    const { callsMax: maxConcurrentStreams, tls } = options;
     const http2 = createServer({
       settings: { maxConcurrentStreams },
       streamResetBurst: RESETS,
@@ -54,16 +67,20 @@ export class GrpcServer {
     });
     if (tls === undefined) this.#server = http2;
     else {
-      const server = createTlsServer({ ...tls.context, ALPNProtocols: ["h2"] });
+      const server = createTlsServer({
+        ...tls.context,
+        ALPNProtocols: ["h2"],
+        handshakeTimeout: HANDSHAKE_MILLIS_MAX,
+      });
       server.on("secureConnection", (socket) => http2.emit("connection", new TlsConnection(socket)));
       tls.listen((changed) => server.setSecureContext(changed));
       this.#server = server;
     }
     this.#notice = new EndNotice(this.#server, tls === undefined ? "connection" : "secureConnection", this.#sessions);
-    http2.on("session", (session: ServerHttp2Session) => {
-      this.#sessions.add(session);
-      session.once("close", () => this.#sessions.delete(session));
-    });
+    this.#server.maxConnections = options.connectionsMax;
+    this.#server.on("drop", options.connectionDropped);
+    this.#server.on("connection", (socket: Socket) => this.#connected(socket));
+    http2.on("session", (session: ServerHttp2Session) => this.#opened(session));
     http2.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => this.#called(stream, headers));
   }
 
@@ -90,26 +107,66 @@ export class GrpcServer {
     for (const session of this.#sessions) session.close();
     const timer = setTimeout(() => {
       for (const session of this.#sessions) session.destroy(undefined, constants.NGHTTP2_CANCEL);
+      // Those in a handshake, and those whose clients do not read.
+      for (const socket of this.#sockets) socket.destroy();
     }, graceMillis);
     await closed;
     clearTimeout(timer);
   }
 
+  #connected(socket: Socket): void {
+    this.#sockets.add(socket);
+    // Who reads it learns of that by its close; nobody may be left who does.
+    socket.on("error", () => {});
+    socket.once("close", () => this.#sockets.delete(socket));
+    socket.setKeepAlive(true, KEEP_ALIVE_MILLIS);
+  }
+
+  #opened(session: ServerHttp2Session): void {
+    this.#sessions.add(session);
+    const timer = setTimeout(() => {
+      this.#options.failed("silent");
+      session.destroy();
+    }, this.#options.firstFrameMillisMax).unref();
+    session.once("remoteSettings", () => clearTimeout(timer));
+    session.once("close", () => {
+      clearTimeout(timer);
+      this.#sessions.delete(session);
+    });
+    if (!this.#server.listening) session.close();
+  }
+
   #called(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     // What a stream fails by closes it too, which its call is notified of.
     stream.on("error", () => {});
-    if (headers["content-type"]?.startsWith("application/grpc") !== true) {
-      stream.respond({ ":status": 415 }, { endStream: true });
+    // It was reset within the read that brought it.
+    if (stream.closed || stream.destroyed) return;
+    const isGrpc = GRPC.test(headers["content-type"] ?? "");
+    if (!isGrpc || headers[":method"] !== "POST") {
+      stream.respond({ ":status": isGrpc ? 405 : 415 }, { endStream: true });
+      stream.setTimeout(this.#options.writeStallMillisMax, () => stream.close(constants.NGHTTP2_CANCEL));
+      stream.resume();
       return;
     }
-    const { methods, messageBytesMax } = this.#options;
-    new GrpcCall(stream, methods.get(headers[":path"] ?? "") ?? unknownMethod, messageBytesMax).start(headers);
+    this.#calls++;
+    stream.once("close", () => this.#calls--);
+    new GrpcCall(stream, this.#options).start(this.#methodOf(headers[":path"] ?? ""), headers);
+  }
+
+  #methodOf(path: string): GrpcMethod {
+    const { methods, callsMax, failed } = this.#options;
+    if (this.#calls <= callsMax) return methods.get(path) ?? unknownMethod;
+    failed("calls");
+    return tooManyCalls;
   }
 }
 
-const NO_RECEIVER = { message: () => {}, clientEnded: () => {}, closed: () => {} };
-
-function unknownMethod(call: GrpcCall) {
+function unknownMethod(call: GrpcCall): CallReceiver {
   call.end(GRPC_STATUS.unimplemented, "no such method here");
+  return NO_RECEIVER;
+}
+
+function tooManyCalls(call: GrpcCall): CallReceiver {
+  call.end(GRPC_STATUS.unavailable, "as many calls at once as there may be");
   return NO_RECEIVER;
 }

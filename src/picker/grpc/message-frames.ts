@@ -11,29 +11,46 @@ export const GRPC_STATUS = {
   resourceExhausted: 8,
   unimplemented: 12,
   internal: 13,
+  unavailable: 14,
 } as const;
 
 export class GrpcError extends Error {
+  readonly why: "compressed" | "message-too-large" | "no-room";
   readonly status: number;
 
-  constructor(status: number, text: string) {
+  constructor(why: GrpcError["why"], status: number, text: string) {
     super(text);
+    this.why = why;
     this.status = status;
   }
 }
 
+/** Where messages that come in pieces are held until they are whole. */
+export interface MessageRoom {
+  /** False: no room for so many bytes. */
+  take(bytes: number): boolean;
+  give(bytes: number): void;
+}
+
+const NO_LIMIT: MessageRoom = { take: () => true, give: () => {} };
+
 /** Puts gRPC's messages together from the pieces in which they come. */
 export class MessageFrames {
   readonly #bytesMax: number;
+  readonly #room: MessageRoom;
   readonly #head = Buffer.alloc(HEAD_BYTES);
   #headBytes = 0;
   /** Of the message that is coming; undefined within a head. */
   #length: number | undefined;
   #filled = 0;
   #message: Buffer = EMPTY;
+  /** Bytes that were taken of the room. */
+  #taken = 0;
+  #isDiscarded = false;
 
-  constructor(bytesMax: number) {
+  constructor(bytesMax: number, room: MessageRoom = NO_LIMIT) {
     this.#bytesMax = bytesMax;
+    this.#room = room;
   }
 
   /** Whether all that came were whole messages. */
@@ -44,7 +61,7 @@ export class MessageFrames {
   /** Gives each message that ends in this piece; it is a part of the piece where it began in it too. */
   push(piece: Buffer, take: (message: Buffer) => void): void {
     let at = 0;
-    while (at < piece.length || this.#length === 0) {
+    while (!this.#isDiscarded && (at < piece.length || this.#length === 0)) {
       if (this.#length === undefined) {
         at = this.#pushHead(piece, at);
         if (this.#length === undefined) return;
@@ -59,8 +76,22 @@ export class MessageFrames {
       this.#message = EMPTY;
       this.#length = undefined;
       this.#filled = 0;
+      this.#giveBack();
       take(message);
     }
+  }
+
+  /** Nothing more is wanted. */
+  discard(): void {
+    this.#isDiscarded = true;
+    this.#message = EMPTY;
+    this.#giveBack();
+  }
+
+  #giveBack(): void {
+    if (this.#taken === 0) return;
+    this.#room.give(this.#taken);
+    this.#taken = 0;
   }
 
   #pushHead(piece: Buffer, from: number): number {
@@ -69,10 +100,12 @@ export class MessageFrames {
     if (this.#headBytes < HEAD_BYTES) return end;
     this.#headBytes = 0;
     if (this.#head[0] !== 0)
-      throw new GrpcError(GRPC_STATUS.unimplemented, "no compression of messages is in use here");
+      throw new GrpcError("compressed", GRPC_STATUS.unimplemented, "no compression of messages is in use here");
     const length = this.#head.readUInt32BE(1);
-    if (length > this.#bytesMax)
-      throw new GrpcError(GRPC_STATUS.resourceExhausted, `a message of ${length} bytes; ${this.#bytesMax} at most`);
+    if (length > this.#bytesMax) {
+      const text = `a message of ${length} bytes; ${this.#bytesMax} at most`;
+      throw new GrpcError("message-too-large", GRPC_STATUS.resourceExhausted, text);
+    }
     this.#length = length;
     return end;
   }
@@ -81,7 +114,12 @@ export class MessageFrames {
   #append(piece: Buffer, from: number, count: number, length: number): void {
     const needed = this.#filled + count;
     if (needed > this.#message.length) {
-      const larger = Buffer.allocUnsafe(Math.min(length, Math.max(ROOM_BYTES, 2 * needed)));
+      const bytes = Math.min(length, Math.max(ROOM_BYTES, 2 * needed));
+      const more = bytes - this.#taken;
+      if (!this.#room.take(more))
+        throw new GrpcError("no-room", GRPC_STATUS.resourceExhausted, "no room for more messages that come in pieces");
+      this.#taken += more;
+      const larger = Buffer.allocUnsafe(bytes);
       this.#message.copy(larger, 0, 0, this.#filled);
       this.#message = larger;
     }

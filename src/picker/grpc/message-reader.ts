@@ -9,6 +9,9 @@ const CONTINUES = 0x80;
 const LOW_BITS = 0x7f;
 const BITS_IN_32 = 28;
 const VARINT_BYTES_MAX = 10;
+const TAG_MAX = 0xffff_ffff;
+/** Fields that are gone through in one message, those of messages in it among them: some ms, whatever its bytes are. */
+const FIELDS_MAX = 65_536;
 
 /** What a field of a message begins with: its number and how its value is written. */
 export function tagOf(field: number, wire: number): number {
@@ -23,19 +26,27 @@ export class MessageReader {
   /** Of the field that `next` came to. */
   tag = 0;
   readonly #bytes: Buffer;
+  readonly #fields: { left: number };
   #at = 0;
   #end: number;
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, fields: { left: number } = { left: FIELDS_MAX }) {
     this.#bytes = bytes;
+    this.#fields = fields;
     this.#end = bytes.length;
+  }
+
+  /** Of a message in this one, which counts its fields with it. */
+  within(bytes: Buffer): MessageReader {
+    return new MessageReader(bytes, this.#fields);
   }
 
   /** Goes to the next field; false at the end of the message. */
   next(): boolean {
     if (this.#at === this.#end) return false;
     this.tag = this.varint();
-    if (this.tag >> 3 === 0) throw new BadMessage("a field without a number");
+    if (this.tag >> 3 === 0 || this.tag > TAG_MAX) throw new BadMessage("a field without a number that is in use");
+    if (this.#fields.left-- === 0) throw new BadMessage(`more than ${FIELDS_MAX} fields`);
     return true;
   }
 
