@@ -14,10 +14,13 @@ function field(number: number, bytes: string): string {
   return varint(number * 8 + WITH_LENGTH) + varint(bytes.length) + bytes;
 }
 
+/** More than the fields have that pieces are in: what is cut off is refused unread. */
+const HEADS_BYTES = 512;
+
 /** Pieces in a field, in fields: the innermost is given last. */
 function within(numbers: readonly number[], piece: (i: number) => string): Shape {
   return (bytes) => {
-    let message = repeated(piece)(bytes).toString("latin1");
+    let message = repeated(piece)(bytes - HEADS_BYTES).toString("latin1");
     for (const number of numbers.toReversed()) message = field(number, message);
     return Buffer.from(message, "latin1");
   };
@@ -42,11 +45,13 @@ export const PROXY_SHAPES: Readonly<Record<string, Shape>> = {
   namespaces: within([METADATA], (i) => field(1, field(1, `n${i}`) + field(2, ""))),
   "one namespace again and again": within([METADATA], () => field(1, SUBSET + field(2, field(1, NAME)))),
   "values of one namespace": (bytes) =>
-    within([METADATA], () => field(1, SUBSET + field(2, repeated(() => field(1, NAME))(bytes).toString("latin1"))))(1),
+    within([METADATA], () =>
+      field(1, SUBSET + field(2, repeated(() => field(1, NAME))(bytes - HEADS_BYTES).toString("latin1"))),
+    )(1),
   addresses: (bytes) => {
-    const list = repeated(() => field(1, field(3, "10.0.0.1:8000")))(bytes).toString("latin1");
+    const list = repeated(() => field(1, field(3, "10.0.0.1:8000")))(bytes - HEADS_BYTES).toString("latin1");
     const value = field(2, field(6, list));
-    return within([METADATA], () => field(1, SUBSET + field(2, field(1, NAME + value))))(1);
+    return within([METADATA], () => field(1, SUBSET + field(2, field(1, NAME + value))))(HEADS_BYTES + 1);
   },
   "modes again and again": repeated(() => field(MODES, "\u0008\u0004")),
   "unknown numbers": repeated(() => "\u0078\u0001"),

@@ -128,8 +128,8 @@ export const READERS: Readonly<Record<string, Reader>> = {
       },
     ]),
   ),
-  "message of a proxy": { bytesMax: 16 * MIB, shapes: PROXY_SHAPES, read: readProcessingRequest },
-  "gRPC's messages": { bytesMax: 16 * MIB, shapes: FRAME_SHAPES, read: (bytes) => readFrames(bytes, 16_384, 17 * MIB) },
+  "message of a proxy": { bytesMax: 4 * MIB, shapes: PROXY_SHAPES, read: readProcessingRequest },
+  "gRPC's messages": { bytesMax: 4 * MIB, shapes: FRAME_SHAPES, read: (bytes) => readFrames(bytes, 16_384, 16 * MIB) },
   "gRPC's messages, by 100 bytes": {
     bytesMax: MIB,
     shapes: FRAME_SHAPES,
