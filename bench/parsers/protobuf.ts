@@ -47,7 +47,7 @@ export const PROXY_SHAPES: Readonly<Record<string, Shape>> = {
   "values of one namespace": (bytes) =>
     within([METADATA], () =>
       field(1, SUBSET + field(2, repeated(() => field(1, NAME))(bytes - HEADS_BYTES).toString("latin1"))),
-    )(1),
+    )(HEADS_BYTES + 1),
   addresses: (bytes) => {
     const list = repeated(() => field(1, field(3, "10.0.0.1:8000")))(bytes - HEADS_BYTES).toString("latin1");
     const value = field(2, field(6, list));
