@@ -30,7 +30,7 @@ export const FRAME = {
   continuation: 9,
 } as const;
 export const END_STREAM = 1;
-export const ACK = 1;
+const ACK = 1;
 export const END_HEADERS = 4;
 
 export function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
