@@ -6,7 +6,7 @@ import type { ExpertRow } from "#engine/step-time/expert-time.ts";
 import type { CurvePoint } from "#engine/step-time/kernel-table.ts";
 import { headSizeOf, type ModelShape } from "#engine/step-time/model-shape.ts";
 import { type CsvTable, fileIn, numbersOf, readCsv, rowsWith } from "./csv-table.ts";
-import { prefillRows, sumOf } from "./curves.ts";
+import { prefillRows, quickest, sumOf } from "./curves.ts";
 import type { KernelForm, KernelTarget } from "./kernel-form.ts";
 import { ProductTimes } from "./product-times.ts";
 import { hostPart } from "./rest-of-step.ts";
@@ -68,13 +68,14 @@ export const AI_CONFIGURATOR: KernelForm = {
       [1, smallKernels(target)],
     ];
     if (tensorParallel > 1) layer.push([2, allReduce(folders, target)]);
+    const decoding = decodes(folders, target);
     return {
       kernels: {
         kind: "kernel-table",
         layer: sumOf(layer),
         once: moved(target, 2 * shape.hidden),
         ...hostPart(target, products(true).curve(model.vocabulary / tensorParallel, shape.hidden)),
-        attention: [...prefills(folders, target), ...decodes(folders, target)],
+        attention: [...prefills(folders, target, decoding), ...decoding],
       },
       expertRows: shape.experts === undefined ? undefined : experts(folders, target),
       exchanged: true,
@@ -171,12 +172,9 @@ function smallKernels(target: KernelTarget): CurvePoint[] {
 function allReduce(folders: readonly string[], { model, tensorParallel }: KernelTarget): CurvePoint[] {
   const table = tableIn(folders, "custom_allreduce_perf", REDUCE);
   const [size, millis] = [numbersOf(table, "message_size"), numbersOf(table, "latency")];
-  const best = new Map<number, number>();
-  for (const row of rowsWith(table, { num_gpus: tensorParallel })) {
-    const tokens = size(row) / model.shape.hidden;
-    best.set(tokens, Math.min(best.get(tokens) ?? Infinity, 1e3 * millis(row)));
-  }
-  return [...best].sort(([a], [b]) => a - b);
+  const rows = rowsWith(table, { num_gpus: tensorParallel });
+  const points = rows.map((row): CurvePoint => [size(row) / model.shape.hidden, 1e3 * millis(row)]);
+  return quickest(points).sort(([a], [b]) => a - b);
 }
 
 /**
@@ -192,7 +190,6 @@ function ofHeads(table: CsvTable, { model: { shape }, tensorParallel }: KernelTa
     ...optional("window_size", 0),
     ...optional("beam_width", 1),
   });
-  const kept = new Set(rows);
   const [count, kvCount] = [numbersOf(table, "num_heads"), numbersOf(table, "num_key_value_heads")];
   // A query head for each key head is written as it is, or as none.
   const own = rows.filter((row) => kvCount(row) === kvHeads || (heads === kvHeads && kvCount(row) === 0));
@@ -213,7 +210,7 @@ function ofHeads(table: CsvTable, { model: { shape }, tensorParallel }: KernelTa
   const timesOf = (number: number) => {
     const times = new Map<string, readonly [number, number, number]>();
     for (const row of own) {
-      if (!kept.has(row) || count(row) !== number) continue;
+      if (count(row) !== number) continue;
       const key = `${batch(row)} ${length(row)}`;
       const micros = Math.min(1e3 * millis(row), times.get(key)?.[2] ?? Infinity);
       times.set(key, [batch(row), length(row), micros]);
@@ -229,10 +226,10 @@ function ofHeads(table: CsvTable, { model: { shape }, tensorParallel }: KernelTa
 }
 
 /** One at a time. Behind earlier tokens: the part of the whole prompt's pairs that are its own, at least reading those. */
-function prefills(folders: readonly string[], target: KernelTarget): AttentionRow[] {
+function prefills(folders: readonly string[], target: KernelTarget, decoding: readonly AttentionRow[]): AttentionRow[] {
   const table = tableIn(folders, "context_attention_perf", ATTENTION);
   const whole = ofHeads(table, target, "isl").filter(([batch]) => batch === 1);
-  const single = decodes(folders, target).filter(([, , number]) => number === 1);
+  const single = decoding.filter(([, , number]) => number === 1);
   if (whole.length < 2 || single.length < 2)
     throw new ConfigError([`--from-kernels: ${table.file}: expected prompts and decodes of batch_size 1, got none`]);
   const prompts = new Curve(whole.map(([, tokens, micros]) => [tokens, micros]));
@@ -268,8 +265,7 @@ function experts(folders: readonly string[], { model: { shape }, tensorParallel 
   const chosen = DISTRIBUTIONS.find((name) => rows.some((row) => table.rows[row]![place] === name));
   if (chosen === undefined) rowsWith(table, { ...wanted, distribution: DISTRIBUTIONS[0]! });
   const [tokens, millis] = [numbersOf(table, "num_tokens"), numbersOf(table, "latency")];
-  const best = new Map<number, number>();
-  for (const row of rows.filter((one) => table.rows[one]![place] === chosen))
-    best.set(tokens(row), Math.min(best.get(tokens(row)) ?? Infinity, 1e3 * millis(row)));
-  return [...best].map(([number, micros]) => [number, count, micros]);
+  const own = rows.filter((row) => table.rows[row]![place] === chosen);
+  const points = quickest(own.map((row): CurvePoint => [tokens(row), 1e3 * millis(row)]));
+  return points.map(([number, micros]) => [number, count, micros]);
 }

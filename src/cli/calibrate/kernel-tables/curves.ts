@@ -22,6 +22,13 @@ export function curveOf(points: readonly CurvePoint[], times: number): CurvePoin
   });
 }
 
+/** The least where one x was measured more than once, in the order in which they came. */
+export function quickest(points: Iterable<CurvePoint>): CurvePoint[] {
+  const best = new Map<number, number>();
+  for (const [x, micros] of points) best.set(x, Math.min(micros, best.get(x) ?? Infinity));
+  return [...best];
+}
+
 /** Curves added up, each so many times. */
 export function sumOf(parts: readonly (readonly [times: number, points: readonly CurvePoint[]])[]): CurvePoint[] {
   const curves = parts.map(([times, points]) => [times, new Curve(points)] as const);

@@ -1,6 +1,7 @@
 import { ConfigError } from "#config/config-error.ts";
 import { Curve } from "#engine/step-time/curve.ts";
 import type { CurvePoint } from "#engine/step-time/kernel-table.ts";
+import { quickest } from "./curves.ts";
 
 /** Matrix products by rows of the left one (m), columns of the right one (n) and what they share (k): [m, n, k, microseconds]. */
 export type ProductRow = readonly [m: number, n: number, k: number, micros: number];
@@ -21,11 +22,7 @@ export class ProductTimes {
     this.#file = file;
     const byShape = Map.groupBy(rows, ([, n, k]) => `${n} ${k}`);
     this.#curves = new Map(
-      [...byShape].map(([shape, own]) => {
-        const quickest = new Map<number, number>();
-        for (const [m, , , micros] of own) quickest.set(m, Math.min(micros, quickest.get(m) ?? Infinity));
-        return [shape, new Curve([...quickest])];
-      }),
+      [...byShape].map(([shape, own]) => [shape, new Curve(quickest(own.map(([m, , , micros]) => [m, micros])))]),
     );
     [this.#points, this.#widths, this.#depths] = [0, 1, 2].map((at) =>
       [...new Set(rows.map((row) => row[at]!))].sort((a, b) => a - b),
