@@ -139,23 +139,21 @@ function aheadLines({ slow: { ahead, stages }, ahead: ids }: WhyAnswer): string[
 
 function tokenTable({ promptTokens, newTokens, possible, hit, losses, modelled }: TokenSummary): string[] {
   const share = (tokens: number) => percentOf(promptTokens === 0 ? 0 : tokens / promptTokens);
-  return [
-    ...tableOf(
-      ["tokens", "", "", "share", "what it is"],
+  return tableOf(
+    ["tokens", "", "", "share", "what it is"],
+    [
+      ["new", String(newTokens), "", share(newTokens), "nobody had sent them before"],
       [
-        ["new", String(newTokens), "", share(newTokens), "nobody had sent them before"],
-        [
-          "hit",
-          String(hit),
-          "",
-          share(hit),
-          modelled === 0 ? "as engines reported" : `by cache size for ${modelled} requests, whose engines report none`,
-        ],
-        ...losses.map((one) => [one.loss, String(one.tokens), "", share(one.tokens), lossMeaning(one)]),
-        ["together", String(promptTokens), "", percentOf(1), `of which ${possible} possible`],
+        "hit",
+        String(hit),
+        "",
+        share(hit),
+        modelled === 0 ? "as engines reported" : `by cache size for ${modelled} requests, whose engines report none`,
       ],
-    ),
-  ];
+      ...losses.map((one) => [one.loss, String(one.tokens), "", share(one.tokens), lossMeaning(one)]),
+      ["together", String(promptTokens), "", percentOf(1), `of which ${possible} possible`],
+    ],
+  );
 }
 
 function lossMeaning({ loss, by }: LossSum, request?: TokenRow): string {

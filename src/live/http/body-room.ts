@@ -32,8 +32,10 @@ export interface ArrivingBody {
 }
 
 const MARK_MICROS = MICROS_PER_SECOND;
-/** As long as nginx waits between two reads of a body: a client whose packets are lost, or whose machine is paused, sends
- * nothing for 10 or 20 s. Where room is short, slow ones give way at once. */
+/**
+ * As long as nginx waits between two reads of a body: a client whose packets are lost, or whose machine is paused, sends
+ * nothing for 10 or 20 s. Where room is short, slow ones give way at once.
+ */
 export const SLOW_MICROS_MAX = 60 * MICROS_PER_SECOND;
 
 /**

@@ -1,3 +1,4 @@
+import { median } from "#core/base/quantile.ts";
 import type { Setting } from "#shadow/candidate/candidate.ts";
 import type { Observed } from "#shadow/recorded/observed.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
@@ -55,19 +56,19 @@ export function slowEngines(
     for (const logs of ratios) if (logs.length < REQUESTS_MIN) logs.length = 0;
     if (ratios.filter(({ length }) => length > 0).length < 2) return undefined;
     errors = ratios.map(errorOfMedian);
-    const medians = ratios.map((logs) => (logs.length === 0 ? NaN : medianOf(logs)));
+    const medians = ratios.map((logs) => (logs.length === 0 ? NaN : median(logs)));
     // How fast all of them are together is the model's affair.
-    const all = medianOf(medians.filter((one) => !Number.isNaN(one)));
+    const all = median(medians.filter((one) => !Number.isNaN(one)));
     more = more.map((level, place) => level + (Number.isNaN(medians[place]!) ? 0 : medians[place]! - all));
   }
   const whole = own.map((level, place) => level + more[place]!);
-  const fleet = medianOf(whole);
+  const fleet = median(whole);
   const slower = whole.map((level, place) =>
     level - fleet >= Math.max(Math.log(SLOW_FACTOR_MIN), ERRORS_MIN * errors[place]!) ? level - fleet : 0,
   );
   if (slower.every((level) => level === 0)) return undefined;
   // An engine that is not slower is left as the setting has it, and so is how fast all are together.
-  const usual = medianOf(own);
+  const usual = median(own);
   const even = slower.map((level, place) => (level === 0 ? 0 : usual - own[place]!));
   const slow = slower.map((level, place) => even[place]! + level);
   return {
@@ -96,13 +97,7 @@ function withLevels(base: StepResiduals | undefined, levels: readonly number[]):
 /** Standard error of the median, by the spread around it. */
 function errorOfMedian(values: readonly number[]): number {
   if (values.length === 0) return 0;
-  const middle = medianOf(values);
-  const spread = 1.4826 * medianOf(values.map((value) => Math.abs(value - middle)));
+  const middle = median(values);
+  const spread = 1.4826 * median(values.map((value) => Math.abs(value - middle)));
   return (1.2533 * spread) / Math.sqrt(values.length);
-}
-
-function medianOf(values: readonly number[]): number {
-  const sorted = Float64Array.from(values).sort();
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }

@@ -1,4 +1,5 @@
 import { percentile } from "#core/base/quantile.ts";
+import { meanOf } from "#shadow/figure/mean-of.ts";
 
 /** What is asked about: a time of requests, its mean or a percentile of it. */
 export interface FigureAsked {
@@ -10,10 +11,7 @@ export interface FigureAsked {
 /** The figure of these values; they are put in order where it is a percentile. */
 export function figureOf(values: Float64Array, of: FigureAsked["of"]): number {
   if (values.length === 0) return NaN;
-  if (of !== "mean") return percentile(values.sort(), of);
-  let sum = 0;
-  for (const value of values) sum += value;
-  return sum / values.length;
+  return of === "mean" ? meanOf(values) : percentile(values.sort(), of);
 }
 
 export function figureName({ time, of }: FigureAsked): string {

@@ -27,7 +27,7 @@ export interface TokenSummary {
 }
 
 const BY_MAX = 5;
-/** TimePart of the possible tokens that is lost for it; an index that is only late loses a percent or two. */
+/** Share of the possible tokens that is lost for it; an index that is only late loses a percent or two. */
 const INDEX_SHARE_MIN = 0.05;
 
 /** Whether what the gateway did not know of caches cost so many cached tokens that it may be why answers are slow. */

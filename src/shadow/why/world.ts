@@ -18,7 +18,7 @@ import type { SlowEngines } from "./engine-speeds.ts";
 export const CAUSES = ["index", "policy", "cache", "tenant", "engines", "faults"] as const;
 export type Removable = (typeof CAUSES)[number];
 
-/** TrafficAsked, and everything that may be taken out of it. */
+/** The traffic that is asked about, and everything that may be taken out of it. */
 export interface TrafficAsked {
   readonly setting: Setting;
   readonly inForce: Candidate;
