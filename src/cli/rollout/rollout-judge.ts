@@ -2,13 +2,15 @@ import { Command } from "commander";
 import { addJson, addOutput } from "#drive/output-option.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
+import { armSessions } from "#shadow/rollout/arm-sessions.ts";
 import { type JudgedRollout, judgedRollout, recordedControl } from "#shadow/rollout/judged-rollout.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import type { Difference } from "#core/rollout/judge/verdict.ts";
+import type { Distribution } from "#sim/result/distribution.ts";
 import { TraceReader } from "#trace/reader.ts";
 import { isTrace } from "#trace/segment-name.ts";
 import { checkOutputFile } from "../output/check-output-file.ts";
-import { brokenName, figureTable, percentOf, signedMillis, wrapped } from "../output/figure-text.ts";
+import { brokenName, figureTable, millisOf, percentOf, signedMillis, wrapped } from "../output/figure-text.ts";
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
 import { anyTrafficOf, notesOf } from "../what-if/what-if-traffic.ts";
 import { addTrafficFlags } from "./traffic-flags.ts";
@@ -44,19 +46,23 @@ async function judge(path: string, flags: JudgeFlags): Promise<void> {
   if (traffic.setting.workload.length === 0)
     process.stderr.write("note: no request since the last start can be simulated: it is judged as it was measured\n");
   const judged = await judgedRollout(recorded, traffic.setting, traffic.requestIds ?? [], items());
+  const sessions = await armSessions(items(), recorded.rollout);
   const files = new Set([flags.json, flags.output].filter((file) => file !== undefined));
   if (files.size > 0) {
     const { arms, ...rest } = judged;
-    const text = `${JSON.stringify({ ...rest, arms: arms.map(({ name, profile }) => ({ name, profile })) })}\n`;
+    const named = arms.map(({ name, profile }) => ({ name, profile, sessions: sessions.get(name) }));
+    const text = `${JSON.stringify({ ...rest, arms: named })}\n`;
     for (const file of files) {
       if (file === "-") process.stdout.write(text);
       else writeWholeFile(file, text);
     }
   }
-  if (!files.has("-")) process.stdout.write(judgeTable(judged));
+  if (!files.has("-")) process.stdout.write(judgeTable(judged, sessions));
 }
 
-function judgeTable(judged: JudgedRollout): string {
+type ArmSessions = ReadonlyMap<string, Distribution>;
+
+function judgeTable(judged: JudgedRollout, sessions: ArmSessions): string {
   const { name, arms, phase, level, differences } = judged;
   const table = figureTable(["arm", "", "measured", "adjusted", "variance left"], [18, 12, 26, 26, 12]);
   for (const { measured, adjusted } of differences) {
@@ -80,8 +86,23 @@ function judgeTable(judged: JudgedRollout): string {
         `are valid at any time of looking with ${percentOf(1 - level)}; adjusted by what the simulator predicts if the control had routed all:`,
     ),
     table.toString(),
+    ...sessionLines(judged, sessions),
     "",
   ].join("\n");
+}
+
+/** How long the whole of a session took in each arm. */
+function sessionLines({ arms }: JudgedRollout, sessions: ArmSessions): string[] {
+  const parts = arms.flatMap(({ name }) => {
+    const of = sessions.get(name);
+    return of === undefined
+      ? []
+      : [`${name} ${millisOf(of.mean)} ms on average, p99 ${millisOf(of.p99)} ms, of ${of.count} sessions`];
+  });
+  if (parts.length === 0) return [];
+  return [
+    wrapped(`From a session's first request to its last answer, where one arm had all of it: ${parts.join("; ")}.`),
+  ];
 }
 
 /** One sentence for the mean E2E of each arm. */

@@ -33,6 +33,7 @@ export function rolloutPlanTable(study: RolloutStudy, guessedEngine?: string): s
         `milliseconds. The whole fleet by each profile, simulated:`,
     ),
     truthTable(study),
+    ...sessionLines(study),
     wrapped(
       `What each design shows of ${titleOf(study.figure)}, ${other} less ${control} (${runs} simulated rollouts each; ` +
         `+- a standard error), and how long it runs to find that with a power of ${percentOf(study.power)}, ` +
@@ -122,6 +123,20 @@ function truthTable({ truth, control, other }: RolloutStudy): string {
     ...after.map((value, i) => `${signedMillis(value - before[i]!)}\n${signedPercentOf(value / before[i]! - 1)}`),
   ]);
   return table.toString();
+}
+
+/** From a session's first request to its last answer, where sessions of several requests are known. */
+function sessionLines({ truth, control, other, requests }: RolloutStudy): string[] {
+  const [before, after] = [truth.control.sessions, truth.other.sessions];
+  if (before === undefined || after === undefined || before.count >= requests) return [];
+  const of = (figure: "mean" | "p99") =>
+    `${millisOf(before[figure])} and ${millisOf(after[figure])} ms (${signedPercentOf(after[figure] / before[figure] - 1)})`;
+  return [
+    wrapped(
+      `From a session's first request to its last answer under ${control} and ${other}: ${of("mean")} on average, ` +
+        `${of("p99")} at the 99th percentile, of ${before.count} and ${after.count} sessions.`,
+    ),
+  ];
 }
 
 function designTable({ designs, figure }: RolloutStudy): string {

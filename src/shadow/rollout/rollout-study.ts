@@ -4,6 +4,7 @@ import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
 import { type Candidate, type CandidateOutcome, type Setting } from "../candidate/candidate.ts";
+import { sessionLosses } from "../candidate/sessions.ts";
 import { figuresOf } from "../figure/figures.ts";
 import { JobPool } from "../job/job-pool.ts";
 import type { WorkKeeping } from "../job/result-memory.ts";
@@ -45,7 +46,10 @@ export interface RolloutQuestion {
 }
 
 /** The whole fleet by one profile: times of the requests that are compared, microseconds. */
-export type ArmTruth = PerMetric<Distribution | undefined>;
+export interface ArmTruth extends PerMetric<Distribution | undefined> {
+  /** Session completion times of the sessions that began meanwhile; undefined where none was answered whole. */
+  readonly sessions: Distribution | undefined;
+}
 
 export interface RolloutStudy {
   readonly control: string;
@@ -144,7 +148,7 @@ export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutSt
         return designStudy(named, truth, samples, spanMicros - startMicros, asked, { unexplained, traffic });
       }),
     );
-    const truth = { control: armTruth(ofControl, startMicros), other: armTruth(ofOther, startMicros) };
+    const truth = truthOf(setting, [ofControl, ofOther], startMicros);
     const recommendation = recommended(studies, figure, (key) => controlFigure(truth.control, key));
     const chosen = studies.find(({ name }) => name === recommendation.design)!;
     const again = (run: number, more?: More) => simulated(chosen.design, run, more);
@@ -189,8 +193,19 @@ export function controlFigure(truth: ArmTruth, key: PlannedFigureKey): number {
   return truth[`${metric}Micros`]?.[figure] ?? NaN;
 }
 
-function armTruth(outcome: CandidateOutcome, startMicros: Micros): ArmTruth {
-  return perMetric((metric) =>
-    figuresOf(outcome[metric].filter((_, row) => outcome.arrivalMicros[row]! >= startMicros)),
-  );
+function truthOf(
+  setting: Setting,
+  [control, other]: readonly [CandidateOutcome, CandidateOutcome],
+  startMicros: Micros,
+): RolloutStudy["truth"] {
+  return { control: armTruth(setting, control, startMicros), other: armTruth(setting, other, startMicros) };
+}
+
+function armTruth({ workload }: Setting, outcome: CandidateOutcome, startMicros: Micros): ArmTruth {
+  const compared = (column: Float64Array) =>
+    figuresOf(column.filter((_, row) => outcome.arrivalMicros[row]! >= startMicros));
+  return {
+    ...perMetric((metric) => compared(outcome[metric])),
+    sessions: compared(sessionLosses(workload, outcome)),
+  };
 }

@@ -64,6 +64,36 @@ test("the verdict comes first, in a sentence; tables fit a terminal", async (t) 
   assert.match(notes, /the trace covers 0\.\d minutes/);
 });
 
+test("of conversations it states how long the whole of each takes under both", async (t) => {
+  const file = join(FOLDER, "conversations.yaml");
+  writeFileSync(
+    file,
+    [
+      "conversations: 60",
+      "arrivals: { process: poisson, ratePerSecond: 4 }",
+      "groups:",
+      "  - name: g",
+      "    userTokens: { distribution: uniform, min: 20, max: 200 }",
+      "    outputTokens: { distribution: uniform, min: 5, max: 60 }",
+      "    turns: { distribution: uniform, min: 2, max: 4 }",
+      "    thinkSeconds: 0.4",
+    ].join("\n"),
+  );
+  const { out } = await planOf(t, file, ...ARMS, "--window", "5", "--design", "split");
+  const said = /From a session's first request to its last answer under gnomon and round-robin: (.*?) sessions\./s.exec(
+    out,
+  );
+  assert.match(
+    said?.[1]?.replaceAll("\n", " ") ?? out,
+    /^[\d,.]+ and [\d,.]+ ms \([+-][\d.]+ %\) on average, .* of 5\d and 5\d$/,
+  );
+  const json = await planOf(t, file, ...ARMS, "--window", "5", "--design", "split", "--json");
+  const { truth } = JSON.parse(json.out) as RolloutStudy;
+  assert.ok(truth.control.sessions!.mean > 2 * truth.control.e2eMicros!.mean);
+  const alone = await plan(t, ...ARMS, "--window", "5", "--design", "split");
+  assert.doesNotMatch(alone.out, /From a session's first request/);
+});
+
 const takenBackOf = (out: string) =>
   /guardrails that a rollout has where its document names none\s.*ttft\.p90\s+at\s+most\s+1\.25\s+times.*overdue-rate\s+at\s+most\s+90.*,\s+(none|1)\s+of\s+1\s+simulated/s.exec(
     out,

@@ -64,6 +64,28 @@ test("the truth is the whole fleet by one against the other; a longer rollout fi
   assert.ok(varianceLeft < 0.9, `predictions explain some of the variance: ${varianceLeft} is left`);
 });
 
+test("the whole of a session counts from its first request to its last answer, of those that began while arms are compared", async () => {
+  const asked = question("gnomon", "round-robin");
+  const { truth, startMicros } = await rolloutStudy(asked);
+  for (const [arm, { sessions }] of [
+    [asked.control, truth.control],
+    [asked.other, truth.other],
+  ] as const) {
+    const { arrivalMicros, e2eMicros } = runCandidate(SETTING, arm);
+    const spans = new Map<string, { begin: number; end: number }>();
+    for (const { session, index } of SETTING.workload) {
+      const [at, end] = [arrivalMicros[index]!, arrivalMicros[index]! + e2eMicros[index]!];
+      const span = spans.get(session);
+      if (span === undefined) spans.set(session, { begin: at, end });
+      else span.end = Math.max(span.end, end);
+    }
+    const times = [...spans.values()].filter(({ begin }) => begin >= startMicros).map(({ begin, end }) => end - begin);
+    assert.equal(sessions?.count, times.length);
+    assert.ok(times.length > 50 && times.length < SETTING.workload.length);
+    assert.ok(Math.abs(sessions.mean - times.reduce((sum, time) => sum + time, 0) / times.length) < 1);
+  }
+});
+
 test("windows are as long as the trace has room for", () => {
   assert.deepEqual(windowLengths({ spanMicros: 3600 * SECOND, requests: 12_000 }), [
     300 * SECOND,
