@@ -1,15 +1,20 @@
 /**
  * What one decision costs: Router.accept of an arrival (match, filter, score, pick, charge, insert) against endpoints,
- * prompt length and profile. Prints microseconds.
+ * prompt length and profile. Prints microseconds of the deciding thread's CPU, so that what else runs on the machine makes
+ * no tail: the kernel's time for others is not in it, garbage that the thread collects is.
  *
- *     npx node bench/decision.ts [--profiles | --events | --predicted] [--beside FOLDER]
+ *     npx node bench/decision.ts [--profiles | --events | --predicted] [--rounds 3] [--beside FOLDER]
+ *
+ * Every case is decided in rounds, the same requests each time by a router of its own. p50 and p99 are of the middle round
+ * each; `least p99` is over the requests, each at its least of all rounds: the work of a decision itself, without
+ * collections, and what caches lost to other processes.
  *
  * With --events each case is measured once more with engines that report their caches (KV events), beside the guess.
  * With --predicted it is gnomon, gnomon-predicted and gnomon-predicted behind the filter slo-headroom, at 5, 25 and 100
  * endpoints.
  *
  * With --beside a checkout of another commit each case is measured in turns with the router of that one, and a line has the
- * lowest p50 of each and their ratio: what a change costs, on a busy machine too.
+ * lowest p50 and least p99 of each and their ratios: what a change costs, on a busy machine too.
  */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -19,6 +24,7 @@ import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { randomFor } from "#core/base/random.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import * as routerModule from "#core/router.ts";
+import { threadCpuMillis } from "./thread-cpu.ts";
 
 const BLOCK_TOKENS = 16;
 const WARM_UP_DECISIONS = 3_000;
@@ -44,12 +50,15 @@ interface Checkout {
 
 const OWN: Checkout = { Router: routerModule.Router, DualIndex: indexModule.DualIndex };
 const TURNS_BESIDE = 5;
+/** Readings of the clock in a row, by which it is known what one takes. */
+const CLOCK_READINGS = 2_000;
 
 const { values } = parseArgs({
   options: {
     profiles: { type: "boolean" },
     events: { type: "boolean" },
     predicted: { type: "boolean" },
+    rounds: { type: "string", default: "3" },
     beside: { type: "string" },
   },
 });
@@ -83,14 +92,11 @@ function specOf(profile: string): ProfileSpec {
   return { ...spec, filters: [...spec.filters, { plugin: filter, parameters }] };
 }
 
-function measure(
+/** Microseconds of each decision, in order. */
+function round(
   { endpoints, tokens, shared, profile, events = false }: Case,
-  { Router, DualIndex }: Checkout = OWN,
-): {
-  p50: number;
-  p99: number;
-  mean: number;
-} {
+  { Router, DualIndex }: Checkout,
+): Float64Array {
   const router = new Router({
     seed: 1,
     profiles: { [profile]: specOf(profile) },
@@ -127,9 +133,9 @@ function measure(
       blocks: chains(),
       profile: "",
     };
-    const started = process.hrtime.bigint();
+    const started = threadCpuMillis();
     const decision = router.accept({ kind: "request-arrived", at, request });
-    const took = Number(process.hrtime.bigint() - started) / 1000;
+    const took = (threadCpuMillis() - started) * 1000 - CLOCK_MICROS;
     if (decision.kind === "routed") caches?.computed(at, decision.endpoint, request.blocks);
     if (i >= 0) micros[i] = took;
     const over = i - IN_FLIGHT;
@@ -145,9 +151,51 @@ function measure(
       outputTokens: 50,
     });
   }
-  micros.sort();
-  const at = (share: number) => micros[Math.floor(share * decisions)]!;
-  return { p50: at(0.5), p99: at(0.99), mean: micros.reduce((sum, value) => sum + value, 0) / decisions };
+  return micros;
+}
+
+interface Least {
+  readonly p50: number;
+  readonly p99: number;
+}
+
+interface Cost extends Least {
+  readonly leastP99: number;
+  readonly mean: number;
+}
+
+function measure(one: Case, rounds: number): Cost {
+  const all = Array.from({ length: rounds }, () => round(one, OWN));
+  const middle = (of: (each: Float64Array) => number): number => {
+    const sorted = all.map(of).sort((a, b) => a - b);
+    return sorted[sorted.length >> 1]!;
+  };
+  return {
+    p50: middle((each) => quantile(each, 0.5)),
+    p99: middle((each) => quantile(each, 0.99)),
+    leastP99: leastOf(all).p99,
+    mean: middle((each) => each.reduce((sum, value) => sum + value, 0) / each.length),
+  };
+}
+
+/** The lowest p50 of a round, and the p99 of requests each at its least. */
+function leastOf(rounds: readonly Float64Array[]): Least {
+  const least = rounds[0]!.map((_, i) => rounds.reduce((low, each) => Math.min(low, each[i]!), Infinity));
+  return { p50: Math.min(...rounds.map((each) => quantile(each, 0.5))), p99: quantile(least, 0.99) };
+}
+
+function quantile(values: Float64Array, share: number): number {
+  const sorted = values.toSorted();
+  return sorted[Math.floor(share * sorted.length)]!;
+}
+
+/** What reading the clock twice adds to what lies between. */
+function clockMicros(): number {
+  const readings = Float64Array.from({ length: CLOCK_READINGS }, () => {
+    const before = threadCpuMillis();
+    return (threadCpuMillis() - before) * 1000;
+  });
+  return quantile(readings.subarray(CLOCK_READINGS / 2), 0.5);
 }
 
 /** Prompts of 64 families; the first `shared` of each is its family's, the rest is new. */
@@ -210,17 +258,16 @@ function tailFirst(hashes: Int32Array): Int32Array {
   return turned;
 }
 
-/** The lowest p50 of each in turns; both begin as often. */
-function besideOf(one: Case, other: Checkout): { readonly own: number; readonly beside: number } {
-  let [own, beside] = [Infinity, Infinity];
+/** The lowest of each in turns; both begin as often. */
+function besideOf(one: Case, other: Checkout): { readonly own: Least; readonly beside: Least } {
+  const own: Float64Array[] = [];
+  const beside: Float64Array[] = [];
   for (let turn = 0; turn < TURNS_BESIDE; turn++) {
     for (const checkout of turn % 2 === 0 ? [OWN, other] : [other, OWN]) {
-      const { p50 } = measure(one, checkout);
-      if (checkout === OWN) own = Math.min(own, p50);
-      else beside = Math.min(beside, p50);
+      (checkout === OWN ? own : beside).push(round(one, checkout));
     }
   }
-  return { own, beside };
+  return { own: leastOf(own), beside: leastOf(beside) };
 }
 
 async function checkoutIn(folder: string): Promise<Checkout> {
@@ -235,17 +282,22 @@ function shown(columns: readonly (number | string)[]): string {
   return columns.map((value) => (typeof value === "number" ? value.toFixed(2) : value).padStart(10)).join("");
 }
 
+const CLOCK_MICROS = clockMicros();
+const rounds = Number(values.rounds);
 const other = values.beside === undefined ? undefined : await checkoutIn(values.beside);
-const figures = other === undefined ? ["p50 us", "p99 us", "mean us"] : ["p50 us", "beside", "ratio"];
+const figures =
+  other === undefined
+    ? ["p50 us", "p99 us", "least p99", "mean us"]
+    : ["p50 us", "beside", "ratio", "least p99", "beside", "ratio"];
 console.log("profile".padEnd(40) + shown(["endpoints", "tokens", "shared", ...figures]));
 for (const one of cases) {
   const name = one.events === true ? `${one.profile}, events` : one.profile;
   const head = name.padEnd(40) + shown([String(one.endpoints), String(one.tokens), String(one.shared)]);
   if (other === undefined) {
-    const { p50, p99, mean } = measure(one);
-    console.log(head + shown([p50, p99, mean]));
+    const { p50, p99, leastP99, mean } = measure(one, rounds);
+    console.log(head + shown([p50, p99, leastP99, mean]));
   } else {
     const { own, beside } = besideOf(one, other);
-    console.log(head + shown([own, beside, own / beside]));
+    console.log(head + shown([own.p50, beside.p50, own.p50 / beside.p50, own.p99, beside.p99, own.p99 / beside.p99]));
   }
 }

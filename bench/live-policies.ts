@@ -3,11 +3,12 @@
  * the half of three workloads that no default was chosen on.
  *
  *     BENCH_TRACES=FOLDER npx node bench/live-policies.ts [--cases conversations,agents,"unshared chat"]
- *         [--policies gnomon,...] [--seeds 0,1,2] [--requests N] [--time-scale 1] [--port 19500] [--results FILE]
+ *         [--policies gnomon,...] [--seeds 0,1,2] [--requests N] [--time-scale 1] [--minutes N] [--port 19500]
+ *         [--results FILE]
  *
  * FOLDER as of default-choice.ts. A run takes about a minute, all of them about an hour; --time-scale 0.5 makes everything
  * half as fast. Each result is added to FILE, a line each, and what is there is not run again, so that a run can be
- * stopped. Prints the default beside the best of the others in each column, every policy's figures, and in which runs the
+ * stopped; with --minutes no run begins after so many. All cases and policies come with one seed before the next. Prints the default beside the best of the others in each column, every policy's figures, and in which runs the
  * machine did not keep up: these show little.
  */
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -31,6 +32,7 @@ const { values: flags } = parseArgs({
     seeds: { type: "string", default: "0,1,2" },
     requests: { type: "string" },
     "time-scale": { type: "string", default: "1" },
+    minutes: { type: "string", default: "Infinity" },
     port: { type: "string", default: "19500" },
     results: { type: "string", default: "live-policies.jsonl" },
   },
@@ -39,6 +41,7 @@ const DEFAULT = "gnomon";
 const ENGINES = 8;
 const traces = process.env["BENCH_TRACES"] ?? "../shared/traces";
 const timeScale = Number(flags["time-scale"]);
+const endsAt = performance.now() + Number(flags.minutes) * 60_000;
 const seeds = flags.seeds.split(",").map(Number);
 const policies = flags.policies.split(",");
 for (const policy of policies) loadProfile(policy);
@@ -55,7 +58,7 @@ interface LiveCell extends Cell {
 
 const out = mkdtempSync(join(tmpdir(), "gnomon-live-policies-"));
 try {
-  for (const one of cases) for (const seed of seeds) await runs(one, seed);
+  for (const seed of seeds) for (const one of cases) await runs(one, seed);
 } finally {
   rmSync(out, { recursive: true, force: true });
 }
@@ -85,7 +88,7 @@ async function runs(one: LiveCase, seed: number): Promise<void> {
       (cell) => cell.name === one.name && cell.seed === seed && cell.policy === policy && cell.digest === digest,
     );
   const left = policies.filter((policy) => !isThere(policy));
-  if (left.length === 0) return;
+  if (left.length === 0 || performance.now() > endsAt) return;
   const folder = join(out, `${one.name.replaceAll(" ", "-")}-${seed}`);
   mkdirSync(folder, { recursive: true });
   const [workload, warmUp] = [join(folder, "workload.jsonl"), join(folder, "warm-up.jsonl")];
@@ -95,6 +98,7 @@ async function runs(one: LiveCase, seed: number): Promise<void> {
   const fleet = mismatchedFleet(traces, folder);
   for (const policy of left) {
     const before = performance.now();
+    if (before > endsAt) return;
     const { report, machine } = await liveRun({
       one: { engines: ENGINES, engine: "" },
       fleet,
@@ -129,8 +133,14 @@ async function runs(one: LiveCase, seed: number): Promise<void> {
 
 function show(all: readonly LiveCell[]): void {
   const digests = new Map(cases.map((one) => [one.name, digestOf(one)]));
-  const cells = all.filter(
+  const current = all.filter(
     (cell) => digests.get(cell.name) === cell.digest && seeds.includes(cell.seed) && policies.includes(cell.policy),
+  );
+  // Of a case and seed all policies or none, or they would not be of the same traffic.
+  const cells = current.filter(({ name, seed }) =>
+    policies.every((policy) =>
+      current.some((cell) => cell.name === name && cell.seed === seed && cell.policy === policy),
+    ),
   );
   const others = policies.filter((policy) => policy !== DEFAULT);
   if (policies.includes(DEFAULT) && others.length > 0) console.log(`${caseTable(cells, DEFAULT, others)}\n`);

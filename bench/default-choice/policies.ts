@@ -1,5 +1,4 @@
 import { loadProfile, type NamedProfile } from "#config/profile-file.ts";
-import type { ProfileSpec } from "#core/plugin/spec.ts";
 
 /** Policies of others, and of ours those that are not for the default. */
 export const OTHERS: readonly string[] = [
@@ -24,38 +23,32 @@ export const INCUMBENT = "gnomon-added";
 /** What a regret is counted against: the best of these in each case and column. */
 export const FIXED: readonly string[] = [...OTHERS, INCUMBENT];
 
-interface Variant {
-  readonly scorer: Readonly<Record<string, number>>;
-  readonly guard?: Readonly<Record<string, number>>;
-}
+/** What may become the default: gnomon, and gnomon with other weights. */
+export const CANDIDATES: readonly string[] = [
+  INCUMBENT,
+  "gnomon",
+  "gnomon waitWeight=6",
+  "gnomon turnWeight=6 turnSeconds=2",
+  "gnomon batchWeight=0.2",
+  "gnomon batchWeight=0.4",
+  "gnomon cacheWeight=8",
+  "gnomon fullWeight=5",
+];
 
-/** What may become the default; named by what differs from gnomon. */
-const VARIANTS: Readonly<Record<string, Variant>> = {
-  "gnomon wait 6": { scorer: { waitWeight: 6 } },
-  "gnomon turn 6 within 2 s": { scorer: { turnWeight: 6, turnSeconds: 2 } },
-  "gnomon batch 0.2": { scorer: { batchWeight: 0.2 } },
-  "gnomon batch 0.4": { scorer: { batchWeight: 0.4 } },
-  "gnomon cache 8": { scorer: { cacheWeight: 8 } },
-  "gnomon full 5": { scorer: { fullWeight: 5 } },
-};
-
-export const CANDIDATES: readonly string[] = [INCUMBENT, "gnomon", ...Object.keys(VARIANTS)];
-
-/** A candidate by its name here, or a profile by its own. */
+/** A profile by its name, or with other parameters of its scorers behind it: `gnomon waitWeight=6`. */
 export function policyNamed(name: string): NamedProfile {
-  const variant = VARIANTS[name];
-  if (variant === undefined) return loadProfile(name);
-  const profile = loadProfile("gnomon");
-  const spec: ProfileSpec = {
-    ...profile.spec,
-    filters: profile.spec.filters.map((filter) => ({
-      ...filter,
-      parameters: { ...filter.parameters, ...variant.guard },
-    })),
-    scorers: profile.spec.scorers.map((scorer) => ({
-      ...scorer,
-      parameters: { ...scorer.parameters, ...variant.scorer },
-    })),
-  };
-  return { ...profile, name, spec };
+  const [own = "", ...changes] = name.split(" ");
+  const profile = loadProfile(own);
+  if (changes.length === 0) return profile;
+  const changed = Object.fromEntries(
+    changes.map((change) => {
+      const [parameter = "", value = ""] = change.split("=");
+      return [parameter, Number(value)] as const;
+    }),
+  );
+  const scorers = profile.spec.scorers.map((scorer) => ({
+    ...scorer,
+    parameters: { ...scorer.parameters, ...changed },
+  }));
+  return { ...profile, name, spec: { ...profile.spec, scorers } };
 }

@@ -37,6 +37,31 @@ function meanOf(cells: readonly Cell[], policy: string, column: Column): number 
   return own.reduce((sum, value) => sum + value, 0) / own.length;
 }
 
+/**
+ * The same beside whom the other seeds name as the best, seed by seed: who is best of many on the very runs that it is
+ * compared on is partly so by luck, the more the wider the runs of one policy differ.
+ */
+export function unseenStandings(cells: readonly Cell[], policy: string, others: readonly string[]): Standing[] {
+  const seeds = [...new Set(cells.map(({ seed }) => seed))];
+  if (seeds.length < 2) return [];
+  const named = seeds.map((seed) => {
+    const rest = standings(
+      cells.filter((cell) => cell.seed !== seed),
+      policy,
+      others,
+    );
+    return new Map(rest.map(({ name, column, bestPolicy }) => [`${name}|${column}`, bestPolicy]));
+  });
+  return standings(cells, policy, others).map((one) => {
+    const bests = seeds.map((seed, i) => {
+      const best = named[i]!.get(`${one.name}|${one.column}`);
+      return cells.find((cell) => cell.name === one.name && cell.seed === seed && cell.policy === best)![one.column];
+    });
+    const best = bests.reduce((sum, value) => sum + value, 0) / bests.length;
+    return { ...one, best, behind: one.value / best - 1 };
+  });
+}
+
 export function misses({ column, behind }: Standing): boolean {
   return behind > ALLOWED[column];
 }

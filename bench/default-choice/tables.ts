@@ -1,5 +1,5 @@
 import { type Cell, type Column, COLUMNS } from "./cell.ts";
-import { misses, type Score, type Standing, standings } from "./score.ts";
+import { misses, type Score, type Standing, standings, unseenStandings } from "./score.ts";
 
 const HEADS: Readonly<Record<Column, string>> = {
   e2eMean: "E2E s mean",
@@ -27,14 +27,20 @@ export function caseTable(cells: readonly Cell[], policy: string, others: readon
     const here = cells.filter((cell) => cell.name === name);
     return [name, ...all.filter((one) => one.name === name).map((one) => columnText(one, here, policy))];
   });
+  const unseen = unseenStandings(cells, policy, others);
+  return [
+    table([policy, ...COLUMNS.map((column) => HEADS[column])], rows),
+    `\nlevel with the best or ahead: ${levels(all)}`,
+    ...(unseen.length === 0 ? [] : [`\nbeside whom the other seeds name as the best: ${levels(unseen)}`]),
+  ].join("\n");
+}
+
+function levels(all: readonly Standing[]): string {
   const counts = COLUMNS.map((column) => {
     const of = all.filter((one) => one.column === column);
     return `${HEADS[column]} ${of.filter((one) => !misses(one)).length} of ${of.length}`;
   });
-  return [
-    table([policy, ...COLUMNS.map((column) => HEADS[column])], rows),
-    `\nlevel with the best or ahead: ${counts.join(", ")}`,
-  ].join("\n");
+  return counts.join(", ");
 }
 
 /**
