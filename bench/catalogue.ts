@@ -61,6 +61,11 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     short: ["--seeds", "1", "--conversations", "150"],
     onDemand: true,
   },
+  tap: {
+    about: "how many decisions of other routers a tap in front of them attributes, and how many right",
+    page: "tap",
+    onDemand: true,
+  },
   tenants: {
     about: "VTC and its variants where one tenant asks for most, simulated",
     page: "tenants",

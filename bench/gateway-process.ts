@@ -14,22 +14,25 @@ export interface GatewayProcess {
 /**
  * Starts `serve` on a free port as `npm start` does, so with the compiled code that an earlier start kept, with its defaults
  * but for the flags, and waits until it is ready. Linux pins it to a core.
+ * Engines are URLs, or ports of this machine.
  * `root` is the checkout whose gateway it is: this one, unless another commit is measured beside it.
  */
 export async function startGateway(
-  ports: readonly number[],
+  engines: readonly (number | string)[],
   flags: readonly string[],
   core: number,
   root = join(import.meta.dirname, ".."),
   nodeFlags: readonly string[] = [],
+  command: "serve" | "tap" = "serve",
 ): Promise<GatewayProcess> {
-  const endpoints = ports.flatMap((port) => ["--endpoint", `http://127.0.0.1:${port}`]);
+  const urls = engines.map((one) => (typeof one === "string" ? one : `http://127.0.0.1:${one}`));
+  const endpoints = urls.flatMap((url) => ["--endpoint", url]);
   const main = join(root, "bin/gnomon.js");
-  const serve = [...nodeFlags, main, "serve", "--port", "0", ...endpoints, ...flags];
-  const [command, args] = pinned(core, process.execPath, serve);
+  const serve = [...nodeFlags, main, command, "--port", "0", ...endpoints, ...flags];
+  const [program, args] = pinned(core, process.execPath, serve);
   const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith("GNOMON_")));
   const gateway = kept(
-    spawn(command, [...args, "--log-level", "error"], { stdio: ["ignore", "pipe", "inherit"], env }),
+    spawn(program, [...args, "--log-level", "error"], { stdio: ["ignore", "pipe", "inherit"], env }),
   );
   let output = "";
   for await (const text of gateway.stdout.setEncoding("utf8").iterator({ destroyOnReturn: false })) {

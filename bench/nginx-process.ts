@@ -17,8 +17,12 @@ export interface NginxProcess {
  * Goes round the engines; undefined, with a line that states it, where it is not there. Linux pins it to the first
  * core.
  */
-export async function startNginx(ports: readonly number[], scratch: string): Promise<NginxProcess | undefined> {
+export async function startNginx(
+  engines: readonly (number | string)[],
+  scratch: string,
+): Promise<NginxProcess | undefined> {
   const port = await freePort();
+  const addresses = engines.map((one) => (typeof one === "string" ? new URL(one).host : `127.0.0.1:${one}`));
   const file = join(scratch, "nginx.conf");
   writeFileSync(
     file,
@@ -28,7 +32,7 @@ http {
   access_log off; client_max_body_size 64m; client_body_buffer_size 1m; keepalive_requests 1000000;
   client_body_temp_path ${scratch}/body; proxy_temp_path ${scratch}/proxy;
   fastcgi_temp_path ${scratch}/f; uwsgi_temp_path ${scratch}/u; scgi_temp_path ${scratch}/s;
-  upstream engines { ${ports.map((one) => `server 127.0.0.1:${one};`).join(" ")} keepalive 256; keepalive_requests 1000000; }
+  upstream engines { ${addresses.map((one) => `server ${one};`).join(" ")} keepalive 256; keepalive_requests 1000000; }
   server { listen 127.0.0.1:${port}; location / {
     proxy_pass http://engines; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; } }
 }`,

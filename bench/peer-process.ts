@@ -39,9 +39,10 @@ const PEERS: readonly Peer[] = [
 /**
  * Starts the routers that a Python virtual environment has (`pip install sglang-router vllm-router smg`, with what they
  * import), each pinned to the first core, one after another; one that does not answer is left out with a line on why.
+ * Engines are URLs, or ports of this machine.
  */
 export async function startPeers(
-  ports: readonly number[],
+  engines: readonly (number | string)[],
   folder: string,
   names: readonly string[] = PEERS.map(({ name }) => name),
 ): Promise<PeerProcess[]> {
@@ -51,17 +52,18 @@ export async function startPeers(
       console.log(`${peer.name}: ${join(folder, peer.command)} is not there: left out`);
       continue;
     }
-    const one = await start(peer, ports, folder);
+    const urls = engines.map((one) => (typeof one === "string" ? one : `http://127.0.0.1:${one}`));
+    const one = await start(peer, urls, folder);
     if (typeof one === "string") console.log(`${peer.name}: ${one}: left out`);
     else started.push(one);
   }
   return started;
 }
 
-async function start(peer: Peer, ports: readonly number[], folder: string): Promise<PeerProcess | string> {
+async function start(peer: Peer, urls: readonly string[], folder: string): Promise<PeerProcess | string> {
   const [port, prometheusPort] = [await freePort(), await freePort()];
   const listen = ["--host", "127.0.0.1", "--port", String(port), "--prometheus-port", String(prometheusPort)];
-  const workers = ["--worker-urls", ...ports.map((one) => `http://127.0.0.1:${one}`)];
+  const workers = ["--worker-urls", ...urls];
   const [command, args] = pinned(0, join(folder, peer.command), [
     ...peer.args,
     ...listen,

@@ -21,6 +21,11 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "route requests to engines; without any, to an emulated fleet",
     load: async () => (await import("./serve/serve.ts")).serveCommand(),
   },
+  tap: {
+    group: "run",
+    summary: "stand in front of another router and record what it decides",
+    load: async () => (await import("./serve/tap.ts")).tapCommand(),
+  },
   emulate: {
     group: "run",
     summary: "run emulated vLLM engines, without a GPU",

@@ -1,6 +1,7 @@
 /** What each command's help begins with, by the command's words. */
 export const EXAMPLES: Readonly<Record<string, string>> = {
   serve: "gnomon serve --endpoint http://vllm-0:8000 --endpoint http://vllm-1:8000 --record traces",
+  tap: "gnomon tap --router http://sglang-router:30000 --name sglang-router --endpoint http://vllm-0:8000 --endpoint http://vllm-1:8000 --record traces",
   emulate: "gnomon emulate --count 4 --engine h100-llama-3.1-8b",
   drive: "gnomon drive --url http://127.0.0.1:8080 --spec chatbot --limit 300",
   simulate: "gnomon simulate --num-instances 8 --workload-spec chatbot --profile lmetric",

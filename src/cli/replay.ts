@@ -60,6 +60,7 @@ function words(result: ReplayResult, report: TraceReport): string {
   const { runs, inputs, decisions, unverifiable, reasons, first } = result;
   const compared = `${runs} ${runs === 1 ? "run" : "runs"}, ${inputs} inputs, ${decisions} decisions compared`;
   const lines = [compared + verdict(result, report)];
+  if (result.observedRouters.length > 0) lines.push(observedLine(result));
   if (unverifiable > 0) lines.push(`${unverifiable} decisions not compared, from these places on:`);
   else if (reasons.length > 0) lines.push("beyond these, nothing could be compared:");
   lines.push(...reasons.map((reason) => `  ${reason}`), ...reportNotes(report));
@@ -68,6 +69,12 @@ function words(result: ReplayResult, report: TraceReport): string {
     lines.push("recorded:", side(first.recorded), "replayed:", side(first.replayed));
   }
   return `${lines.join("\n")}\n`;
+}
+
+/** Where requests went was not for this project's router to say. */
+function observedLine({ observed, observedRouters }: ReplayResult): string {
+  const by = observedRouters.join(", ");
+  return `${observed} requests went where ${by} sent them: those decisions are ${by}'s, and what was compared is what gnomon knew beside it`;
 }
 
 function verdict(result: ReplayResult, report: TraceReport): string {

@@ -23,6 +23,7 @@ import { scrape } from "./scrape-section.ts";
 import { shadow } from "./shadow-section.ts";
 import { share } from "./share-section.ts";
 import { slo } from "./slo-section.ts";
+import { tap } from "./tap-section.ts";
 import { engineTls } from "./tls-section.ts";
 import { tracing } from "./tracing-section.ts";
 
@@ -41,6 +42,7 @@ export const CONFIG_SCHEMA = z.strictObject({
     .describe("Engines to route to. With none here and no other source in discovery, an emulated fleet is started."),
   discovery: discovery.prefault({}).describe("Where endpoints come from."),
   engineTls: engineTls.prefault({}).describe("TLS towards engines whose URL is https."),
+  tap: tap.prefault({}).describe("In front of another router, which decides."),
   routing: routing.prefault({}).describe("How an endpoint is chosen."),
   profiles,
   cascade: cascade.prefault({}).describe("Models that are asked one after another."),

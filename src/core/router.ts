@@ -12,6 +12,7 @@ import { Fleet, type FleetOptions } from "./fleet/fleet.ts";
 import { asksForStandby, isStageAsking, isStageInput } from "./request/stage-inputs.ts";
 import type { AskingInput, Input, RequestAgain, RequestArrived, RequestReleased } from "./input/input.ts";
 import { PeerBook } from "./peer/peer-book.ts";
+import type { ObservedPlace } from "./request/observed-place.ts";
 import { type Pending, triedIfItFails } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import { Placements } from "./placements.ts";
@@ -222,7 +223,7 @@ export class Router {
     }
   }
 
-  #arrived({ at, request: asked }: RequestArrived, forced: EndpointId | undefined): Decision {
+  #arrived({ at, request: asked, observed }: RequestArrived, forced: EndpointId | undefined): Decision {
     assert(!this.#placements.pending.has(asked.id), "a request id is in flight once");
     const named = this.#named(asked);
     const request = this.admission.isActive ? this.admission.stamped(named, at) : named;
@@ -244,7 +245,7 @@ export class Router {
       waiting: undefined,
     };
     this.#placements.pending.set(request.id, pending);
-    return this.#decide(at, pending, forced);
+    return this.#decide(at, pending, forced, observed);
   }
 
   #named(request: RouteRequest): RouteRequest {
@@ -264,7 +265,7 @@ export class Router {
     return this.#decide(at, pending, forced);
   }
 
-  #decide(at: Micros, pending: Pending, forced: EndpointId | undefined): Decision {
+  #decide(at: Micros, pending: Pending, forced: EndpointId | undefined, observed?: ObservedPlace): Decision {
     const { request, membership } = pending;
     const fleet = this.#fleet;
     const profile = this.#profileOf(pending);
@@ -279,7 +280,8 @@ export class Router {
     const outsidePool = membership !== undefined && leavesPool(fleet, membership);
     const random = this.#streamOf?.(sequence) ?? this.#draws.begin(sequence);
     const chosen = profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random);
-    const choice = forced === undefined ? chosen : forcedChoice(chosen, fleet, forced);
+    const seen = observed === undefined ? chosen : observedChoice(chosen, fleet, observed.endpoint);
+    const choice = forced === undefined ? seen : forcedChoice(chosen, fleet, forced);
     const { breakdown, reason } = choice;
     const noted = choice.index < 0 ? undefined : profile.noted(fleet.states[choice.index]!);
     const rollout = membership && this.#rollout(at, sequence, pending, membership, outsidePool, profile);
@@ -298,7 +300,7 @@ export class Router {
     }
     const attempt = pending.attempts + 1;
     // A second endpoint beside one that has the request does all itself.
-    const isShared = profile.stages !== undefined && pending.state === undefined;
+    const isShared = profile.stages !== undefined && pending.state === undefined && observed === undefined;
     const prefill = isShared ? this.#prefill(at, profile.stages, pending, state, random) : undefined;
     const forecast = profile.forecast(request, fleet.states, choice);
     this.#placements.place(at, pending, state, typeof prefill === "object" ? prefill : undefined);
@@ -407,6 +409,12 @@ class DecisionDraws implements Random {
 
 /** Nobody pushes to it: the first endpoint makes an array of its own. */
 const NONE_TRIED: EndpointId[] = [];
+
+/** What `choice` is where another router has made it: it may have sent the request to whom this one takes out. */
+function observedChoice(choice: Choice, { ids }: Fleet, endpoint: EndpointId): Choice {
+  const index = ids.indexOf(endpoint);
+  return index < 0 ? choice : { ...choice, index, reason: "observed" };
+}
 
 /** What `choice` is where somebody overrules it; an endpoint that may not serve cannot be forced. */
 function forcedChoice(choice: Choice, { ids, ineligible }: Fleet, forced: EndpointId): Choice {

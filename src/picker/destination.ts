@@ -1,54 +1,23 @@
 import type { Routed } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
+import { EndpointAddresses } from "#live/endpoints/addresses.ts";
 import type { ProcessingRequest } from "./wire.ts";
 
-/** `IP:PORT` of an endpoint's origin, as a proxy names it; an IPv6 address keeps its brackets. */
-function addressOf(url: string): string {
-  const { hostname, port, protocol } = new URL(url);
-  return `${hostname}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
-}
-
-/** Endpoints by the address that a proxy names them by. Several at one address are ranks of one engine; the first is it. */
-export class Addresses {
-  readonly #addresses = new Map<string, string>();
-  readonly #ids = new Map<string, EndpointId[]>();
-
-  constructor(directory: EndpointDirectory) {
-    directory.listen({
-      joined: ({ id, url }) => {
-        const address = addressOf(url);
-        this.#addresses.set(id, address);
-        this.#ids.set(address, [...(this.#ids.get(address) ?? []), id].sort());
-      },
-      left: ({ id, url }) => {
-        const address = addressOf(url);
-        this.#addresses.delete(id);
-        const others = (this.#ids.get(address) ?? []).filter((other) => other !== id);
-        if (others.length === 0) this.#ids.delete(address);
-        else this.#ids.set(address, others);
-      },
-    });
-  }
-
-  /** All endpoints at an address; none where nobody is known there. */
-  at(address: string): readonly EndpointId[] {
-    return this.#ids.get(address) ?? [];
-  }
-
+/** Endpoints by address, and what a proxy states and is answered of them. */
+export class Addresses extends EndpointAddresses {
   /**
    * The decision's endpoint, then up to `fallbacksMax` others that its filters left, the highest totals first: what a
    * proxy goes down where the first does not answer. Undefined where the endpoint is gone since the decision.
    */
   destination({ endpoint, breakdown }: Routed, fallbacksMax: number): string | undefined {
-    const first = this.#addresses.get(endpoint);
+    const first = this.addresses.get(endpoint);
     if (first === undefined || fallbacksMax === 0) return first;
     const { candidates, totals } = breakdown;
     const others = candidates
       .map(({ endpoint: id }, i) => ({ id, total: totals[i]! }))
       .filter(({ id, total }) => id !== endpoint && !Number.isNaN(total))
       .sort((a, b) => b.total - a.total || (a.id < b.id ? -1 : 1))
-      .map(({ id }) => this.#addresses.get(id))
+      .map(({ id }) => this.addresses.get(id))
       .filter((address) => address !== undefined && address !== first);
     return [first, ...new Set(others)].slice(0, fallbacksMax + 1).join(",");
   }

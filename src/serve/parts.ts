@@ -32,6 +32,7 @@ import { warmUpPart } from "./ready/warm-up-all.ts";
 import { restoredPart, rolloutsPart } from "./rollout/live-rollouts.ts";
 import { peersPart, watchingPart } from "./ready/live-peers.ts";
 import { replicaPart, sharePart } from "./share/live-share.ts";
+import { frontPart } from "./tap/live-tap.ts";
 import { blockSizesPart } from "./tokens/live-block-size.ts";
 import { kvEventsPart } from "./tokens/live-kv-events.ts";
 import { tokenizersPart } from "./tokens/tokenizers.ts";
@@ -72,6 +73,7 @@ export const GATEWAY = assembly<GatewayContext>()(
     reportPart,
     powerPart,
     hangsPart,
+    frontPart,
     keeperPart,
     stateWatchPart,
     // What may change while it runs: the policy, and rollouts.

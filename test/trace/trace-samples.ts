@@ -8,6 +8,7 @@ import type { Input } from "#core/input/input.ts";
 import type { PeerNews } from "#core/request/peer-news.ts";
 import { type BlockChain, EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 import { mix32 } from "#core/base/random.ts";
+import { OBSERVED_BY } from "#core/request/observed-place.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import { Judge, type SavedJudge } from "#core/rollout/judge/judge.ts";
 import { plannedRollout } from "#core/rollout/rollout-state.ts";
@@ -260,9 +261,15 @@ function rolloutInputs(at: number): fc.Arbitrary<Input> {
 
 const logprob = fc.double({ min: -20, max: -1e-9, noNaN: true });
 
+const observedPlaces = fc
+  .tuple(word, fc.constantFrom(...OBSERVED_BY), fc.double({ min: 0, max: 1, noNaN: true }))
+  .map(([endpoint, by, sure]) => ({ endpoint, by, sure: sure + 0 }));
+
 export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
   fc.oneof(
-    requests.map((request): Input => ({ kind: "request-arrived", at, request })),
+    fc
+      .tuple(requests, fc.option(observedPlaces))
+      .map(([request, observed]): Input => ({ kind: "request-arrived", at, request, ...(observed && { observed }) })),
     word.map((requestId): Input => ({ kind: "request-retried", at, requestId })),
     word.map((requestId): Input => ({ kind: "request-released", at, requestId })),
     word.map((requestId): Input => ({ kind: "first-token", at, requestId })),

@@ -55,8 +55,9 @@ const KEY_FLAGS: readonly KeyFlag[] = [
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export function addServeOptions(command: Command): Command {
-  addKeyFlags(command, KEY_FLAGS);
+/** `more` are flags of a command that starts a gateway of another kind. */
+export function addServeOptions(command: Command, more: readonly KeyFlag[] = []): Command {
+  addKeyFlags(command, [...more, ...KEY_FLAGS]);
   command.addOption(rareOption("--routing-policy <name>", "weighted, or the name of a profile"));
   command.option("--routing-scorers <list>", "name:weight pairs of the weighted policy, comma-separated");
   command.addOption(rareOption("--policy-config <file>", "YAML file with routing-policy and routing-scorers"));
@@ -65,7 +66,7 @@ export function addServeOptions(command: Command): Command {
 }
 
 /** Configuration and profiles from flags, environment and files; throws ConfigError with all that is wrong. */
-export function servePlan(given: Given, environment: Environment): ServePlan {
+export function servePlan(given: Given, environment: Environment, more: readonly KeyFlag[] = []): ServePlan {
   const lines: string[] = [];
   const collect = <T>(read: () => T): T | undefined => {
     try {
@@ -77,7 +78,7 @@ export function servePlan(given: Given, environment: Environment): ServePlan {
     }
   };
   const fromAibrix = collect(() => aibrixOverrides(environment)) ?? [];
-  const { config, lines: wrong } = givenConfig(given, KEY_FLAGS, environment, fromAibrix);
+  const { config, lines: wrong } = givenConfig(given, [...more, ...KEY_FLAGS], environment, fromAibrix);
   lines.push(...wrong);
   const chosen = collect(() => policyProfile(given));
   const resolved =
@@ -88,7 +89,7 @@ export function servePlan(given: Given, environment: Environment): ServePlan {
     throw new ConfigError([...new Set(lines)]);
   }
   const configFile = textOf(given, "config");
-  const reload = () => servePlan(given, environment);
+  const reload = () => servePlan(given, environment, more);
   return { config, ...resolved, ...(configFile !== undefined && { configFile }), reload };
 }
 

@@ -19,6 +19,8 @@ interface RecordedFacts {
   readonly retries: number;
   readonly faults: readonly (readonly [string, number])[];
   readonly profiles: readonly (readonly [string, number])[];
+  /** Who decided, where that was another router, and requests by how it is known where it sent them. */
+  readonly observed?: { readonly router: string; readonly places: readonly (readonly [string, number])[] };
   readonly derived: readonly string[];
   readonly replayable: boolean;
   readonly dropped: number;
@@ -70,6 +72,8 @@ class RecordWatch {
   readonly #records = new Tally();
   readonly #faults = new Tally();
   readonly #profiles = new Tally();
+  readonly #places = new Tally();
+  #observed: string | undefined;
   #runs = 0;
   #decisions = 0;
   #rejected = 0;
@@ -94,6 +98,7 @@ class RecordWatch {
       retries: this.#records.entries().find(([kind]) => kind === "request-retried")?.[1] ?? 0,
       faults: this.#faults.entries(),
       profiles: this.#profiles.entries(),
+      ...(this.#observed !== undefined && { observed: { router: this.#observed, places: this.#places.entries() } }),
       derived: this.#derived,
       replayable: this.#replayable,
       dropped,
@@ -106,11 +111,14 @@ class RecordWatch {
       this.#runs++;
       this.#derived = item.header.derived?.steps ?? [];
       this.#engine = item.header.engine;
+      this.#observed = item.header.observed?.router ?? this.#observed;
       this.#replayable &&= item.header.derived?.replayable !== false;
       return;
     }
     if (item.kind === "gap") return;
     this.#records.count(item.input.kind);
+    if (item.input.kind === "request-arrived" && item.input.observed !== undefined)
+      this.#places.count(item.input.observed.by);
     if (item.input.kind === "attempt-failed") this.#faults.count(item.input.fault);
     if (item.decision === undefined) return;
     this.#decisions++;
@@ -149,6 +157,10 @@ function recordedRows(facts: RecordedFacts): string[] {
     `profiles   ${listed(facts.profiles)}`,
     `records    ${listed(facts.records)}`,
   ];
+  if (facts.observed !== undefined) {
+    const { router, places } = facts.observed;
+    lines.push(`decided by ${router}, not by gnomon; where requests went is known by: ${listed(places)}`);
+  }
   if (facts.faults.length > 0) lines.push(`faults     ${listed(facts.faults)}`);
   if (facts.derived.length > 0) lines.push(`made by    ${facts.derived.join("; ")}`);
   if (!facts.replayable) lines.push("It does not replay: decisions rest on requests that are not in it.");

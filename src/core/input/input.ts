@@ -1,6 +1,7 @@
 import type { Endpoint, EndpointId, Load } from "../endpoint/endpoint.ts";
 import { STAGE_ASKING, type StageAsking, type StageInput } from "../request/stage-inputs.ts";
 import type { HangReason } from "../endpoint/hang-reason.ts";
+import type { ObservedPlace } from "../request/observed-place.ts";
 import type { PeerLeft, PeerReported } from "../request/peer-news.ts";
 import type { PrefillInput } from "../request/prefill-input.ts";
 import type { Outcome } from "../endpoint/outcome.ts";
@@ -133,6 +134,8 @@ export interface RequestArrived {
   readonly kind: "request-arrived";
   readonly at: Micros;
   readonly request: RouteRequest;
+  /** Where another router sent it, which is where it is whatever the policy would have chosen; absent where this one decides. */
+  readonly observed?: ObservedPlace;
 }
 
 /** The first non-empty token of the answer was seen. */

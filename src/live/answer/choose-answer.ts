@@ -6,6 +6,9 @@ import { StreamAnswer } from "./stream-answer.ts";
 import { UnservedAnswer } from "./unserved-answer.ts";
 import { WholeAnswer } from "./whole-answer.ts";
 
+/** Chooses how an answer is to be carried, by its head and its request's id; undefined where it is none. */
+export type AnswerChooser = (delivery: Delivery, head: AnswerHead, requestId: string) => Answer | undefined;
+
 /**
  * How an answer is to be carried, by its head; undefined where it is no answer to such a request.
  *

@@ -4,6 +4,8 @@ import { newStageCounts, type StageCounts } from "#core/stages.ts";
 export interface GatewayCounters extends StageCounts {
   /** Requests answered by the gateway itself, by reason. */
   readonly refused: Record<string, number>;
+  /** Requests that could not be read and went on to another router as they came, by reason. */
+  readonly passedUnread: Record<string, number>;
   /** Engines' own fields and headers that clients sent and that were taken out, by name. */
   readonly stripped: Record<string, number>;
   /** Requests that limits refused, by the limit's name. */
@@ -81,6 +83,7 @@ export interface GatewayCounters extends StageCounts {
 export function newCounters(): GatewayCounters {
   return {
     refused: {},
+    passedUnread: {},
     stripped: {},
     limited: {},
     queued: {},

@@ -3,6 +3,7 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { AnswerIndexer } from "../answer/answer-indexer.ts";
+import { type AnswerChooser, chooseAnswer } from "../answer/choose-answer.ts";
 import type { AnswersIndexed } from "../answer/choose-reader.ts";
 import type { RequestObserver } from "../log/request-observer.ts";
 import type { BesideParts } from "../beside/beside-request.ts";
@@ -111,10 +112,19 @@ export interface GatewayOptions extends Pick<OpenFilesOptions, "filesMax"> {
   readonly sendsOwnHeaders?: boolean;
   /** Origins whose pages may call, "*" for any; none leaves that to the engines. */
   readonly corsOrigins?: readonly string[];
+  /** Another router takes all requests and has its answers carried back as they are; none when left out. */
+  readonly passThrough?: PassThrough | undefined;
   /** Mounts what probes, scrapers and load balancers ask for, on both ports. */
   readonly openRoutes?: (app: GatewayApp) => void;
   /** Mounts status pages and administration, on the administrative port alone. */
   readonly adminRoutes?: (app: GatewayApp) => void;
+}
+
+/** What a gateway does in front of another router. */
+export interface PassThrough {
+  readonly answerOf: AnswerChooser;
+  /** Serves, on the port for clients, all that is no inference. */
+  readonly serve: (incoming: IncomingMessage, outgoing: ServerResponse, shared: RouteParts) => void;
 }
 
 export interface Gateway {
@@ -245,6 +255,8 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     slo: new SloRules(options.slo),
     judges: openJudges(options.stages ?? {}, own.router),
     performers: stagePerformers(options.stages ?? {}),
+    answerOf: options.passThrough?.answerOf ?? chooseAnswer,
+    passesUnread: options.passThrough !== undefined,
     waits: waitLimits(limits),
     answersIndexed: options.answersIndexed ?? "ids",
     inForce: options.inForce ?? AS_ASKED,
@@ -270,7 +282,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
 function newServer(
   app: GatewayApp,
   shared: GatewayParts,
-  { listenTls: tls }: Pick<GatewayOptions, "listenTls">,
+  { listenTls: tls, passThrough }: Pick<GatewayOptions, "listenTls" | "passThrough">,
   door?: InferenceDoor,
 ): Server {
   const { limits, counters, inFlight } = shared;
@@ -289,7 +301,9 @@ function newServer(
     if (incoming.httpVersionMajor < 1) refuseHost(outgoing, shared.sendsOwnHeaders);
     else if (door?.takes(incoming) === true) door.serve(incoming, outgoing);
     else if (!isHostClear(incoming)) refuseHost(outgoing, shared.sendsOwnHeaders);
-    else void listener(incoming, outgoing);
+    else if (door !== undefined && passThrough !== undefined) {
+      if (incoming.method !== "POST" || !door.serve(incoming, outgoing)) passThrough.serve(incoming, outgoing, shared);
+    } else void listener(incoming, outgoing);
   };
   const bounds = {
     IncomingMessage: GatewayMessage,

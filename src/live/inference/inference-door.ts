@@ -87,7 +87,7 @@ export class InferenceDoor {
     if (phase !== "serving" && connections.isLate(incoming.socket))
       return refusal("draining", "The gateway is shutting down.");
     if (inFlight.size > limits.requestsInFlightMax && !bodies.makeWay()) return FULL;
-    return refusalOfEncoding(headers.get("content-encoding"));
+    return this.#shared.passesUnread ? undefined : refusalOfEncoding(headers.get("content-encoding"));
   }
 
   #failed(outgoing: ServerResponse, error: unknown): void {

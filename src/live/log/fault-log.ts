@@ -64,6 +64,7 @@ export const FAULT_KINDS = {
   "recorder-failed": { level: "error", message: "the recorder failed" },
   "recorder-recovered": { level: "info", message: "the recorder goes on" },
   "recorder-dropped": { level: "warn", message: "the recorder dropped records" },
+  "tap-failed": { level: "error", message: "a request of another router could not be observed" },
   "shadow-failed": { level: "warn", message: "the shadow failed" },
   "shadow-dropped": { level: "warn", message: "the shadow missed records" },
 } as const satisfies Readonly<Record<string, { readonly level: FaultLevel; readonly message: string }>>;

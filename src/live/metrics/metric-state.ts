@@ -22,6 +22,7 @@ import { type OrdersStatus, registerPolicy } from "./metric-policy.ts";
 import { registerRollouts, type RolloutSources } from "./metric-rollout.ts";
 import { registerShadow } from "./metric-shadow.ts";
 import { registerShare } from "./metric-share.ts";
+import { registerTap, type TapStatus } from "./metric-tap.ts";
 import { registerTotals } from "./metric-totals.ts";
 import type { PolicyAdmin } from "../admin/policy-admin.ts";
 import type { RecorderStatus } from "../recorder/recorder.ts";
@@ -59,6 +60,8 @@ export interface StateSources extends KvEventSources, ForecastSources, RolloutSo
   readonly shadow?: () => ShadowStatus;
   /** Left out where nothing is shared with other gateways. */
   readonly share?: () => ShareStatus | undefined;
+  /** Undefined where this gateway decides itself. */
+  readonly observed?: (() => TapStatus) | undefined;
   /** Lines that the logs left out; left out where nothing logs. */
   readonly logs?: LogCounts;
   /** Endpoints, and servers, with lines of their own; the first by id have them. */
@@ -93,6 +96,7 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerAdmission(sources.router, sources.counters, family, row);
   registerJudges(sources.judges ?? (() => undefined), family, row);
   registerLogs(sources.logs, family, row);
+  registerTap(sources.observed, family, row);
   registerKvEvents(sources, family, row);
   registerForecasts(sources, family, row);
   registerRollouts(registry, sources);

@@ -54,6 +54,12 @@ const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[]
 const BY_LABEL: readonly (readonly [counter: Labelled, label: string, name: string, help: string])[] = [
   ["refused", "reason", "refusals_total", "Requests that the gateway answered with an error itself."],
   [
+    "passedUnread",
+    "reason",
+    "passed_unread_total",
+    "Requests that went on to another router though they could not be read, by reason.",
+  ],
+  [
     "stripped",
     "name",
     "stripped_total",

@@ -50,7 +50,7 @@ export class RecordQueue {
 
   /** False when there was no room and the record was dropped. */
   push(input: Input, decision: Decision | undefined): boolean {
-    const bytes = bytesOf(input, decision);
+    const bytes = recordBytes(input, decision);
     this.#lastAt = input.at;
     if (this.#bytes + bytes > this.#bytesMax) {
       this.lost(1);
@@ -66,7 +66,7 @@ export class RecordQueue {
     const item = this.#items[this.#next];
     if (item === undefined) return undefined;
     this.#next++;
-    this.#bytes -= bytesOf(item.input, item.decision);
+    this.#bytes -= recordBytes(item.input, item.decision);
     if (this.#next === this.#items.length) {
       this.#items = [];
       this.#next = 0;
@@ -109,7 +109,8 @@ export class RecordQueue {
   }
 }
 
-function bytesOf(input: Input, decision: Decision | undefined): number {
+/** What a record takes in memory, roughly. */
+export function recordBytes(input: Input, decision: Decision | undefined): number {
   let bytes = RECORD_BYTES;
   if (input.kind === "request-arrived") bytes += input.request.blocks.hashes.byteLength;
   if (input.kind === "request-finished" || input.kind === "answer-known") bytes += input.answerHashes?.byteLength ?? 0;

@@ -11,6 +11,7 @@ import {
   type TraceEmulated,
   type TraceHash,
   type TraceMachine,
+  type TraceObserved,
   type TraceRouter,
 } from "#trace/codec/record.ts";
 
@@ -24,6 +25,8 @@ export interface RunHeader {
   /** The engines, where they are the gateway's own emulated ones. */
   readonly emulated?: TraceEmulated;
   readonly machine?: TraceMachine;
+  /** Who decides, where that is another router. */
+  readonly observed?: TraceObserved;
   /** Endpoints that the router has already. */
   readonly endpoints: readonly Endpoint[];
 }
@@ -76,7 +79,7 @@ export class RunLines {
 
   /** Writes the header of the next segment; returns its length in characters. What came before must be taken. */
   beginSegment(): number {
-    const { id: run, startWallMicros, hash, emulated, machine } = this.#run;
+    const { id: run, startWallMicros, hash, emulated, machine, observed } = this.#run;
     const endpoints = [...this.#endpoints.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
     const segment = ++this.#segment;
     this.#begun = segment;
@@ -93,6 +96,7 @@ export class RunLines {
         ...(this.#check !== undefined && { checked: true }),
         ...(this.#check !== undefined && segment > 0 && { continues: this.#check.crc32 }),
         ...(machine && { machine }),
+        ...(observed && { observed }),
       }),
     );
   }

@@ -53,6 +53,8 @@ export interface AskingParts extends ClientParts, ReaderParts {
   readonly engineFields: EngineFields;
   /** Clients authenticate to the gateway, so that their keys are not the engines'. */
   readonly keepsAuthorization: boolean;
+  /** Somebody behind judges requests: what cannot be read here goes there as it came, and nothing is refused for it. */
+  readonly passesUnread: boolean;
 }
 
 /** An inference request as every host has it: the gateway's own exchange, or a proxy's question for an endpoint. */
@@ -124,6 +126,23 @@ export function askWithoutBody(asking: AskingRequest, routed: (decision: Routed)
   countEngineHeaders(asking);
   const by = askedBy(asking, undefined);
   if (isRefusal(by)) return asking.refuse(by);
+  acceptBodiless(asking, by, routed);
+}
+
+/** What it asks cannot be read here: it is refused, or goes on as it came. */
+function unread({ asking, body, routed }: Question, refused: Refusal): void {
+  const { shared, headers } = asking;
+  if (!shared.passesUnread) return asking.refuse(refused);
+  countUp(shared.counters.passedUnread, refused.reason);
+  const identity = shared.identifier.identify(headers, undefined);
+  asking.tenant = identity.tenant;
+  acceptBodiless(asking, { identity, profile: "", promised: { sloClass: "" } }, (decision) =>
+    routed(decision, body, false),
+  );
+}
+
+function acceptBodiless(asking: AskingRequest, by: AskedBy, routed: (decision: Routed) => void): void {
+  const { model } = asking;
   const { tenant, user, session } = by.identity;
   const request: RouteRequest = {
     id: asking.routeId,
@@ -165,7 +184,7 @@ function ask(question: Question): void {
 /** Without what is for engines alone. */
 function strip(question: Question, parsed: ParsedRequest | Refusal): void {
   const { asking, body } = question;
-  if (isRefusal(parsed)) return asking.refuse(parsed);
+  if (isRefusal(parsed)) return unread(question, parsed);
   countEngineHeaders(asking);
   const goOn = (stripped: Stripped | Refusal): void => {
     if (isRefusal(stripped)) asking.refuse(stripped);
@@ -182,13 +201,13 @@ function askParsed(question: Question, parsed: ParsedRequest): void {
   const { shared } = asking;
   asking.stream = parsed.stream;
   const asked = parsed.model === "" ? onlyModel(shared.directory) : parsed.model;
-  if (asked === undefined) return asking.refuse(noModel(shared));
+  if (asked === undefined) return unread(question, noModel(shared));
   const named = rewritten(asking, asked, parsed);
   const model = shared.judges?.begin(asking, named, parsed, question.body) ?? named;
   asking.model = model;
   // Of a judged answer the client learns which model gave it.
   if (model !== asked && model === named) asking.nameSwap = new NameSwap(model, asked);
-  const subset = subsetFollowing(asking, parsed);
+  const subset = shared.passesUnread ? undefined : subsetFollowing(asking, parsed);
   if (subset instanceof Promise) later(asking, subset, (known) => askAt(question, parsed, known));
   else askAt(question, parsed, subset);
 }
@@ -228,12 +247,8 @@ function later<T>(asking: AskingRequest, promised: Promise<T>, goOn: (known: T) 
   });
 }
 
-function decide(
-  { asking, body, routed, keep, subset }: Question,
-  parsed: ParsedRequest,
-  whole: TokenizedPrompt,
-  tokenizer?: Tokenizer,
-): void {
+function decide(question: Question, parsed: ParsedRequest, whole: TokenizedPrompt, tokenizer?: Tokenizer): void {
+  const { asking, body, routed, keep, subset } = question;
   if (asking.over) return;
   const { shared, model } = asking;
   const prompt = truncated(whole, parsed.fields);
@@ -248,7 +263,7 @@ function decide(
     asking.answerReader = chooseReader(shared, { parsed, dialect, prompt, tokenizer, addsUsage: hidesUsage });
   }
   const by = askedBy(asking, parsed.fields);
-  if (isRefusal(by)) return asking.refuse(by);
+  if (isRefusal(by)) return unread(question, by);
   const { tenant, user, session, profile } = by.identity;
   const request: RouteRequest = {
     id: asking.routeId,

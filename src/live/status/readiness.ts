@@ -11,6 +11,7 @@ const NAMED_MAX = 16;
  */
 export class Readiness {
   readonly #directory: EndpointDirectory;
+  readonly #needsEndpoint: boolean;
   /** Sources of endpoints that cannot be read, and why. */
   readonly #troubles = new Map<string, string>();
   /** Those that are not there, and why. */
@@ -22,8 +23,10 @@ export class Readiness {
   /** The gateway is shutting down; a load balancer must look elsewhere. */
   draining = false;
 
-  constructor(directory: EndpointDirectory) {
+  /** Where somebody else takes all requests, whatever is known of endpoints, none is waited for. */
+  constructor(directory: EndpointDirectory, needsEndpoint = true) {
     this.#directory = directory;
+    this.#needsEndpoint = needsEndpoint;
   }
 
   /** Takes note of sources that fail and recover; other events are in the directory. */
@@ -41,6 +44,7 @@ export class Readiness {
     const waits: string[] = [];
     if (this.draining) waits.push("nothing: the gateway is shutting down");
     if (!this.warm) waits.push("the warm-up");
+    if (!this.#needsEndpoint) return waits;
     const entries = this.#directory.all();
     const isReady = entries.some((entry) => entry.state === "ready");
     this.#hadEndpoint ||= isReady;

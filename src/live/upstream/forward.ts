@@ -16,7 +16,6 @@ import type { PathStage } from "#core/path/stage.ts";
 import type { SentContent } from "../request/engine-body.ts";
 import { AttemptSigns, progressOf, type TokenProgress } from "./connection/attempt-signs.ts";
 import { isUnderWay } from "#core/path/path-state.ts";
-import { chooseAnswer } from "../answer/choose-answer.ts";
 import { nowMicros } from "../base/clock.ts";
 import { refusal } from "../http/errors.ts";
 import type { ForwardedRequest, ForwardParts } from "./forwarded-request.ts";
@@ -234,7 +233,7 @@ export class Forward implements AttemptListener {
       }
       this.#answer = this.#ahead?.answerOf(this.#delivery, head);
       if (this.#answer !== undefined) return this.#signs.alive();
-      const answer = chooseAnswer(this.#delivery, head);
+      const answer = this.#exchange.shared.answerOf(this.#delivery, head, this.#exchange.routeId);
       this.#answer = answer;
       // The head of a stream comes before its prompt is computed, and is no sign of the engine.
       if (answer?.carriage !== "stream") this.#signs.alive();

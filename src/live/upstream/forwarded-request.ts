@@ -2,6 +2,7 @@ import type { PathRouter } from "#core/path/path-router.ts";
 import type { RequestPath } from "#core/path/request-path.ts";
 import type { WaitLimits } from "#core/path/wait-verdict.ts";
 import type { AnswerJudge, JudgedRequest } from "../answer/answer-judge.ts";
+import type { AnswerChooser } from "../answer/choose-answer.ts";
 import type { ClientSide } from "../answer/client-side.ts";
 import type { UnreadAnswers } from "../answer/unread-answers.ts";
 import type { ServingChecks } from "../beside/serving-checks.ts";
@@ -24,6 +25,7 @@ export type ForwardParts = JudgedRequest["shared"] &
     readonly serving: ServingChecks;
     readonly openFiles: { met(error: Error): void };
     readonly performers: StagePerformers;
+    readonly answerOf: AnswerChooser;
   };
 
 /** A request whose endpoint is decided, as its attempts and their answers need it. */

@@ -14,14 +14,12 @@ import { gatewayLimits, type LivePolicy } from "../policy/live-policy.ts";
 import { part } from "../assembly/part.ts";
 import type { Environment, GatewayContext } from "../plan/gateway-context.ts";
 import type { ServePlan } from "../plan/serve-plan.ts";
-import type { RouterTap } from "#live/base/router-tap.ts";
-import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
-import type { HangDetector } from "#live/keeper/hang-detector.ts";
 import type { GatewayMetrics } from "#live/metrics/metrics.ts";
 import type { StatusOptions } from "#live/status/status.ts";
 import type { Readiness } from "#live/status/readiness.ts";
 import { type LiveLogs, requestObserver } from "../observe/live-log.ts";
 import type { GatewayCounts } from "../observe/live-metrics.ts";
+import type { LiveFront } from "../tap/live-tap.ts";
 import type { LiveKeys } from "./live-keys.ts";
 import type { Tokens } from "../process/secrets.ts";
 
@@ -98,9 +96,7 @@ interface Needed extends GatewayContext {
   readonly state: { readonly inForce: ServePlan };
   readonly identity: IdentityOptions;
   readonly tokenizers: { readonly of: GatewayOptions["tokenizer"] };
-  readonly tap: RouterTap;
-  readonly directory: EndpointDirectory;
-  readonly hangs: HangDetector;
+  readonly front: LiveFront;
   readonly metrics: GatewayMetrics;
   readonly lately: Pick<StatusOptions, "traffic">;
   readonly logs: LiveLogs;
@@ -128,9 +124,7 @@ export const gatewayPart = part({
     "state",
     "identity",
     "tokenizers",
-    "tap",
-    "directory",
-    "hangs",
+    "front",
     "metrics",
     "lately",
     "logs",
@@ -146,24 +140,28 @@ export const gatewayPart = part({
     "restored",
   ],
   start: ({ state, tokenizers, metrics, lately, logs, policy, tls, tracing, keeper, tokens, ...parts }: Needed) => {
-    const { tap, directory, hangs, keys, pages, counts } = parts;
+    const { front, keys, pages, counts } = parts;
+    const { tap, directory, hangs, options, limits } = front;
+    const towards = towardsClients(state.inForce.config, tokens.adminToken, { ...tls, ...tracing }, keeper);
     const gateway = createGateway({
       identity: parts.identity,
-      tokenizer: tokenizers.of,
+      tokenizer: front.tokenizer(tokenizers.of),
       tap,
       directory,
-      hangs,
+      ...(hangs && { hangs }),
       observe: requestObserver(metrics, lately.traffic, logs),
       inForce: policy.inForce,
-      ...towardsClients(state.inForce.config, tokens.adminToken, { ...tls, ...tracing }, keeper),
+      ...towards,
       clientAuth: keys.auth,
       ...pages,
+      ...options,
+      limits: { ...towards.limits, ...limits },
     });
     counts.gateway = gateway;
     return gateway;
   },
   settings: ["limits"],
-  change: (gateway, { config }) => gateway.changeLimits(gatewayLimits(config)),
+  change: (gateway, { config }, { front }) => gateway.changeLimits({ ...gatewayLimits(config), ...front.limits }),
   drain: async (gateway, { plan, environment, log, leaving, readiness }) => {
     const { drainMillis } = plan.config.listen;
     const drainNoticeMillis = noticeMillis(plan.config, environment);

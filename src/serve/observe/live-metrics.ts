@@ -10,6 +10,7 @@ import type { Recorder } from "#live/recorder/recorder.ts";
 import type { ShareStatus } from "#live/share/share-status.ts";
 import { part } from "../assembly/part.ts";
 import type { GatewayContext } from "../plan/gateway-context.ts";
+import type { LiveFront } from "../tap/live-tap.ts";
 import type { LivePolicy } from "../policy/live-policy.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import type { LiveLogs } from "./live-log.ts";
@@ -33,6 +34,7 @@ interface Needed extends Pick<GatewayContext, "plan">, Pick<MetricsOptions, "rol
   readonly sources: SourceBoard;
   readonly share: { status(): ShareStatus } | undefined;
   readonly counts: GatewayCounts;
+  readonly front: Pick<LiveFront, "status">;
   readonly logs: LiveLogs;
   readonly tokenizers: { readonly counts: NonNullable<MetricsOptions["tokenizers"]> };
   readonly recorder: Recorder | undefined;
@@ -54,6 +56,7 @@ export const metricsPart = part({
     "sources",
     "share",
     "counts",
+    "front",
     "logs",
     "tokenizers",
     "recorder",
@@ -64,7 +67,20 @@ export const metricsPart = part({
     "rollouts",
     "autopilot",
   ],
-  start: ({ plan, share, counts, logs, tokenizers, recorder, state, shadow, kvEvents, policy, ...parts }: Needed) => {
+  start: ({
+    plan,
+    share,
+    counts,
+    front,
+    logs,
+    tokenizers,
+    recorder,
+    state,
+    shadow,
+    kvEvents,
+    policy,
+    ...parts
+  }: Needed) => {
     const { config } = plan;
     const { tap, directory } = parts;
     const { folder } = state;
@@ -76,6 +92,7 @@ export const metricsPart = part({
       counters: counts.counters,
       judges: counts.judges,
       logs: logs.counts,
+      observed: front.status,
       tokenizers: tokenizers.counts,
       recorder: () => recorder?.status(),
       policy: policy.admin,

@@ -3,12 +3,16 @@ import { Readiness } from "#live/status/readiness.ts";
 import { part } from "../assembly/part.ts";
 import type { GatewayContext } from "../plan/gateway-context.ts";
 
+interface Needed extends Pick<GatewayContext, "plan" | "leaving"> {
+  readonly directory: EndpointDirectory;
+}
+
 /** Whether the gateway should get traffic: not any more from the moment in which it is asked to stop. */
 export const readinessPart = part({
   name: "readiness",
-  needs: ["directory", "leaving"],
-  start: ({ directory, leaving }: Pick<GatewayContext, "leaving"> & { readonly directory: EndpointDirectory }) => {
-    const readiness = new Readiness(directory);
+  needs: ["plan", "directory", "leaving"],
+  start: ({ plan, directory, leaving }: Needed) => {
+    const readiness = new Readiness(directory, plan.config.tap.router === undefined);
     readiness.draining = leaving.aborted;
     leaving.addEventListener("abort", () => (readiness.draining = true), { once: true });
     return readiness;

@@ -17,7 +17,7 @@ export const runPart = part({
 });
 
 function runOf(plan: ServePlan, router: TraceRouter): RunHeader {
-  const { prefix, tokenizer } = plan.config;
+  const { prefix, tokenizer, tap } = plan.config;
   const emulated = emulatedEngines(plan.config);
   return {
     id: randomBytes(RUN_ID_BYTES).toString("hex"),
@@ -27,6 +27,7 @@ function runOf(plan: ServePlan, router: TraceRouter): RunHeader {
     endpoints: [],
     ...(emulated && { emulated }),
     machine: { digest: machineDigest() },
+    ...(tap.router !== undefined && { observed: { router: tap.name } }),
   };
 }
 

@@ -14,7 +14,9 @@ import type { ServePlan } from "../plan/serve-plan.ts";
 import { part } from "../assembly/part.ts";
 import type { BreakerChange } from "#core/endpoint/breaker.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import type { FaultLog } from "#live/log/fault-log.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
+import { routerTap } from "./router-tap.ts";
 import { type LiveState, rememberSessions } from "./live-state.ts";
 
 /** What a plan states of the router; a trace's header holds the same. */
@@ -71,8 +73,8 @@ export const settingsPart = part({
 /** The only way to the router, which has nothing in it yet. */
 export const tapPart = part({
   name: "tap",
-  needs: ["settings", "state", "breakers"],
-  start: ({ settings, state, breakers }: Routed) => {
+  needs: ["plan", "settings", "state", "breakers", "logs"],
+  start: ({ plan, settings, state, breakers, logs }: Routed) => {
     const changed = (endpoint: EndpointId, change: BreakerChange): void => {
       for (const listener of breakers) listener(endpoint, change);
     };
@@ -81,11 +83,12 @@ export const tapPart = part({
       changed,
       rememberSessions(state, () => router),
     );
-    return new RouterTap(router);
+    return routerTap(plan.config, router, logs.faults);
   },
 });
 
-interface Routed {
+interface Routed extends Pick<GatewayContext, "plan"> {
+  readonly logs: { readonly faults: FaultLog };
   readonly settings: TraceRouter;
   readonly state: LiveState;
   readonly breakers: Breakers;

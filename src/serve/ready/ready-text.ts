@@ -56,6 +56,9 @@ function readySentence(directory: EndpointDirectory, { url, plan, emulated }: Re
   const [ready, all] = [readyEntries(directory).length, directory.all().length];
   const count = ready === all ? `${ready}` : `${ready} of ${all}`;
   const engines = `${count} ${emulated ? "emulated " : ""}${all === 1 ? "engine" : "engines"}`;
+  const { tap } = plan.config;
+  if (tap.router !== undefined)
+    return `gnomon is ready at ${url}, in front of ${tap.name} at ${tap.router}: ${engines}`;
   return `gnomon is ready at ${url}: ${engines}, profile ${plan.profile.name}`;
 }
 

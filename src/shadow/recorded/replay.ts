@@ -42,6 +42,13 @@ export interface ReplayResult {
   readonly unverifiable: number;
   /** Why, for the first few places from where decisions of a run were not compared. */
   readonly reasons: readonly string[];
+  /**
+   * Of the inputs, requests that another router had sent somewhere: that is where they are in the replay too, so that
+   * what is compared is what this one knew beside it.
+   */
+  readonly observed: number;
+  /** The names of such routers. */
+  readonly observedRouters: readonly string[];
   /** Places where records are missing, repeated or moved, as the numbers of decisions alone show. */
   readonly breaks: number;
 }
@@ -65,6 +72,8 @@ export class Replay {
   #unverifiable = 0;
   #first: DecisionDifference | undefined;
   #breaks = 0;
+  #observed = 0;
+  readonly #observedRouters = new Set<string>();
   readonly #reasons: string[] = [];
 
   constructor(makeRouter: (header: TraceHeader) => Router = routerOf) {
@@ -99,12 +108,16 @@ export class Replay {
       first: this.#first,
       unverifiable: this.#unverifiable,
       reasons: this.#reasons,
+      observed: this.#observed,
+      observedRouters: [...this.#observedRouters],
       breaks: this.#breaks,
     };
   }
 
   #begin(header: TraceHeader): void {
     this.#runs++;
+    if (header.observed !== undefined && this.#observedRouters.size < REASONS_MAX)
+      this.#observedRouters.add(header.observed.router);
     this.#router = undefined;
     this.#lastSequence = undefined;
     const why = incomparable(header);
@@ -120,6 +133,7 @@ export class Replay {
 
   #record({ input, decision: recorded }: TraceRecord): DecisionDifference | undefined {
     const record = this.#inputs++;
+    if (input.kind === "request-arrived" && (input.observed?.endpoint ?? "") !== "") this.#observed++;
     if (recorded !== undefined) this.#follow(recorded, record);
     if (this.#router !== undefined) {
       const why = unknownTo(profilesOf(input));

@@ -11,6 +11,7 @@ import {
   type TraceHash,
   type TraceHeader,
   type TraceMachine,
+  type TraceObserved,
   type TraceRouter,
 } from "./record.ts";
 import { admission } from "./admission-table.ts";
@@ -103,6 +104,7 @@ const header = record<Omit<TraceHeader, "version">>({
   checked: flag,
   continues: optional(integer(0)),
   machine: optional(record<TraceMachine>({ digest: optional(text), engineVersion: optional(text) })),
+  observed: optional(record<TraceObserved>({ router: text })),
   derived: optional(record<TraceDerivation>({ steps: listOf(text), replayable: bool })),
 });
 

@@ -7,6 +7,7 @@ import type { Input } from "#core/input/input.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { BLOCK_WORDS_MAX } from "#core/prompt/block-hash.ts";
 import type { RouteRequest } from "#core/request/request.ts";
+import { OBSERVED_BY, type ObservedPlace } from "#core/request/observed-place.ts";
 import type { Slo } from "#core/request/slo.ts";
 import { expected, TraceFormatError } from "./format-error.ts";
 import { admission } from "./admission-table.ts";
@@ -99,6 +100,8 @@ const request = record<RouteRequest>({
   ownProfile: flag,
 });
 
+const observedPlace = record<ObservedPlace>({ endpoint: text, by: oneOf(OBSERVED_BY), sure: number });
+
 const requestId = text;
 const fault = oneOf(FAULTS);
 const outputTokens = integer(0);
@@ -141,7 +144,7 @@ const tables: TablesByKind<WithoutTime<Input>, "kind"> = {
   ),
   ...rolloutInputs,
   "block-size-changed": record({ blockTokens }),
-  "request-arrived": record({ request }),
+  "request-arrived": record<Body<"request-arrived">>({ request, observed: optional(observedPlace) }),
   "request-released": record({ requestId }),
   "request-retried": record({ requestId }),
   "request-moved": record({ requestId, endpoint: text }),

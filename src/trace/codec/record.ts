@@ -34,8 +34,19 @@ export interface TraceHeader {
   readonly continues?: number;
   /** Where it was recorded, without naming it; absent where nothing is known. */
   readonly machine?: TraceMachine;
+  /** Who decided, where that was another router; absent where the recorded one did. */
+  readonly observed?: TraceObserved;
   /** How the trace was made from another one; absent for a recording. */
   readonly derived?: TraceDerivation;
+}
+
+/**
+ * Another router, whose decisions a trace has: each arrival has where it sent the request, as far as that is known. The
+ * router of the header stood beside it, and its profiles decided nothing.
+ */
+export interface TraceObserved {
+  /** Its name, as whoever recorded gave it. */
+  readonly router: string;
 }
 
 /** What distinguishes two machines and names neither. */

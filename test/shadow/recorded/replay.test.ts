@@ -7,6 +7,7 @@ import { Replay, routerOf } from "#shadow/recorded/replay.ts";
 import { TraceDecoder } from "#trace/codec/decoder.ts";
 import { TraceEncoder } from "#trace/codec/encoder.ts";
 import type { TraceHeader, TraceItem } from "#trace/codec/record.ts";
+import type { Input } from "#core/input/input.ts";
 import { type Step, drawTraffic } from "../../core/traffic.ts";
 import { HEADER } from "../../trace/trace-samples.ts";
 
@@ -42,6 +43,24 @@ for (const name of profileNames()) {
     assert.equal(result.unverifiable, 0);
   });
 }
+
+test("decisions that another router made replay, and are counted as its", () => {
+  const header = { ...headerOf({ gnomon: loadProfile("gnomon").spec }, "gnomon"), observed: { router: "other" } };
+  const drawn = drawTraffic(routerOf(header), 5, STEPS);
+  const router = routerOf(header);
+  let observed = 0;
+  const log = drawn.map(({ input }): Step => {
+    if (input.kind !== "request-arrived") return { input, decision: router.accept(input) };
+    const ids = router.endpointRows(input.at).map(({ id }) => id);
+    const endpoint = ids[observed % Math.max(1, ids.length)] ?? "";
+    if (endpoint !== "") observed++;
+    const seen: Input = { ...input, observed: { endpoint, by: endpoint === "" ? "none" : "header", sure: 1 } };
+    return { input: seen, decision: router.accept(seen) };
+  });
+  const result = replayOf(recorded(header, log));
+  assert.ok(observed > STEPS / 10, `${observed} observed`);
+  assert.deepEqual([result.differences, result.observed, result.observedRouters], [0, observed, ["other"]]);
+});
 
 test("a policy change in the middle of a trace is replayed too", () => {
   const header = headerOf({ gnomon: loadProfile("gnomon").spec, lmetric: loadProfile("lmetric").spec }, "gnomon");

@@ -1,0 +1,31 @@
+import * as z from "zod";
+import { MIB, MILLIS_PER_DAY, bytes, headers, millis, origin } from "./schema-value.ts";
+
+/** In front of another router, which decides: what it decided is learned and recorded. */
+export const tap = z.strictObject({
+  router: origin()
+    .optional()
+    .describe(
+      "Origin of another router, to which every request goes as it came; where that sends it is learned and recorded. Unset: this gateway decides.",
+    ),
+  name: z.string().min(1).max(64).default("another router").describe("Its name in traces, for example sglang-router."),
+  servedHeaders: headers()
+    .default([])
+    .describe("Headers of its answers that name the engine by address, beside those that are known of other routers."),
+  metricsMillis: millis(0, 60_000)
+    .default(250)
+    .describe(
+      "Time between two looks at the engines' counters, while it is not known where some request went and no header names its engine; 0 looks at headers alone.",
+    ),
+  holdMillis: millis(100, MILLIS_PER_DAY)
+    .default(60_000)
+    .describe("Time that a request waits to be recorded until it is known where it went."),
+  holdBytesMax: bytes()
+    .default(64 * MIB)
+    .describe(
+      "Bytes that waiting requests, and what came behind them, may take; beyond it the oldest waits no longer.",
+    ),
+  hashMillisMax: millis(1, 600_000)
+    .default(1_000)
+    .describe("Time that a request waits for its tokens; then it goes on, and is recorded, without them."),
+});

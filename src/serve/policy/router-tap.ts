@@ -1,0 +1,23 @@
+import type { Config } from "#config/schema.ts";
+import type { Router } from "#core/router.ts";
+import { RouterTap } from "#live/base/router-tap.ts";
+import type { FaultEvent, FaultLog } from "#live/log/fault-log.ts";
+import { HeldTap } from "#live/tap/held-tap.ts";
+
+/** The way to the router: at once, or, beside another router, once it is known where that sent a request. */
+export function routerTap({ tap }: Config, router: Router, { report }: Pick<FaultLog, "report">): RouterTap {
+  if (tap.router === undefined) return new RouterTap(router);
+  const failed = (error: unknown): void => report(tapFailure(error));
+  return new HeldTap({ router, holdMillis: tap.holdMillis, holdBytesMax: tap.holdBytesMax, failed });
+}
+
+/** Where it broke, not its text: a message may quote what a client sent. */
+export function tapFailure(error: unknown): FaultEvent {
+  const { name, stack = "" } = error instanceof Error ? error : new Error();
+  const frame = (stack.split("\n").find((line) => line.startsWith("    at ")) ?? "").trim();
+  return {
+    kind: "tap-failed",
+    detail: `${name} ${frame}`,
+    done: "the request goes on; of it the trace may lack something",
+  };
+}

@@ -1,0 +1,181 @@
+import { ConfigError } from "#config/config-error.ts";
+import type { Config } from "#config/schema.ts";
+import { ENGINE_FIELDS, ENGINE_HEADERS } from "#core/engine-names.ts";
+import { INERT } from "#live/tap/inert-watch.ts";
+import { Attribution } from "#live/tap/attribution.ts";
+import { FrontTap, OTHER_ROUTER } from "#live/tap/front-tap.ts";
+import { EngineCounts } from "#live/tap/engine-counts.ts";
+import { MetricsLearner } from "#live/tap/metrics-learner.ts";
+import { HeldTap } from "#live/tap/held-tap.ts";
+import { PassRoutes } from "#live/tap/pass-routes.ts";
+import { patientTokenizers } from "#live/tap/patient-tokenizer.ts";
+import { ServedHeader } from "#live/tap/served-header.ts";
+import { TappedAnswer } from "#live/tap/tapped-answer.ts";
+import type { TapStatus } from "#live/metrics/metric-tap.ts";
+import { EndpointDirectory, type EndpointEntry } from "#live/endpoints/endpoint-directory.ts";
+import type { GatewayOptions } from "#live/gateway/gateway.ts";
+import type { AnswerHeaders } from "#live/http/headers.ts";
+import type { FaultLog } from "#live/log/fault-log.ts";
+import type { HangDetector } from "#live/keeper/hang-detector.ts";
+import type { Recorder } from "#live/recorder/recorder.ts";
+import type { EngineConnections } from "#live/tls/connections.ts";
+import type { RouterTap } from "#live/base/router-tap.ts";
+import type { TraceRouter } from "#trace/codec/record.ts";
+import { newRouter } from "../policy/live-router.ts";
+import { tapFailure } from "../policy/router-tap.ts";
+import { namesSources } from "../endpoints/names-sources.ts";
+import { part } from "../assembly/part.ts";
+import type { GatewayContext } from "../plan/gateway-context.ts";
+
+/** What the gateway stands in front of: its engines, or another router. */
+export interface LiveFront extends Pick<GatewayOptions, "tap" | "directory" | "hangs"> {
+  /** In place of what is configured. */
+  readonly options: Partial<GatewayOptions>;
+  readonly limits: GatewayOptions["limits"];
+  readonly tokenizer: (inner: GatewayOptions["tokenizer"]) => GatewayOptions["tokenizer"];
+  /** Undefined where this gateway decides. */
+  readonly status: (() => TapStatus) | undefined;
+  stop(): Promise<void>;
+}
+
+interface Needed extends Pick<GatewayContext, "plan"> {
+  readonly settings: TraceRouter;
+  readonly tap: RouterTap;
+  readonly directory: EndpointDirectory;
+  readonly hangs: HangDetector;
+  readonly tls: { readonly connections: EngineConnections };
+  readonly logs: { readonly faults: Pick<FaultLog, "report"> };
+  /** What is held is recorded before the recorder ends. */
+  readonly recorder: Recorder | undefined;
+  readonly shadow: unknown;
+}
+
+export const frontPart = part({
+  name: "front",
+  needs: ["plan", "settings", "tap", "directory", "hangs", "tls", "logs", "recorder", "shadow"],
+  start: (needed: Needed): LiveFront => {
+    const { tap, directory, hangs } = needed;
+    if (tap instanceof HeldTap) return inFrontOfRouter(needed, tap);
+    return {
+      tap,
+      directory,
+      hangs,
+      options: {},
+      limits: {},
+      tokenizer: (inner) => inner,
+      status: undefined,
+      stop: async () => {},
+    };
+  },
+  stop: (front) => front.stop(),
+});
+
+function inFrontOfRouter({ plan: { config }, settings, directory, tls, logs }: Needed, held: HeldTap): LiveFront {
+  refuseOthers(config);
+  const { tap, limits } = config;
+  const counts = { failures: 0, untokenized: { late: 0, failed: 0 } };
+  const failed = (error: unknown): void => {
+    counts.failures++;
+    logs.faults.report(tapFailure(error));
+  };
+  const served = new ServedHeader(directory, tap.servedHeaders);
+  const learner = learnerOf(config, held, directory, tls.connections, failed);
+  const attribution = new Attribution(held, served, learner);
+  const router = otherRouter(new URL(tap.router!).origin);
+  const front = new EndpointDirectory();
+  front.add(router);
+  const passRoutes = new PassRoutes(router, tls.connections, limits.connectMillisMax);
+  const answered = (requestId: string, headers: AnswerHeaders): void => {
+    try {
+      attribution.answered(requestId, headers);
+    } catch (error) {
+      failed(error);
+    }
+  };
+  return {
+    tap: new FrontTap(newRouter(settings), attribution, failed),
+    directory: front,
+    hangs: INERT,
+    options: {
+      ...AS_IT_IS,
+      passThrough: {
+        answerOf: (delivery, head, requestId) => {
+          answered(requestId, head.headers);
+          return new TappedAnswer(delivery, head, failed);
+        },
+        serve: passRoutes.serve,
+      },
+    },
+    limits: { attemptsMax: 1, hedgeMillis: undefined, upstreamConnectionsMax: limits.requestsInFlightMax },
+    tokenizer: (inner) => patientTokenizers(inner, tap.hashMillisMax, counts.untokenized),
+    status: () => ({
+      ...counts,
+      ...held.status(),
+      unlisted: served.unlisted,
+      unexplained: learner?.counts.unexplained ?? {},
+    }),
+    stop: async () => {
+      held.flush();
+      await Promise.all([passRoutes.destroy(), learner?.stop()]);
+    },
+  };
+}
+
+/** Nothing of a request or an answer is for this gateway to judge, add or keep. */
+const AS_IT_IS: Partial<GatewayOptions> = {
+  engineFields: [...ENGINE_FIELDS, ...ENGINE_HEADERS],
+  sendsOwnHeaders: false,
+  requestUsage: false,
+  timeoutHeaders: [],
+  corsOrigins: [],
+  clientAuth: undefined,
+  stages: {},
+};
+
+function otherRouter(url: string): EndpointEntry {
+  const rest = { dataParallelRank: undefined, apiKey: undefined, detail: "", models: [] };
+  return { id: OTHER_ROUTER, url, state: "ready", ...rest };
+}
+
+/** Undefined where only the heads of answers are looked at. */
+function learnerOf(
+  { tap, scrape }: Config,
+  held: HeldTap,
+  directory: EndpointDirectory,
+  connections: EngineConnections,
+  failed: (error: unknown) => void,
+): MetricsLearner | undefined {
+  if (tap.metricsMillis === 0) return undefined;
+  const counts = new EngineCounts(connections, scrape.timeoutMillis, scrape.pageBytesMax);
+  return new MetricsLearner({ held, directory, counts, everyMillis: tap.metricsMillis, failed });
+}
+
+/** What stands for a decision of this gateway's own, which there is none of. */
+function refuseOthers(config: Config): void {
+  const { tap } = config;
+  if (!namesSources(config))
+    throw new ConfigError([
+      `endpoints: expected the engines behind ${tap.router} (--endpoint), got none; discovery.dns, discovery.file and discovery.kind find them too`,
+    ]);
+  const wrong = ownDecisions(config);
+  if (wrong.length === 0) return;
+  throw new ConfigError(
+    wrong.map((key) => `${key}: expected to be unset where tap.router is set: the other router decides`),
+  );
+}
+
+/** Keys that are set and ask for decisions of this gateway's own. */
+function ownDecisions({ picker, cascade, admission, rollout, shadow, autopilot, share, clients }: Config): string[] {
+  return [
+    picker.port !== undefined && "picker.port",
+    cascade.chains.length > 0 && "cascade.chains",
+    Object.keys(admission.limits).length > 0 && "admission.limits",
+    admission.queue.enabled && "admission.queue.enabled",
+    rollout.start.length > 0 && "rollout.start",
+    shadow.enabled && "shadow.enabled",
+    autopilot.enabled && "autopilot.enabled",
+    share.url !== undefined && "share.url",
+    clients.keysFile !== undefined && "clients.keysFile",
+    clients.keysEnv !== undefined && "clients.keysEnv",
+  ].filter((key) => key !== false);
+}
