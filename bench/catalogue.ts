@@ -66,6 +66,12 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     page: "tap",
     onDemand: true,
   },
+  reproduce: {
+    about:
+      "sglang-router, vllm-router, smg and llm-d's picker observed by `gnomon tap`: how much of them a policy explains",
+    page: "reproduce",
+    onDemand: true,
+  },
   tenants: {
     about: "VTC and its variants where one tenant asks for most, simulated",
     page: "tenants",

@@ -51,6 +51,11 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "simulate recorded traffic under other profiles, fleets, rates",
     load: async () => (await import("./what-if/what-if.ts")).whatIfCommand(),
   },
+  reproduce: {
+    group: "ask",
+    summary: "find the policy behind another router's decisions",
+    load: async () => (await import("./reproduce/reproduce.ts")).reproduceCommand(),
+  },
   why: {
     group: "ask",
     summary: "explain lost cached tokens and slow answers of a trace",

@@ -7,6 +7,7 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   simulate: "gnomon simulate --num-instances 8 --workload-spec chatbot --profile lmetric",
   replay: "gnomon replay traces",
   "what-if": "gnomon what-if traces --engine engine.yaml --profile round-robin --profile lmetric",
+  reproduce: "gnomon reproduce traces",
   why: "gnomon why traces --objective ttft-p99",
   tune: "gnomon tune traces --engine engine.yaml -o better.yaml",
   evaluate: "gnomon evaluate traces --candidate candidates.json",

@@ -43,6 +43,18 @@ export interface RouterOptions extends Omit<FleetOptions, "breaker">, Omit<Polic
   readonly sessionRemembered?: (prompt: number, conversation: number) => void;
   /** False where nobody looks at a decision's breakdown after the next decision: it is then overwritten. */
   readonly keepsBreakdowns?: boolean;
+  /** Notified of what each decision sees, before it is made; nothing of it may be kept. For questions to other policies. */
+  readonly sees?: (view: DecisionView) => void;
+}
+
+/** A request and all endpoints in order of id, as Profile.choose takes them. */
+export interface DecisionView {
+  readonly at: Micros;
+  readonly request: RouteRequest;
+  readonly states: readonly EndpointState[];
+  readonly ids: readonly EndpointId[];
+  /** 0 for those that may serve it. */
+  readonly ineligible: Uint8Array;
 }
 
 /**
@@ -55,6 +67,7 @@ export interface RouterOptions extends Omit<FleetOptions, "breaker">, Omit<Polic
 export class Router {
   readonly #seed: number;
   readonly #streamOf: RouterOptions["streamOf"];
+  readonly #sees: RouterOptions["sees"];
   readonly #draws: DecisionDraws;
   readonly #profiles: ProfileSet;
   readonly #index: PrefixIndex;
@@ -71,6 +84,7 @@ export class Router {
   constructor(options: RouterOptions) {
     this.#seed = options.seed;
     this.#streamOf = options.streamOf;
+    this.#sees = options.sees;
     this.#draws = new DecisionDraws(options.seed);
     this.#index = options.index;
     this.#fleet = new Fleet({ ...options, breaker: options.breaker ?? BREAKER_DEFAULTS });
@@ -279,6 +293,7 @@ export class Router {
     const usedLedger = fleet.refresh(at, request);
     const outsidePool = membership !== undefined && leavesPool(fleet, membership);
     const random = this.#streamOf?.(sequence) ?? this.#draws.begin(sequence);
+    this.#sees?.({ at, request, states: fleet.states, ids: fleet.ids, ineligible: fleet.ineligible });
     const chosen = profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random);
     const seen = observed === undefined ? chosen : observedChoice(chosen, fleet, observed.endpoint);
     const choice = forced === undefined ? seen : forcedChoice(chosen, fleet, forced);

@@ -7,8 +7,12 @@ const STALE_AFTER_MICROS = 5_000_000;
 
 /** The header of a trace that another system recorded, at so many endpoints under a profile. Throws ConfigError. */
 export function importedHeader(
-  { format, run }: Pick<TraceSource, "format" | "run">,
-  { endpoints, profile }: { readonly endpoints: number; readonly profile: string },
+  { format, run, routed }: Pick<TraceSource, "format" | "run" | "routed">,
+  {
+    endpoints,
+    profile,
+    router = format,
+  }: { readonly endpoints: number; readonly profile: string; readonly router?: string },
 ): TraceHeader {
   const { name, spec } = loadProfile(profile);
   const engine = run?.engine;
@@ -18,7 +22,7 @@ export function importedHeader(
     version: TRACE_VERSION,
     run: "imported",
     segment: 0,
-    startWallMicros: run?.startWallMicros ?? 0,
+    startWallMicros: run?.startWallMicros ?? routed?.startWallMicros ?? 0,
     router: {
       seed: 0,
       profiles: { [name]: spec },
@@ -28,7 +32,7 @@ export function importedHeader(
       breaker: undefined,
     },
     hash: { algorithm: run === undefined ? "fast" : "blake3", blockTokens, tokenizer: format },
-    endpoints: numberedIds("endpoint", endpoints).map((id) => ({
+    endpoints: (routed?.endpoints ?? numberedIds("endpoint", endpoints)).map((id) => ({
       id,
       models: run === undefined || run.model === "" ? [] : [run.model],
       labels: {},
@@ -37,6 +41,7 @@ export function importedHeader(
       ...(ranks > 1 ? { dataParallel: ranks } : {}),
     })),
     ...(engine === undefined ? {} : { engine }),
+    ...(routed === undefined ? {} : { observed: { router } }),
     ...(run === undefined || run.version === "" ? {} : { machine: { engineVersion: run.version } }),
     derived: { steps: [`import of ${format}`], replayable: false },
   };

@@ -37,6 +37,7 @@ interface ImportFlags extends SourceFlags {
   readonly output: string;
   readonly endpoints: number;
   readonly profile: string;
+  readonly router?: string;
   readonly key?: string;
   readonly arrivals?: string;
 }
@@ -53,11 +54,12 @@ export function importCommand(): Command {
     )
     .argument(
       "<workload>",
-      "run of vLLM, Mooncake, Bailian, Azure, WEKA, LMCache, ShareGPT, token ids, BLIS TraceV2 or SimResults, or a specification",
+      "run of vLLM, access log of nginx, Envoy or llm-d, Mooncake, Bailian, Azure, WEKA, LMCache, ShareGPT, token ids, BLIS TraceV2 or SimResults, or a specification",
     )
     .requiredOption("-o, --output <path>", "a file named .jsonl, .jsonl.zst or .jsonl.gz; or a folder")
     .option("--endpoints <n>", "for a recorded trace: number of endpoints that served it", atLeastOne, 1)
     .option("--profile <name>", "for a recorded trace: profile that routed it", "gnomon")
+    .option("--router <name>", "for a router's log: whose decisions these are (default: the format's name)")
     .option("--arrivals <file>", "the replayed TraceV2, needed for BLIS's SimResults, which hold no arrivals")
     .option("--key <text>", "key for the block ids of a run's prompts (default: another one each time)")
     .action((path: string, flags: ImportFlags) => withPlainErrors(importTrace(path, flags)));
@@ -103,8 +105,13 @@ async function importTrace(path: string, flags: ImportFlags): Promise<void> {
   const written = await writeTrace(flags.output, trafficToTrace(traffic, importedHeader(source, flags), left));
   const settings = Object.entries(source.run?.engine ?? {}).map(([name, value]) => `${name} ${value}`);
   const engine = settings.length === 0 ? [] : [`engine: ${settings.join(", ")}`];
-  reportWritten(flags.output, written.records, "records", left, [...engine, ...source.notes()]);
+  const routed = source.routed === undefined ? [] : [LOG_LIMITS];
+  reportWritten(flags.output, written.records, "records", left, [...engine, ...routed, ...source.notes()]);
 }
+
+/** What a trace of a log can answer. */
+const LOG_LIMITS =
+  "a log has no prompts: reproduce can name policies by load, turn and session, and none by what prompts share";
 
 /** The traffic, if its first request holds its outcome. */
 async function withObservations(source: TraceSource, output: string): Promise<AsyncGenerator<TrafficRequest>> {

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { ConfigError } from "#config/config-error.ts";
+import { ACCESS_LOGS, type RoutedLogKind, readAccessLog, type RoutedLog } from "#trace/import/access-log.ts";
 import { detectFormat } from "#trace/import/detect-format.ts";
 import { readBlisResult } from "#trace/import/blis-result.ts";
 import { readBlisTrace } from "#trace/import/blis-trace.ts";
@@ -37,6 +38,8 @@ export interface TraceSource {
   readonly traffic: () => AsyncGenerator<TrafficRequest>;
   /** What a measured run states about its engine; undefined for all else. */
   readonly run: Omit<VllmRun, "traffic"> | undefined;
+  /** Of another router's log: where its requests went. */
+  readonly routed?: Pick<RoutedLog, "endpoints" | "startWallMicros">;
   /** What was not used, by reason; complete when it was read. */
   readonly notes: () => string[];
 }
@@ -54,6 +57,10 @@ export async function openTrace(path: string, flags: SourceFlags): Promise<Trace
     return foreignSource(path, report, readBlisResult(path, flags.arrivals, report));
   }
   if (format === "vllm-run") return runSource(path, options);
+  const log = ACCESS_LOGS.find((one) => one === format);
+  const routed = log === undefined ? undefined : await logSource(files[0] ?? path, log, options);
+  // Spans may name no upstream: they are a workload then.
+  if (routed !== undefined && (log !== "otel-spans" || routed.routed?.endpoints.length !== 0)) return routed;
   if (format === "workload") {
     const report = new ImportReport(path, format, options.strict);
     return foreignSource(path, report, unobserved(readWorkloadFile(files[0] ?? path, report)));
@@ -98,6 +105,16 @@ async function runSource(path: string, options: ImportOptions): Promise<TraceSou
   const { traffic, ...run } = await openVllmRun(path, options, report).catch(refused);
   const source = foreignSource(path, report, traffic);
   return { ...source, run, notes: () => [...run.notes, ...source.notes()] };
+}
+
+async function logSource(path: string, log: RoutedLogKind, options: ImportOptions): Promise<TraceSource> {
+  const report = new ImportReport(path, log, options.strict);
+  const { requests, ...routed } = await readAccessLog(path, log, report).catch(refused);
+  return { ...foreignSource(path, report, inTurn(requests)), routed };
+}
+
+async function* inTurn<T>(values: readonly T[]): AsyncGenerator<T> {
+  yield* values;
 }
 
 function blisSource(path: string, options: ImportOptions): TraceSource {

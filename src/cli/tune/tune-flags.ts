@@ -2,6 +2,7 @@ import { rareOption } from "#drive/rare-option.ts";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { addJson, addOutput } from "#drive/output-option.ts";
 import { PROFILE_FILES } from "#config/profile-files.ts";
+import { SMG_KINDS } from "#config/export-smg.ts";
 import { OBJECTIVES, type ObjectiveName } from "#core/objective-names.ts";
 import { amountFlag, shareFlag, whole } from "../flag/flag-number.ts";
 import { names, repeated } from "../flag/list-flag.ts";
@@ -11,7 +12,7 @@ import { type SloFlags, sloOptions } from "./slo-targets.ts";
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
 
 /** Who is to run what is found. */
-export const ROUTERS = ["gnomon", "llm-d", "aibrix"] as const;
+export const ROUTERS = ["gnomon", "llm-d", "aibrix", ...SMG_KINDS] as const;
 
 export interface TuneFlags extends TrafficFlags, SloFlags {
   readonly objective: ObjectiveName;
@@ -32,6 +33,7 @@ export interface TuneFlags extends TrafficFlags, SloFlags {
   readonly writeRollout?: string;
   readonly writeLlmD?: string;
   readonly writeAibrix?: string;
+  readonly writeOptions?: string;
   readonly json?: string;
 }
 
@@ -102,13 +104,21 @@ export function tuneOptions(): Command {
     .addOption(rareOption("--goodput-min <share>", "with --engines: the goodput that must be reached", shareFlag, 0.99))
     .addOption(
       rareOption("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256)),
-    )
-    .option("--write-rollout <file>", "write a rollout of it, planned by simulation, for rollout start")
-    .option("--write-llm-d <file>", "write it as an EndpointPickerConfig for llm-d")
-    .addOption(rareOption("--write-aibrix <file>", "write it as environment variables for AIBrix"));
+    );
+  addWriteFlags(command);
   addOutput(command, "write the profile found there, if it is better", PROFILE_FILE);
   addJson(command, "print the answer as JSON, in place of the tables");
   return addCacheFlags(addTrafficFlags(command));
+}
+
+/** What of the policy found is written, and for whom. */
+function addWriteFlags(command: Command): void {
+  const options = `write it as options of the command line of --for (${SMG_KINDS.join(", ")})`;
+  command
+    .option("--write-rollout <file>", "write a rollout of it, planned by simulation, for rollout start")
+    .option("--write-llm-d <file>", "write it as an EndpointPickerConfig for llm-d")
+    .addOption(rareOption("--write-aibrix <file>", "write it as environment variables for AIBrix"))
+    .addOption(rareOption("--write-options <file>", options));
 }
 
 function range(text: string): readonly number[] {

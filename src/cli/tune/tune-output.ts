@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { stringify } from "yaml";
 import { exportAibrix } from "#config/export-aibrix.ts";
 import { exportLlmD } from "#config/export-llm-d.ts";
+import { exportSmg, isSmgKind, smgCommandLine } from "#config/export-smg.ts";
 import type { ProfileSignals } from "#config/profile-signals.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
@@ -66,10 +67,15 @@ export function statedSignals({ gauges }: Candidate): { readonly signals?: Profi
 /** Writes what another router takes, and returns what to print: where it went, or why it could not be expressed. */
 export function writeExports(
   spec: ProfileSpec,
-  files: { readonly writeLlmD?: string; readonly writeAibrix?: string },
+  files: {
+    readonly for: string;
+    readonly writeLlmD?: string;
+    readonly writeAibrix?: string;
+    readonly writeOptions?: string;
+  },
 ): string[] {
   const notes: string[] = [];
-  const { writeLlmD, writeAibrix } = files;
+  const { writeLlmD, writeAibrix, writeOptions } = files;
   if (writeLlmD !== undefined) {
     const exported = exportLlmD(spec);
     if (exported.ok) write(writeLlmD, yamlText(exported.value));
@@ -80,6 +86,11 @@ export function writeExports(
     const lines = exported.ok ? Object.entries(exported.value).map(([name, value]) => `${name}=${value}\n`) : [];
     if (exported.ok) write(writeAibrix, lines.join(""));
     else notes.push(...exported.reasons.map((reason) => `--write-aibrix: not expressible: ${reason}`));
+  }
+  if (writeOptions !== undefined && isSmgKind(files.for)) {
+    const exported = exportSmg(spec, files.for);
+    if (exported.ok) write(writeOptions, `${smgCommandLine(exported.value)}\n`);
+    else notes.push(...exported.reasons.map((reason) => `--write-options: not expressible: ${reason}`));
   }
   return notes;
 }

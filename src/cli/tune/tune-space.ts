@@ -1,6 +1,7 @@
 import { stagesOf } from "#core/profile/profile-parts.ts";
 import { exportAibrix } from "#config/export-aibrix.ts";
 import { exportLlmD } from "#config/export-llm-d.ts";
+import { exportSmg, SMG_KINDS, type SmgKind } from "#config/export-smg.ts";
 import { LLM_D_PLUGINS } from "#config/llm-d-plugins.ts";
 import { STRATEGIES } from "#config/peer-aibrix.ts";
 import { profileNames } from "#config/profile-file.ts";
@@ -43,6 +44,7 @@ const ACCEPTS: Readonly<Record<Router, (spec: ProfileSpec) => boolean>> = {
   gnomon: () => true,
   "llm-d": (spec) => exportLlmD(spec).ok,
   aibrix: (spec) => exportAibrix(spec).ok,
+  ...forSmgKinds((router) => (spec: ProfileSpec) => exportSmg(spec, router).ok),
 };
 
 const SCORERS: Readonly<Record<Router, readonly string[]>> = {
@@ -51,7 +53,13 @@ const SCORERS: Readonly<Record<Router, readonly string[]>> = {
     .filter(({ kind, plugin }) => kind === "scorer" && !LLM_D_LEFT.has(plugin))
     .map(({ plugin }) => plugin),
   aibrix: Object.values(STRATEGIES).flatMap(({ scorer }) => (scorer === undefined ? [] : [scorer.plugin])),
+  // Their policies are of fixed parts.
+  ...forSmgKinds(() => []),
 };
+
+function forSmgKinds<T>(of: (router: SmgKind) => T): Record<SmgKind, T> {
+  return Object.fromEntries(SMG_KINDS.map((router) => [router, of(router)])) as Record<SmgKind, T>;
+}
 
 /** The same policy with ties broken at random, as other routers do. */
 function atRandom({ picker, ...rest }: ProfileSpec): ProfileSpec | undefined {

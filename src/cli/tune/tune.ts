@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { ConfigError } from "#config/config-error.ts";
 import { signalsText } from "#config/profile-signals.ts";
 import { exportLlmD } from "#config/export-llm-d.ts";
+import { isSmgKind, SMG_KINDS } from "#config/export-smg.ts";
 import type { Candidate } from "#shadow/candidate/candidate.ts";
 import { namedDesigns } from "#shadow/job/rollout-design.ts";
 import { rolloutDocument } from "#shadow/rollout/rollout-document.ts";
@@ -134,6 +135,9 @@ function checkFiles(flags: TuneFlags): void {
   checkOutputFile("--write-rollout", flags.writeRollout);
   checkOutputFile("--write-llm-d", flags.writeLlmD);
   checkOutputFile("--write-aibrix", flags.writeAibrix);
+  checkOutputFile("--write-options", flags.writeOptions);
+  if (flags.writeOptions !== undefined && !isSmgKind(flags.for))
+    throw new ConfigError([`--write-options: expected together with --for ${SMG_KINDS.join(", ")}, got ${flags.for}`]);
   if (!(flags.split < 1)) throw new ConfigError([`--split: expected a share below 1, got ${flags.split}`]);
   const alone = [flags.pd ? "--pd" : "", flags.kind.length > 0 ? "--kind" : ""].find((flag) => flag !== "");
   if (flags.engines.length === 0 && alone !== undefined)
@@ -163,7 +167,7 @@ function fleetsFor(
 const TOPOLOGY_REPLICAS = 3;
 
 function unwritten(flags: TuneFlags): string[] {
-  const files = [flags.writeProfile, flags.writeRollout, flags.writeLlmD, flags.writeAibrix];
+  const files = [flags.writeProfile, flags.writeRollout, flags.writeLlmD, flags.writeAibrix, flags.writeOptions];
   return files.some((file) => file !== undefined) ? ["nothing is written, since nothing is recommended"] : [];
 }
 

@@ -4,6 +4,7 @@ import type { Metric } from "#shadow/figure/metric.ts";
 import type { CandidateAnswer, WhatIfAnswer } from "#shadow/question/what-if.ts";
 import { verdict } from "#shadow/report/verdict.ts";
 import { LINE_CHARS, millisOf, percentOf, wrapped } from "../output/figure-text.ts";
+import { switchSentence } from "./what-if-switch.ts";
 import { objectiveSentence, objectiveValueOf, type WhatIfObjective } from "./objective-sentence.ts";
 
 /** A terminal that is larger is not filled; one that is smaller scrolls. */
@@ -26,6 +27,8 @@ const MEANS: readonly (readonly [Metric, string])[] = [
 export interface ScreenOptions {
   readonly guessed?: string | undefined;
   readonly objective?: WhatIfObjective | undefined;
+  /** Whose traffic it was, where that is another router's. */
+  readonly router?: string | undefined;
   /** As far as they are known. */
   readonly terminal: { readonly rows?: number; readonly columns?: number };
   /** Lines that stand beside the answer. */
@@ -40,13 +43,16 @@ interface Column {
 }
 
 /** The answer on one screen: what the objective asks for first, the verdict, a line for each candidate, the best ones first. */
-export function whatIfScreen(answer: WhatIfAnswer, { guessed, objective, terminal, beside }: ScreenOptions): string {
+export function whatIfScreen(answer: WhatIfAnswer, options: ScreenOptions): string {
+  const { guessed, objective, router, terminal, beside } = options;
+  const change = router === undefined ? undefined : switchSentence(answer, router);
   const chars = within(terminal.columns, CHARS);
   const used = beside.reduce((sum, line) => sum + Math.ceil(line.length / chars), 0);
   const lines = within(terminal.rows, LINES) - used;
   const words = (text: string): string[] => wrapped(text, chars).split("\n");
   const columns = fitting(columnsFor(answer, objective), chars);
   const before = [
+    ...(change === undefined ? [] : words(change)),
     ...(objective === undefined ? [] : words(objectiveSentence(answer, objective))),
     ...words(verdict(answer, guessed)),
     "",

@@ -20,6 +20,7 @@ import {
   wrapped,
 } from "../output/figure-text.ts";
 import { objectiveSentence, type WhatIfObjective } from "./objective-sentence.ts";
+import { switchSentence } from "./what-if-switch.ts";
 import { regretTables } from "./what-if-regret-table.ts";
 
 const METRICS: readonly (readonly [Metric, string])[] = [
@@ -36,18 +37,22 @@ export interface TableOptions {
   readonly guessed?: string;
   /** The first sentence answers it. */
   readonly objective?: WhatIfObjective;
+  /** Whose traffic it was, where that is another router's. */
+  readonly router?: string;
 }
 
 /** The whole answer for people: the verdict, then predictions, differences, why, and the model's own error. */
-export function whatIfTable(answer: WhatIfAnswer, { guessed, objective }: TableOptions): string {
+export function whatIfTable(answer: WhatIfAnswer, { guessed, objective, router }: TableOptions): string {
+  const change = router === undefined ? undefined : switchSentence(answer, router);
   const parts = [
+    ...(change === undefined ? [] : [wrapped(change)]),
     ...(objective === undefined ? [] : [wrapped(objectiveSentence(answer, objective))]),
     wrapped(verdict(answer, guessed)),
     "",
     wrapped(
       `${answer.requests} requests; in force: ${answer.inForce}. Simulated, milliseconds${intervalWords(answer)}.`,
     ),
-    predictions(answer),
+    predictions(answer, router),
     ...sessions(answer),
     ...backlogs(answer),
     placement(answer),
@@ -61,7 +66,7 @@ export function whatIfTable(answer: WhatIfAnswer, { guessed, objective }: TableO
     ...coverage(answer),
     ...scenarioWords(answer),
   ];
-  const blank = objective === undefined ? 1 : 2;
+  const blank = 1 + [objective, change].filter((sentence) => sentence !== undefined).length;
   return `${parts.filter((part, i) => part !== "" || i === blank).join("\n")}\n`;
 }
 
@@ -76,9 +81,15 @@ function nameOf({ name }: CandidateAnswer): string {
 }
 
 /** A row for each profile, and a line or two in it for each metric. */
-function predictions({ candidates, replicas }: WhatIfAnswer): string {
+function predictions({ candidates, replicas, measured }: WhatIfAnswer, router: string | undefined): string {
   const table = figureTable(["profile", "", ...FIGURES], [PROFILE_WIDTH, 6, 22, 22, 22]);
   const gap = replicas === 0 ? "\n" : `\n${WITHIN}\n`;
+  if (router !== undefined && measured !== undefined) {
+    const lines = METRICS.map(([metric]) => distributionCells(measured[metric], undefined, false));
+    const cells = FIGURES.map((_, i) => lines.map((line) => line[i]).join("\n"));
+    const name = brokenName(`${router}, measured`, PROFILE_WIDTH);
+    table.push([name, METRICS.map(([, metric]) => metric).join("\n"), ...cells]);
+  }
   for (const one of candidates) {
     const lines = METRICS.map(([metric]) =>
       distributionCells(one.predicted[metric], one.intervals[metric], replicas > 0),

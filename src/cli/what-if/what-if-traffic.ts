@@ -10,6 +10,7 @@ import type { Candidate, Scenario, Setting } from "#shadow/candidate/candidate.t
 import { PackedWorkload, type WorkloadRequests, WorkloadPacker } from "#shadow/recorded/packed-workload.ts";
 import type { RecordedRun } from "#shadow/recorded/recorded-run.ts";
 import type { Observed } from "#shadow/recorded/observed.ts";
+import { routerOfHeader } from "#shadow/reproduce/decided-run.ts";
 import { inForceOf } from "#shadow/candidate/in-force.ts";
 import { recordedSetting } from "#shadow/candidate/recorded-setting.ts";
 import { openWorkload } from "#trace/import/open-workload.ts";
@@ -28,6 +29,7 @@ import { equalEndpoints } from "../flag/equal-endpoints.ts";
 import { askedStageRules } from "../flag/stage-flags.ts";
 import { routersOf, routersText } from "../flag/router-flags.ts";
 import { withPlainErrors } from "../trace/trace-source.ts";
+import { reproducedPolicy } from "../reproduce/reproduced-policy.ts";
 import type { LongWork } from "../long-work/long-work.ts";
 import { type ChosenEngine, engineOfRun, engineOfWorkload } from "./what-if-engine.ts";
 import type { TrafficFlags, WhatIfFlags } from "./what-if-flags.ts";
@@ -40,6 +42,8 @@ export interface Traffic {
   /** Of a trace: the requests' ids in it, in the workload's order. */
   readonly requestIds?: readonly string[];
   readonly inForce: Candidate;
+  /** Whose decisions the trace has, where they are not gnomon's: `inForce` is the policy that explains them best. */
+  readonly router?: string;
   /** Of the profile in force: as the trace had them, or as it is made for. */
   readonly signals: ProfileSignals;
   /** Values of --endpoints and --rate-scale that are not how the traffic came. */
@@ -87,6 +91,8 @@ async function recorded(path: string, flags: TrafficFlags, work?: LongWork): Pro
       ? residualsFor(stated, base.source, run.header, seen)
       : { residuals: stated, notes: [] };
   const signals = signalsFor(flags, recordedSignals(run));
+  const router = routerOfHeader(run.header);
+  const { candidate: inForce, notes: policy } = await inForceFor(path, run, flags, work);
   const { requestDelay: requestMicros, answerDelay: answerMicros } = flags;
   const setting = recordedSetting(
     { ...run, workload },
@@ -97,12 +103,13 @@ async function recorded(path: string, flags: TrafficFlags, work?: LongWork): Pro
     signals,
     observed: kept.map(({ index }) => run.observed[index]!),
     ...(run.requestIds && { requestIds: kept.map(({ index }) => run.requestIds![index]!) }),
-    inForce: flags.inForce === undefined ? recordedProfile(path, run) : unsignalled(loadProfile(flags.inForce)),
+    inForce,
+    ...(router !== undefined && { router }),
     otherEndpoints: flags.endpoints,
     otherRates: flags.rateScale,
     engine: base,
     left,
-    notes: [...damage, ...base.notes, ...notes, ...origin],
+    notes: [...damage, ...policy, ...base.notes, ...notes, ...origin],
   };
 }
 
@@ -145,6 +152,19 @@ async function foreign(path: string, flags: TrafficFlags): Promise<Traffic> {
     left,
     notes: base.notes,
   };
+}
+
+/** The profile in force, or what explains the decisions of another router. */
+async function inForceFor(
+  path: string,
+  run: RecordedRun,
+  { inForce }: TrafficFlags,
+  work: LongWork | undefined,
+): Promise<{ readonly candidate: Candidate; readonly notes: readonly string[] }> {
+  if (inForce !== undefined) return { candidate: unsignalled(loadProfile(inForce)), notes: [] };
+  const router = routerOfHeader(run.header);
+  if (router === undefined) return { candidate: recordedProfile(path, run), notes: [] };
+  return reproducedPolicy(path, router, work);
 }
 
 function recordedProfile(path: string, { header, fleetEvents }: RecordedRun): Candidate {

@@ -63,7 +63,8 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
   if (flags.json !== "-" && flags.output !== "-") {
     const guessed = isEngineGuess ? engine : undefined;
     const { objective, all = !process.stdout.isTTY } = flags;
-    const options = { ...(guessed && { guessed }), ...(objective && { objective }) };
+    const { router } = traffic;
+    const options = { ...(guessed && { guessed }), ...(objective && { objective }), ...(router && { router }) };
     const beside = [...notes.map((line) => `note: ${line}`), lastLine];
     const screen = { terminal: process.stdout, beside };
     process.stdout.write(all ? whatIfTable(result, options) : whatIfScreen(result, { ...options, ...screen }));

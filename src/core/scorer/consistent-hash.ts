@@ -1,5 +1,5 @@
 import { mix32, nameHash } from "../base/random.ts";
-import type { RouteRequest } from "../request/request.ts";
+import { requestKey } from "../request/request-key.ts";
 import { ABSTAIN, scorerPlugin } from "./scorer.ts";
 
 /**
@@ -33,7 +33,7 @@ export const consistentHash = scorerPlugin({
   create: (name, { key, prefixTokens, scores: kind }) => ({
     name,
     score(request, candidates, scores) {
-      const hash = keyHash(request, key, prefixTokens);
+      const hash = requestKey(request, key, prefixTokens);
       if (hash === undefined) return void scores.fill(ABSTAIN, 0, candidates.length);
       let highest = 0;
       for (let i = 0; i < candidates.length; i++) {
@@ -46,17 +46,3 @@ export const consistentHash = scorerPlugin({
     },
   }),
 });
-
-function keyHash(
-  request: RouteRequest,
-  key: "session" | "tenant" | "prefix",
-  prefixTokens: number,
-): number | undefined {
-  if (key === "prefix") {
-    const { hashes, length, blockTokens } = request.blocks;
-    const block = Math.min(length, Math.max(1, Math.floor(prefixTokens / blockTokens))) - 1;
-    return block < 0 ? undefined : mix32(hashes[2 * block]! ^ mix32(hashes[2 * block + 1]!));
-  }
-  const value = key === "session" ? request.session : request.tenant;
-  return value === "" ? undefined : nameHash(value);
-}

@@ -1,6 +1,7 @@
 import type { CandidateOutcome } from "./candidate.ts";
 import { type PredictionError, predictionError } from "../figure/figures.ts";
 import { type PerMetric, perMetric } from "../figure/metric.ts";
+import { observedTimes } from "./measured.ts";
 import type { Observed } from "../recorded/observed.ts";
 import { uncomparedReason } from "../recorded/uncompared-reason.ts";
 
@@ -21,14 +22,7 @@ export function modelCheck(base: CandidateOutcome, observed: readonly Observed[]
     if (reason !== undefined) uncompared[reason] = (uncompared[reason] ?? 0) + 1;
     return reason === undefined;
   });
-  const column = (value: (one: Observed) => number) =>
-    Float64Array.from(observed, (one, i) => (compared[i]! ? value(one) : NaN));
-  const seen: PerMetric<Float64Array> = {
-    ttftMicros: column((one) => one.ttftMicros),
-    tpotMicros: column((one) =>
-      one.outputTokens > 1 ? (one.e2eMicros - one.ttftMicros) / (one.outputTokens - 1) : NaN,
-    ),
-    e2eMicros: column((one) => one.e2eMicros),
-  };
+  const times = observedTimes(observed);
+  const seen = perMetric((metric) => times[metric].map((value, i) => (compared[i]! ? value : NaN)));
   return { error: perMetric((metric) => predictionError(base[metric], seen[metric])), uncompared };
 }

@@ -13,6 +13,7 @@ import type { Interval } from "../figure/interval.ts";
 import { JobPool } from "../job/job-pool.ts";
 import type { ReplicaFigures } from "../job/job.ts";
 import { type PerMetric, perMetric } from "../figure/metric.ts";
+import { measuredFigures } from "../candidate/measured.ts";
 import { type ModelCheck, modelCheck } from "../candidate/model-check.ts";
 import { type PairedDifference, pairedDifference } from "../figure/paired.ts";
 import { type RankingSums, blockSumsOf, type Ranking, rankingOf } from "../job/ranking.ts";
@@ -84,6 +85,8 @@ export interface WhatIfAnswer {
    * request by request. Undefined where nothing was observed.
    */
   readonly modelError: PerMetric<PredictionError | undefined> | undefined;
+  /** What really happened; undefined where nothing was observed. */
+  readonly measured?: PerMetric<Distribution | undefined> | undefined;
   /** Requests of the workload that the model's error leaves out, by reason. They are simulated all the same. */
   readonly uncompared: Readonly<Record<string, number>>;
   /** Whether what really happened lies in the intervals of the profile in force; undefined without either. */
@@ -235,7 +238,11 @@ function answered(
   };
 }
 
-function answerOf({ setting, inForce }: WhatIfQuestion, replicas: number, parts: readonly Part[]): WhatIfAnswer {
+function answerOf(
+  { setting, inForce, observed }: WhatIfQuestion,
+  replicas: number,
+  parts: readonly Part[],
+): WhatIfAnswer {
   const [base] = parts as readonly [Part, ...Part[]];
   const e2e = (part: Part) => part.answer.predicted.e2eMicros?.mean ?? Infinity;
   const ordered = parts.toSorted(
@@ -269,6 +276,7 @@ function answerOf({ setting, inForce }: WhatIfQuestion, replicas: number, parts:
     requests: setting.workload.length,
     replicas,
     modelError,
+    measured: observed && measuredFigures(observed),
     uncompared,
     coverage:
       modelError && replicas > 0

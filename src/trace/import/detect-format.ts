@@ -1,5 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { accessLogOf } from "./access-log.ts";
 import { AZURE_HEADER } from "./azure.ts";
 import { DYNAMO_SCHEMA } from "./dynamo.ts";
 import { OTEL_SPANS_KEY } from "./otel-spans.ts";
@@ -28,6 +29,9 @@ const ACCEPTED = `accepted formats:
   vllm-bench .json, a result of vllm bench serve with --save-detailed
   dynamo     .jsonl of Dynamo's request traces (schema ${DYNAMO_SCHEMA}); or a folder of such files
   otel-spans .jsonl of OTLP batches whose spans count tokens (gen_ai.usage.*)
+  nginx      .jsonl, an access log with upstream_addr, msec or time_iso8601, request_time, status
+  envoy      .jsonl, an access log with upstream_host, start_time, duration (ms), response_code
+  llm-d      .jsonl, the log of its picker at verbosity 2
   azure      .csv with the header ${AZURE_HEADER}
   weka       .json with requests and block_size; or a folder of such files
   blis       .csv of a TraceV2, whose header is the .yaml beside it
@@ -105,6 +109,8 @@ async function lineFormat(path: string): Promise<WorkloadFormat | undefined> {
       if (record["schema"] === DYNAMO_SCHEMA) return "dynamo";
       if (OTEL_SPANS_KEY in record) return "otel-spans";
       if ("hash_ids" in record && "input_length" in record) return "chat_id" in record ? "bailian" : "mooncake";
+      const log = accessLogOf(record);
+      if (log !== undefined) return log;
       if ("input_tok_ids" in record) return "token-ids";
       if ("input" in record && "output" in record && "session_id" in record) return "lmcache";
     }

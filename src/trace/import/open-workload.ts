@@ -1,5 +1,6 @@
 import type { TrafficRequest } from "../transform/traffic.ts";
 import type { WorkloadRequest } from "../workload-request.ts";
+import { readAccessLog } from "./access-log.ts";
 import { readAzure } from "./azure.ts";
 import { byConversation } from "./by-conversation.ts";
 import { readBlisTrace } from "./blis-trace.ts";
@@ -56,6 +57,10 @@ export async function openWorkload(path: string, options: ImportOptions): Promis
       return { report, requests: byConversation(readDynamo(files, report)) };
     case "otel-spans":
       return { report, requests: readOtelSpans(first, report) };
+    case "nginx":
+    case "envoy":
+    case "llm-d":
+      return { report, requests: requestsOf(inTurn((await readAccessLog(first, format, report)).requests)) };
     case "vllm-run":
       return { report, requests: requestsOf((await openVllmRun(first, options, report)).traffic) };
     case "sharegpt":
@@ -71,6 +76,10 @@ export async function openWorkload(path: string, options: ImportOptions): Promis
 export const RESULTS_ALONE =
   "expected a workload, got results, which do not hold when requests were sent; trace import with --arrivals and the " +
   "TraceV2 that was replayed makes a trace of both";
+
+async function* inTurn<T>(values: readonly T[]): AsyncGenerator<T> {
+  yield* values;
+}
 
 async function* requestsOf(traffic: AsyncIterable<TrafficRequest>): AsyncGenerator<WorkloadRequest> {
   for await (const { request } of traffic) yield request;

@@ -55,7 +55,7 @@ async function* readRows(path: string, report: ImportReport): AsyncGenerator<Row
   }
 }
 
-function rowOf(span: JsonRecord, attributes: Attributes, prompt: unknown, report: ImportReport): Row | string {
+function rowOf(span: JsonRecord, attributes: SpanAttributes, prompt: unknown, report: ImportReport): Row | string {
   const nanos = Number(span["startTimeUnixNano"]);
   if (!(nanos > 0)) return "startTimeUnixNano is not a time";
   const promptTokens = Number(prompt);
@@ -73,15 +73,15 @@ function rowOf(span: JsonRecord, attributes: Attributes, prompt: unknown, report
   };
 }
 
-type Attributes = ReadonlyMap<string, unknown>;
+export type SpanAttributes = ReadonlyMap<string, unknown>;
 
-function* spansOf(batch: JsonRecord): Generator<JsonRecord> {
+export function* spansOf(batch: JsonRecord): Generator<JsonRecord> {
   for (const resource of recordsIn(batch, "resourceSpans"))
     for (const scope of recordsIn(resource, "scopeSpans")) yield* recordsIn(scope, "spans");
 }
 
 /** Numbers stand as texts there, as all 64-bit ones do in protobuf's JSON. */
-function attributesOf(span: JsonRecord): Attributes {
+export function attributesOf(span: JsonRecord): SpanAttributes {
   const attributes = new Map<string, unknown>();
   for (const { key, value } of recordsIn(span, "attributes")) {
     if (typeof key !== "string" || !isRecord(value)) continue;

@@ -1,5 +1,6 @@
 import type { RequestFinished } from "#core/input/input.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
+import type { ObservedPlace } from "#core/request/observed-place.ts";
 import { mix32 } from "#core/base/random.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import type { Micros } from "#core/base/units.ts";
@@ -41,11 +42,15 @@ export async function* trafficToTrace(
     const route = routeRequest(id === "" ? `request_${request.index}` : id, request);
     const endpoint = observed.endpoint === "" ? only : observed.endpoint;
     const went = endpoint === undefined ? undefined : wentTo(endpoint, route.id, at, header, sequence++);
-    yield { kind: "record", input: { kind: "request-arrived", at, request: route }, decision: went };
+    const place: ObservedPlace | undefined =
+      header.observed === undefined || endpoint === undefined ? undefined : { endpoint, by: "log", sure: 1 };
+    const arrived = { kind: "request-arrived", at, request: route, ...(place && { observed: place }) } as const;
+    yield { kind: "record", input: arrived, decision: went };
     if (observed.ttftMicros >= 0) {
       const firstAt = at + observed.ttftMicros;
       pending.push(firstAt, recordOf({ kind: "first-token", at: firstAt, requestId: route.id }));
     }
+    if (Number.isNaN(observed.e2eMicros)) continue;
     const end = finished(route.id, request, observed);
     pending.push(end.at, recordOf(end));
   }
@@ -104,7 +109,7 @@ function finished(requestId: string, request: WorkloadRequest, observed: Observa
     outcome: observed.outcome,
     promptTokens: request.promptTokens,
     cachedTokens: Number.isNaN(observed.cachedTokens) ? undefined : observed.cachedTokens,
-    outputTokens: request.outputTokens,
+    outputTokens: observed.isAnswerUnknown ? undefined : request.outputTokens,
   };
 }
 

@@ -13,6 +13,8 @@ export interface Observation {
   readonly e2eMicros: Micros;
   /** Prompt tokens that the engine had in its cache; NaN where it did not report it. */
   readonly cachedTokens: number;
+  /** Nobody counted the answer's tokens: the request's are none. */
+  readonly isAnswerUnknown?: true;
 }
 
 /** A request of any trace. */

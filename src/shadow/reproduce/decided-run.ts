@@ -1,0 +1,147 @@
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import {
+  type Input,
+  isAsking,
+  type RequestArrived,
+  type RequestMoved,
+  type RequestReleased,
+} from "#core/input/input.ts";
+import type { RecordedDecision, TraceHeader, TraceItem } from "#trace/codec/record.ts";
+
+/** An input, and where the request that it brings went. */
+export interface DecidedInput {
+  readonly input: Input;
+  /** Undefined where it brings none. */
+  readonly endpoint: EndpointId | undefined;
+  /** A decision to be explained: the first one about its request, by somebody who is known. */
+  readonly isJudged: boolean;
+}
+
+/** One life of a router, as its decisions were recorded, whoever made them. */
+export interface DecidedRun {
+  readonly header: TraceHeader;
+  readonly inputs: readonly DecidedInput[];
+  /** Decisions to be explained. */
+  readonly decisions: number;
+  /** What was not used, by reason. */
+  readonly left: Readonly<Record<string, number>>;
+}
+
+/** What a policy is by, and not what it decides from: nothing of it reaches a candidate. */
+const OF_POLICIES: ReadonlySet<Input["kind"]> = new Set<Input["kind"]>([
+  "policy-changed",
+  "profile-changed",
+  "rollout-planned",
+  "rollout-step",
+  "rollout-removed",
+  "rollout-restored",
+  "rollout-look",
+  "rollout-predicted",
+  "rollout-shared",
+]);
+
+/** Reads a trace's last run, up to so many decisions. Throws an Error where there is none. */
+export async function readDecidedRun(items: AsyncIterable<TraceItem>, decisionsMax: number): Promise<DecidedRun> {
+  let book: RunReading | undefined;
+  let earlier = 0;
+  for await (const item of items) {
+    if (item.kind === "run") {
+      earlier += book?.decisions ?? 0;
+      book = new RunReading(item.header, decisionsMax);
+    } else if (item.kind === "gap") book?.leave("dropped by the recorder", item.dropped);
+    else book?.take(item.input, item.decision);
+  }
+  if (book === undefined) throw new Error("expected a trace with a header, got none");
+  if (earlier > 0) book.leave("of an earlier run of the recorder", earlier);
+  return book.done();
+}
+
+class RunReading {
+  readonly #header: TraceHeader;
+  readonly #decisionsMax: number;
+  readonly #inputs: DecidedInput[] = [];
+  readonly #left = new Map<string, number>();
+  /** Requests that wait to be let in. */
+  readonly #waiting = new Map<string, RequestArrived>();
+  /** Places of requests in flight. */
+  readonly #places = new Map<string, number>();
+  decisions = 0;
+
+  constructor(header: TraceHeader, decisionsMax: number) {
+    this.#header = header;
+    this.#decisionsMax = decisionsMax;
+  }
+
+  leave(reason: string, count = 1): void {
+    this.#left.set(reason, (this.#left.get(reason) ?? 0) + count);
+  }
+
+  take(input: Input, decision: RecordedDecision | undefined): void {
+    const went = decision?.kind === "routed" ? decision.endpoint : undefined;
+    const waits = decision?.kind === "queued";
+    if (this.decisions >= this.#decisionsMax) {
+      if (input.kind === "request-arrived") this.leave("beyond --limit");
+      return;
+    }
+    if (OF_POLICIES.has(input.kind)) return;
+    if (input.kind === "request-arrived") return this.#arrived(input, went, waits);
+    if (input.kind === "request-released") return this.#released(input, went, waits);
+    if (input.kind === "request-moved" && this.#header.observed !== undefined) return this.#moved(input);
+    if (isAsking(input)) {
+      if (went !== undefined) this.#push(input, went, false);
+      return;
+    }
+    if (input.kind === "request-finished") this.#places.delete(input.requestId);
+    this.#push(input, undefined, false);
+  }
+
+  done(): DecidedRun {
+    const left = Object.fromEntries(this.#left);
+    return { header: this.#header, inputs: this.#inputs, decisions: this.decisions, left };
+  }
+
+  #arrived(input: RequestArrived, went: EndpointId | undefined, waits: boolean): void {
+    if (waits) this.#waiting.set(input.request.id, input);
+    else if (went === undefined) this.leave("was sent nowhere");
+    else this.#placed(input, went);
+  }
+
+  /** It is decided on as if it had come then. */
+  #released({ at, requestId }: RequestReleased, went: EndpointId | undefined, waits: boolean): void {
+    const arrived = this.#waiting.get(requestId);
+    if (arrived === undefined || waits) return;
+    this.#waiting.delete(requestId);
+    if (went === undefined) this.leave("was sent nowhere");
+    else this.#placed({ ...arrived, at }, went);
+  }
+
+  #placed(input: RequestArrived, endpoint: EndpointId): void {
+    const isKnown = this.#header.observed === undefined || isAttributed(input);
+    if (!isKnown) this.leave("nobody knows where it went");
+    else this.decisions++;
+    this.#places.set(input.request.id, this.#inputs.length);
+    this.#push(input, endpoint, isKnown);
+  }
+
+  /** Where it went became known later. */
+  #moved({ requestId, endpoint }: RequestMoved): void {
+    const place = this.#places.get(requestId);
+    if (place === undefined) return;
+    const before = this.#inputs[place]!;
+    if (!before.isJudged) this.decisions++;
+    this.#inputs[place] = { ...before, endpoint, isJudged: true };
+  }
+
+  #push(input: Input, endpoint: EndpointId | undefined, isJudged: boolean): void {
+    this.#inputs.push({ input, endpoint, isJudged });
+  }
+}
+
+/** The other router whose decisions a trace has; undefined where they are gnomon's own. */
+export function routerOfHeader({ observed }: TraceHeader): string | undefined {
+  return observed?.router;
+}
+
+function isAttributed({ observed }: RequestArrived): boolean {
+  return observed !== undefined && observed.by !== "none" && observed.endpoint !== "";
+}
