@@ -72,6 +72,12 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     page: "reproduce",
     onDemand: true,
   },
+  "why-live": {
+    about: "the same over sockets: causes put before a gateway and emulated engines, also under recorded workloads",
+    page: "why",
+    onDemand: true,
+    needs: ["BENCH_TRACES"],
+  },
   tenants: {
     about: "VTC and its variants where one tenant asks for most, simulated",
     page: "tenants",

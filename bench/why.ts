@@ -4,11 +4,10 @@
  * that weigh a hundredth. Beside them nothing at all, and nothing but twice the load.
  *
  *     npx node bench/why.ts [--workload chat|agents] [--in-force llm-d|gnomon|...] [--seeds 10] [--first-seed 1] [--conversations 250]
- *         [--against gnomon] [--causes index,cache,tenant,engines,policy,none,load] [--by-hand] [--trace]
+ *         [--against gnomon] [--causes index,cache,tenant,engines,policy,none,load] [--trace]
  *
  * The policy in force is held against what should be in force, or against --against.
- * Four simulated engines whose steps wander by a tenth, which the explanation does not know. --by-hand: one request of each
- * of three cases, with what its explanation rests on. --trace: 12,000 requests of Mooncake's conversations under BENCH_TRACES
+ * Four simulated engines whose steps wander by a tenth, which the explanation does not know. --trace: 12,000 requests of Mooncake's conversations under BENCH_TRACES
  * (default ../shared/traces), by the command itself, with its CPU time.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -16,12 +15,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
-import { firstCause } from "#shadow/why/first-cause.ts";
-import type { SlowAnswer, TimePart } from "#shadow/why/slow-answers.ts";
-import type { WhyAnswer } from "#cli/why/why-text.ts";
+import { namedCauses } from "#shadow/why/first-cause.ts";
+import type { SlowAnswer } from "#shadow/why/slow-answers.ts";
+import type { WhyAnswer } from "#shadow/why/why-answer.ts";
 import { cpuSecondsOf } from "./child-cpu.ts";
 import { explained } from "./why/explained.ts";
-import { ENGINE, INJECTED, injectedTrace, type InjectedCase, type WorkloadName } from "./why/injected-cause.ts";
+import { counted, range } from "./why/shown.ts";
+import { INJECTED, injectedTrace, type InjectedCase, type WorkloadName } from "./why/injected-cause.ts";
 
 const { values: flags } = parseArgs({
   options: {
@@ -32,7 +32,6 @@ const { values: flags } = parseArgs({
     conversations: { type: "string", default: "250" },
     against: { type: "string" },
     causes: { type: "string", default: [...INJECTED, "none", "load"].join(",") },
-    "by-hand": { type: "boolean", default: false },
     trace: { type: "boolean", default: false },
   },
 });
@@ -48,13 +47,13 @@ const caseOf = (cause: InjectedCase["cause"], seed: number): InjectedCase => ({
 });
 
 if (flags.trace) ofTrace();
-else if (flags["by-hand"]) await byHand();
 else await named();
 
 async function named(): Promise<void> {
   const head = [
     "injected",
     "named first",
+    "named at all",
     "its part, %",
     "next cause, %",
     "unexplained, %",
@@ -63,15 +62,17 @@ async function named(): Promise<void> {
   ];
   console.log(`| ${head.join(" | ")} |\n${"|---".repeat(head.length)}|`);
   for (const cause of flags.causes.split(",") as InjectedCase["cause"][]) {
-    const firsts = new Map<string, number>();
-    const losses = new Map<string, number>();
+    const [firsts, losses]: string[][] = [[], []];
+    let named = 0;
     const [own, next, unexplained, lost]: number[][] = [[], [], [], []];
     const first = Number(flags["first-seed"]);
     for (let seed = first; seed < first + Number(flags.seeds); seed++) {
       const { slow, tokens } = await explained(injectedTrace(caseOf(cause, seed)), againstOf(cause));
-      count(firsts, firstCause(slow)?.part ?? "nothing");
+      const all = namedCauses(slow).map(({ part }) => part as string);
+      firsts!.push(all[0] ?? "nothing");
+      if (all.includes(cause)) named++;
       const [loss] = tokens.losses;
-      count(losses, loss?.loss ?? "nothing");
+      losses!.push(loss?.loss ?? "nothing");
       own!.push(shareOf(slow, cause));
       next!.push(Math.max(0, ...INJECTED.filter((one) => one !== cause).map((one) => shareOf(slow, one))));
       unexplained!.push(shareOf(slow, "unexplained"));
@@ -79,11 +80,12 @@ async function named(): Promise<void> {
     }
     const cells = [
       cause,
-      counted(firsts),
+      counted(firsts!),
+      (INJECTED as readonly string[]).includes(cause) ? `${named} of ${firsts!.length}` : "-",
       range(own!),
       range(next!),
       range(unexplained!),
-      counted(losses),
+      counted(losses!),
       range(lost!),
     ];
     console.log(`| ${cells.join(" | ")} |`);
@@ -92,59 +94,6 @@ async function named(): Promise<void> {
 
 function shareOf({ parts, micros }: SlowAnswer, part: string): number {
   return (parts.find((one) => one.part === part)?.micros ?? 0) / micros;
-}
-
-function count(counts: Map<string, number>, name: string): void {
-  counts.set(name, (counts.get(name) ?? 0) + 1);
-}
-
-function counted(counts: ReadonlyMap<string, number>): string {
-  return [...counts]
-    .sort((a, b) => b[1] - a[1])
-    .map(([name, times]) => `${name} ${times}`)
-    .join(", ");
-}
-
-/** The middle and the ends. */
-function range(shares: readonly number[]): string {
-  const sorted = shares.map((share) => 100 * share).sort((a, b) => a - b);
-  if (sorted.every((share) => share === 0)) return "-";
-  const [low, middle, high] = [0, sorted.length >> 1, sorted.length - 1].map((i) => sorted[i]!.toFixed(0));
-  return `${middle} (${low} to ${high})`;
-}
-
-/** The slowest request of three cases; of a hot tenant's, the slowest one of the others. */
-async function byHand(): Promise<void> {
-  const { stepTime } = ENGINE;
-  if (stepTime.kind === "coefficients") {
-    const { baseMicros, perPrefillTokenMicros, perDecodeMicros } = stepTime;
-    console.log(`a step: ${baseMicros} us, ${perPrefillTokenMicros} more a prompt token, ${perDecodeMicros} a decode`);
-  }
-  for (const cause of ["index", "tenant", "engines"] as const) {
-    const items = injectedTrace(caseOf(cause, 1));
-    const whole = await explained(items, againstOf(cause));
-    const id = whole.ids[whole.slowest]!;
-    const { slow, rows } = await explained(items, againstOf(cause), id);
-    const row = rows.find(({ requestId }) => requestId === id)!;
-    console.log(`\n${cause}: ${id} of ${row.tenant} at ${row.endpoint}, TTFT ${millis(slow.micros)} ms`);
-    const lost = row.losses.map(({ loss, tokens }) => `${loss} ${tokens}`).join(", ");
-    console.log(
-      `  tokens: ${row.promptTokens} = ${row.promptTokens - row.possible} new + ${row.hit} hit + lost: ${lost || "none"}`,
-    );
-    console.log(`  expected ${row.expected} there; elsewhere: ${JSON.stringify(row.elsewhere ?? "nobody")}`);
-    const parts = slow.parts.filter(({ micros }) => micros !== 0);
-    console.log(
-      `  ms: ${parts.map(({ part, micros }: { part: TimePart; micros: number }) => `${part} ${millis(micros)}`).join(", ")}`,
-    );
-    const { queueMicros, prefillAloneMicros, prefillMoreMicros } = slow.stages;
-    console.log(
-      `  on the way: queue ${millis(queueMicros)}, prefill ${millis(prefillAloneMicros)} alone and ${millis(prefillMoreMicros)} more`,
-    );
-    const ahead = slow.ahead.longest.map(
-      (one) => `${whole.ids[one.index]} of ${one.tenant} ${Math.round(one.computedTokens)}`,
-    );
-    console.log(`  computed meanwhile: ${slow.ahead.tokens.toFixed(0)} tokens of others: ${ahead.join(", ")}`);
-  }
 }
 
 function ofTrace(): void {

@@ -4,19 +4,13 @@ import { recordedSetting } from "#shadow/candidate/recorded-setting.ts";
 import { readRecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { recordedLedger } from "#shadow/why/recorded-ledger.ts";
 import { type SlowAnswer, slowAnswers } from "#shadow/why/slow-answers.ts";
-import type { TokenRow } from "#shadow/why/token-ledger.ts";
 import { knewTooLittle, type TokenSummary, tokenSummary } from "#shadow/why/token-summary.ts";
 import type { TraceItem } from "#trace/codec/record.ts";
 import { ENGINE, SIGNALS } from "./injected-cause.ts";
 
 export interface Explained {
   readonly tokens: TokenSummary;
-  readonly rows: readonly TokenRow[];
   readonly slow: SlowAnswer;
-  /** By place in the workload. */
-  readonly ids: readonly string[];
-  /** Place of the one whose first token came last, of others than the hot tenant. */
-  readonly slowest: number;
 }
 
 /** Simulations of a case's traffic at most. */
@@ -24,14 +18,13 @@ const WORLDS_MAX = 64;
 
 /**
  * What `why` makes of a trace, on the engine as it is stated and without what was injected or how its steps wander; by
- * mean TTFT, or by that of one request. `against` is the policy that the one in force is held against.
+ * mean TTFT. `against` is the policy that the one in force is held against.
  */
-export async function explained(items: readonly TraceItem[], against: string, requestId?: string): Promise<Explained> {
+export async function explained(items: readonly TraceItem[], against: string): Promise<Explained> {
   const run = await readRecordedRun(streamOf(items));
   const kvBlocks = run.header.engine?.kvBlocks ?? ENGINE.kvBlocks;
   const { rows } = await recordedLedger(streamOf(items), () => kvBlocks - 1, Infinity);
   const tokens = tokenSummary(rows);
-  const place = requestId === undefined ? undefined : run.requestIds!.indexOf(requestId);
   const steps = slowAnswers({
     setting: recordedSetting(run, { engine: { ...ENGINE, kvBlocks }, residuals: undefined, signals: SIGNALS }),
     inForce: inForceOf(run.header, run.fleetEvents),
@@ -39,19 +32,13 @@ export async function explained(items: readonly TraceItem[], against: string, re
     observed: run.observed,
     isIndexWrong: knewTooLittle(tokens),
     figure: { time: "ttft", of: "mean" },
-    ...(place !== undefined && { requests: [place] }),
     worldsMax: WORLDS_MAX,
     replicas: 0,
     seed: 1,
   });
   let step = steps.next();
   while (step.done !== true) step = steps.next();
-  const { hotTenant } = step.value;
-  const waits = run.observed.map(({ ttftMicros }, i) =>
-    run.workload[i]!.tenant === hotTenant?.tenant ? 0 : ttftMicros,
-  );
-  const slowest = waits.indexOf(Math.max(...waits));
-  return { tokens, rows, slow: step.value, ids: run.requestIds!, slowest };
+  return { tokens, slow: step.value };
 }
 
 async function* streamOf(items: readonly TraceItem[]): AsyncGenerator<TraceItem> {

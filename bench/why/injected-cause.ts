@@ -16,6 +16,7 @@ import { breakdownDigest, type RecordedDecision, type TraceHeader, type TraceIte
 import { ImportReport } from "#trace/import/import-report.ts";
 import { synthesize } from "#trace/import/synthetic.ts";
 import { parseSyntheticSpec } from "#trace/import/synthetic-spec.ts";
+import type { WorkloadRequest } from "#trace/workload-request.ts";
 
 export const INJECTED = ["index", "cache", "tenant", "engines", "policy"] as const;
 export type Injected = (typeof INJECTED)[number];
@@ -122,9 +123,7 @@ export function injectedTrace(asked: InjectedCase): TraceItem[] {
   const spec = cause === "policy" ? { ...good, scorers: good.scorers.map(withBadWeight) } : good;
   const setting: Setting = {
     seed,
-    workload: [
-      ...synthesize(parseSyntheticSpec("why", specOf(asked)), seed, new ImportReport("why", "synthetic", true)),
-    ],
+    workload: injectedWorkload(asked),
     endpoints,
     fleetEvents: [],
     engine,
@@ -151,6 +150,12 @@ export function injectedTrace(asked: InjectedCase): TraceItem[] {
   });
   simulation.run();
   return items;
+}
+
+/** The traffic of a case. */
+export function injectedWorkload(asked: InjectedCase): WorkloadRequest[] {
+  const spec = parseSyntheticSpec("why", specOf(asked));
+  return [...synthesize(spec, asked.seed, new ImportReport("why", "synthetic", true))];
 }
 
 /** Prefixes weigh a hundredth of what they did. */

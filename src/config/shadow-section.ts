@@ -47,6 +47,10 @@ export const shadow = z.strictObject({
     ),
   windowRequests: z.int().min(10).max(1_000_000).default(2000).describe("Latest requests that an evaluation uses."),
   requestsMin: z.int().min(1).max(1_000_000).default(50).describe("Fewest requests for an evaluation."),
+  why: z
+    .boolean()
+    .default(true)
+    .describe("Explain, after each evaluation, why answers were slow and cached tokens lost: GET /gnomon/why."),
   bufferBytesMax: z
     .int()
     .min(65_536)

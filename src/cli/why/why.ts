@@ -19,7 +19,8 @@ import { checkOutputFile } from "../output/check-output-file.ts";
 import { ownTrafficOf } from "../rollout/own-traffic.ts";
 import { notesOf, type Traffic } from "../what-if/what-if-traffic.ts";
 import { type WhyFlags, whyOptions } from "./why-flags.ts";
-import { type WhyAnswer, explanationText } from "./why-text.ts";
+import { explanationText } from "./why-text.ts";
+import type { WhyAnswer } from "#shadow/why/why-answer.ts";
 
 /** Explains lost cached tokens and slow answers of recorded traffic. */
 export function whyCommand(): Command {

@@ -136,6 +136,8 @@ export interface RequestArrived {
   readonly request: RouteRequest;
   /** Where another router sent it, which is where it is whatever the policy would have chosen; absent where this one decides. */
   readonly observed?: ObservedPlace;
+  /** From when its body was read until now: its prompt became tokens. Absent below a millisecond. */
+  readonly heldMicros?: Micros;
 }
 
 /** The first non-empty token of the answer was seen. */

@@ -1,3 +1,5 @@
+import type { WhyCard } from "#page/status/why-card.ts";
+
 /** How the shadow beside the gateway stands, for metrics and /gnomon/shadow. Plain data. */
 export interface ShadowStatus {
   /** starting: no report yet; running; crashed: waits before it is started again; off: given up. */
@@ -14,6 +16,8 @@ export interface ShadowStatus {
   readonly cpuSeconds: number;
   readonly calibration: ShadowCalibration;
   readonly evaluation: ShadowEvaluation | undefined;
+  /** Null before the first explanation; absent where there is to be none. */
+  readonly why?: WhyCard | null;
 }
 
 /** The engine model that evaluations use, and where it comes from. */

@@ -307,7 +307,7 @@ function accept(asking: AskingRequest, request: RouteRequest, routed: (decision:
       asking.bug(error);
     }
   };
-  asking.shared.router.arrive(request, decided);
+  asking.shared.router.arrive(request, asking.arrivedAt, decided);
 }
 
 /** There is no endpoint for it, or admission keeps it out. */

@@ -39,9 +39,12 @@ export class RequestRouter extends PathRouter {
     this.#turns = new QueueTurns(tap);
   }
 
-  arrive(request: RouteRequest, decided: OnDecided): void {
+  /** `readAt`: when its body had been read. */
+  arrive(request: RouteRequest, readAt: Micros, decided: OnDecided): void {
     this.#watch?.deciding(request.id);
-    const decision = this.#tap.accept({ kind: "request-arrived", at: nowMicros(), request });
+    const at = nowMicros();
+    const held = at - readAt >= HELD_MICROS_MIN ? { heldMicros: at - readAt } : undefined;
+    const decision = this.#tap.accept({ kind: "request-arrived", at, request, ...held });
     if (decision.kind !== "queued") return this.#decided(request.id, decision, 0, decided);
     countUp(this.#counters.queued, decision.reason);
     this.#turns.wait(request.id, (placed) => this.#decided(request.id, placed, placed.at - decision.at, decided));
@@ -56,6 +59,9 @@ export class RequestRouter extends PathRouter {
     this.#turns.stop();
   }
 }
+
+/** Less is not recorded. */
+const HELD_MICROS_MIN = MICROS_PER_MILLI;
 
 /** Notified of the decision that ends a request's wait. It must not throw. */
 type TurnTaken = (decision: Placed) => void;

@@ -209,8 +209,9 @@ function autopilotCard({ start, latest, searches, proposals }: AutopilotView): A
 }
 
 /** What of the shadow's state the status page shows. */
-function shadowCard({ state, detail, parity, calibration, evaluation }: ShadowStatus): ShadowCard {
+function shadowCard({ state, detail, parity, calibration, evaluation, why }: ShadowStatus): ShadowCard {
   return {
+    ...(why !== undefined && { why }),
     state,
     detail,
     decisions: parity.decisions,

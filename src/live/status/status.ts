@@ -102,7 +102,13 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
     app.get("/gnomon/admission", (c) => c.json(admissionView(options.router, nowMicros())));
     app.get("/gnomon/shadow", (c) => {
       if (options.shadow === undefined) return problem(c, 404, "no shadow runs here; set shadow.enabled");
-      return c.json(options.shadow());
+      const { why: _why, ...status } = options.shadow();
+      return c.json(status);
+    });
+    app.get("/gnomon/why", (c) => {
+      const why = options.shadow?.().why;
+      if (why === undefined) return problem(c, 404, "nothing is explained here; set shadow.enabled and shadow.why");
+      return c.json({ why });
     });
     app.get("/gnomon/overview", (c) => {
       const query = readQuery(c);

@@ -9,6 +9,7 @@ import { policySection } from "./policy-section.ts";
 import { rolloutSection } from "./rollout-section.ts";
 import { shadowSection } from "./shadow-section.ts";
 import { trafficSection } from "./traffic-section.ts";
+import { whySection } from "./why-section.ts";
 import { healthLine } from "./health-line.ts";
 
 /** The whole page: a function of its state. */
@@ -25,6 +26,7 @@ export function app(state: PageState, actions: PageActions): Markup {
           autopilotSection(overview.autopilot),
           rolloutSection(overview.rollouts, state, actions),
           shadowSection(overview.shadow),
+          whySection(overview.shadow),
           decisionsSection(state, actions),
           policySection(overview.policy),
         ];

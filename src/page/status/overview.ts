@@ -1,5 +1,6 @@
 import type { TimeFigures } from "./time-figures.ts";
 import type { AutopilotCard } from "./autopilot-overview.ts";
+import type { WhyCard } from "./why-card.ts";
 import type { RolloutArm } from "./rollout-arm.ts";
 
 /** What the status page reads: plain JSON, times in milliseconds since 1970 unless their name ends otherwise. */
@@ -199,6 +200,8 @@ export interface ShadowCard {
   readonly engine: "configured" | "fitted";
   /** Null before the first evaluation. */
   readonly evaluation: ShadowEvaluationCard | null;
+  /** Null before the first explanation; absent where there is to be none. */
+  readonly why?: WhyCard | null;
 }
 
 export interface ShadowEvaluationCard {

@@ -11,6 +11,7 @@ import type { RunHeader } from "#live/recorder/run-lines.ts";
 import type { ShadowStatus } from "#live/metrics/shadow-status.ts";
 import { TraceFeed } from "#live/recorder/trace-feed.ts";
 import { ShadowHost } from "#shadow/thread/host.ts";
+import type { Candidate } from "#shadow/candidate/candidate.ts";
 import type { ShadowWork } from "#shadow/thread/shadow-message.ts";
 import type { LiveTuning } from "../autopilot/live-autopilot.ts";
 import { calibrationOf } from "./live-calibration.ts";
@@ -80,6 +81,7 @@ function startShadow(
         cpuSeconds: now.cpuMicros / MICROS_PER_SECOND,
         calibration: calibrationOf(now, shadow.calibrate),
         evaluation: evaluated && evaluationOf(evaluated),
+        ...(shadow.why && { why: now.why ?? null }),
       };
     },
     feeds: (keeper) => fitted?.attach(keeper),
@@ -96,10 +98,8 @@ function workOf(shadow: Config["shadow"]): Omit<ShadowWork, "scrapeMillis" | "tu
   return {
     ...loadCalibratedEngine(shadow.engine),
     calibrate: calibrate === "off" ? undefined : { every, requestsMax },
-    candidates: shadow.profiles.map((name) => {
-      const { name: known, spec } = loadProfile(name);
-      return { name: known, spec };
-    }),
+    candidates: shadow.profiles.map(candidateOf),
+    ...(shadow.why && { why: candidateOf(DEFAULT_PROFILE) }),
     cpuShareMax,
     intervalMillis,
     predictMillis,
@@ -107,6 +107,14 @@ function workOf(shadow: Config["shadow"]): Omit<ShadowWork, "scrapeMillis" | "tu
     requestsMin,
   };
 }
+
+function candidateOf(nameOrPath: string): Candidate {
+  const { name, spec } = loadProfile(nameOrPath);
+  return { name, spec };
+}
+
+/** What the policy in force is held against in explanations. */
+const DEFAULT_PROFILE = "gnomon";
 
 interface Needed extends Pick<GatewayContext, "plan"> {
   readonly state: Scraped;

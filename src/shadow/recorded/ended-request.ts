@@ -8,10 +8,15 @@ export interface Open {
   readonly route: RouteRequest;
   readonly at: Micros;
   endpoint: string;
+  /** When another endpoint had computed its prompt; NaN for none. */
+  prefilledAt: Micros;
   firstTokenAt: Micros;
   attempts: number;
   /** When it was sent to its last endpoint. */
   sentAt: Micros;
+  /** Until it was its turn in the gateway. */
+  queuedMicros: Micros;
+  readonly heldMicros: Micros;
   /** A second endpoint that was asked, and when. */
   standby?: { readonly at: Micros; readonly endpoint: string };
 }

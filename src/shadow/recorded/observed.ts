@@ -14,4 +14,10 @@ export interface Observed {
   readonly attempts: number;
   /** From its arrival until it was sent to the last of them; 0 for the first. Part of both times above. */
   readonly retriedMicros: number;
+  /** Of these, what it waited for its turn in the gateway; 0 where it is left out. */
+  readonly queuedMicros?: number;
+  /** From when another endpoint had computed its prompt to its first token; left out where none did. */
+  readonly handoverMicros?: number;
+  /** Before its arrival, while the gateway made tokens of its prompt; part of no other time, 0 where it is left out. */
+  readonly heldMicros?: number;
 }

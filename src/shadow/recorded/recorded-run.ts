@@ -6,8 +6,10 @@ import type {
   Input,
   RequestArrived,
   RequestFinished,
+  RequestReleased,
   RequestRetried,
 } from "#core/input/input.ts";
+import type { PrefillFinished } from "#core/request/prefill-input.ts";
 import { isStageInput, type StageInput, stepOf } from "#core/request/stage-inputs.ts";
 import { RecentMap } from "#core/base/recent-map.ts";
 import type { Micros } from "#core/base/units.ts";
@@ -126,10 +128,13 @@ export class RunBook {
         this.#sentAgain(input, (input.kind === "request-moved" ? input.endpoint : endpoint) ?? "", 1);
         break;
       case "request-released": // It waited in the gateway until now.
-        if (endpoint !== undefined) this.#sentAgain(input, endpoint, 0);
+        if (endpoint !== undefined) this.#released(input, endpoint);
         break;
       case "first-token":
         this.#firstToken(input);
+        break;
+      case "prefill-finished":
+        this.#prefilled(input);
         break;
       case "request-finished":
         return this.#finish(input);
@@ -160,7 +165,6 @@ export class RunBook {
       case "load-observed":
         return this.#pace.observe(input.at, input.endpoint);
       case "attempt-failed": // What engines did under the policy in force is no evidence about another one.
-      case "prefill-finished":
       case "prefill-failed":
       case "transfer-failed":
       case "rollout-look":
@@ -188,15 +192,27 @@ export class RunBook {
     else if (endpoint !== undefined && this.#open.delete(requestId)) this.#anew.set(requestId, step.leftOut);
   }
 
-  #arrived({ at, request: route }: RequestArrived, endpoint: string): void {
+  #arrived({ at, request: route, heldMicros = 0 }: RequestArrived, endpoint: string): void {
     this.#startedAt ??= at;
     if (this.#open.size >= this.#openMax) this.#forgetOpen();
-    this.#open.set(route.id, { route, at, endpoint, firstTokenAt: NaN, attempts: 1, sentAt: at });
+    const before = { prefilledAt: NaN, firstTokenAt: NaN, attempts: 1, sentAt: at, queuedMicros: 0, heldMicros };
+    this.#open.set(route.id, { route, at, endpoint, ...before });
   }
 
   #firstToken({ at, requestId }: FirstToken): void {
     const open = this.#open.get(requestId);
     if (open !== undefined && Number.isNaN(open.firstTokenAt)) open.firstTokenAt = at;
+  }
+
+  #prefilled({ at, requestId }: PrefillFinished): void {
+    const open = this.#open.get(requestId);
+    if (open !== undefined) open.prefilledAt = at;
+  }
+
+  #released(input: RequestReleased, endpoint: string): void {
+    const open = this.#open.get(input.requestId);
+    if (open !== undefined) open.queuedMicros += input.at - open.sentAt;
+    this.#sentAgain(input, endpoint, 0);
   }
 
   #sentAgain({ at, requestId }: Pick<RequestRetried, "at" | "requestId">, endpoint: string, attempts: number): void {
@@ -275,7 +291,8 @@ export class RunBook {
   }
 }
 
-function observedOf({ at, endAt, end, firstTokenAt, endpoint, attempts, sentAt }: RecordedEnd): Observed {
+function observedOf(ended: RecordedEnd): Observed {
+  const { at, endAt, end, prefilledAt, firstTokenAt, endpoint, attempts, sentAt, queuedMicros, heldMicros } = ended;
   return {
     endpoint,
     ok: end.outcome === "ok",
@@ -286,5 +303,8 @@ function observedOf({ at, endAt, end, firstTokenAt, endpoint, attempts, sentAt }
     cachedTokens: end.cachedTokens ?? NaN,
     attempts,
     retriedMicros: sentAt - at,
+    ...(firstTokenAt > prefilledAt && { handoverMicros: firstTokenAt - prefilledAt }),
+    ...(queuedMicros > 0 && { queuedMicros }),
+    ...(heldMicros > 0 && { heldMicros }),
   };
 }

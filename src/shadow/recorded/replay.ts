@@ -71,6 +71,7 @@ export class Replay {
   #differences = 0;
   #unverifiable = 0;
   #first: DecisionDifference | undefined;
+  #decided: Decision | undefined;
   #breaks = 0;
   #observed = 0;
   readonly #observedRouters = new Set<string>();
@@ -85,8 +86,14 @@ export class Replay {
     return this.#router?.rollouts;
   }
 
+  /** What the router made of the last item, where it was the same as recorded. */
+  get decided(): Decision | undefined {
+    return this.#decided;
+  }
+
   /** The difference that this item shows, if any. Never throws for what a trace may hold. */
   take(item: TraceItem): DecisionDifference | undefined {
+    this.#decided = undefined;
     switch (item.kind) {
       case "run":
         this.#begin(item.header);
@@ -155,7 +162,10 @@ export class Replay {
       this.#stop(`record ${record}: ${what}`);
     }
     this.#decisions++;
-    if (what === undefined) return undefined;
+    if (what === undefined) {
+      this.#decided = replayed;
+      return undefined;
+    }
     this.#differences++;
     const difference = { record, what, recorded, replayed };
     this.#first ??= difference;

@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { FIT_OUTCOMES, type FitOutcome, type FitReport } from "../calibrate/rolling-fit.ts";
 import type { FromShadow, Parity, ShadowWork } from "./shadow-message.ts";
+import type { WhyCard } from "#page/status/why-card.ts";
 import type { WhatIfAnswer } from "../question/what-if.ts";
 import type { TuneAnswer } from "../tune/tune.ts";
 import type { RolloutPredictions } from "../rollout/request-predictions.ts";
@@ -70,6 +71,7 @@ export class ShadowHost {
   #parity: Parity = { decisions: 0, differences: 0, unverifiable: 0 };
   #before: Parity = this.#parity;
   #evaluated: Evaluated | undefined;
+  #why: WhyCard | undefined;
 
   constructor(options: ShadowHostOptions) {
     this.#options = options;
@@ -96,6 +98,7 @@ export class ShadowHost {
       parity: sum(this.#before, this.#parity),
       cpuMicros: this.#cpuMicrosBefore + this.#cpuMicros,
       evaluated: this.#evaluated,
+      why: this.#why,
       /** In use by evaluations. */
       engine: this.#fit?.report.engine ?? this.#options.work.engine,
       fits: { ...this.#fits },
@@ -153,6 +156,10 @@ export class ShadowHost {
     }
     if (message.kind === "predicted") {
       this.#options.predicted({ rollout: message.rollout, requests: message.requests });
+      return;
+    }
+    if (message.kind === "explained") {
+      this.#why = message.why;
       return;
     }
     if (message.kind === "tuned") {

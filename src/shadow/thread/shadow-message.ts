@@ -1,6 +1,7 @@
 import type { EngineConfig } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import type { FitReport } from "../calibrate/rolling-fit.ts";
+import type { WhyCard } from "#page/status/why-card.ts";
 import type { Candidate } from "../candidate/candidate.ts";
 import type { WhatIfAnswer } from "../question/what-if.ts";
 import type { Objective } from "../job/objective.ts";
@@ -26,6 +27,8 @@ export interface ShadowWork {
   readonly cpuShareMax: number;
   /** Interval of the gateway's own scrapes. */
   readonly scrapeMillis: number;
+  /** The policy that the one in force is held against; undefined where nothing is explained. */
+  readonly why?: Candidate | undefined;
   /** Undefined where no better policy is searched. */
   readonly tune?: TuneWork | undefined;
 }
@@ -61,6 +64,7 @@ export type FromShadow =
   | { readonly kind: "fitted"; readonly report: FitReport; readonly millis: number; readonly cpuMicros: number }
   | ({ readonly kind: "predicted" } & RolloutPredictions)
   | { readonly kind: "tuned"; readonly answer: TuneAnswer }
+  | { readonly kind: "explained"; readonly why: WhyCard }
   | {
       readonly kind: "evaluated";
       readonly answer: WhatIfAnswer;

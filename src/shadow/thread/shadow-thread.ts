@@ -15,6 +15,7 @@ import type { FromShadow, ShadowWork, ToShadow, TuneWork } from "./shadow-messag
 import { tuneWindow } from "./tune-window.ts";
 import type { Setting } from "../candidate/candidate.ts";
 import { whatIf } from "../question/what-if.ts";
+import { WindowWhy } from "../why/window-why.ts";
 import { requestPredictions } from "../rollout/request-predictions.ts";
 
 /**
@@ -25,6 +26,7 @@ import { requestPredictions } from "../rollout/request-predictions.ts";
 const work = workerData as ShadowWork;
 const replay = new Replay();
 const fit = new RollingFit(work.engine, work.calibrate?.requestsMax ?? 0, work.residuals);
+const why = work.why && new WindowWhy(work.why, work.windowRequests, () => fit.engine);
 const budget = new ReplicaBudget(work.cpuShareMax * work.intervalMillis * MICROS_PER_MILLI);
 const pace = new Pace(work.cpuShareMax);
 let decoder: TraceDecoder | undefined;
@@ -45,12 +47,15 @@ function take(line: string): void {
     decoder = new TraceDecoder(line);
     book = new RunBook(work.windowRequests);
     for (const endpoint of decoder.header.endpoints) book.endpoints.set(endpoint.id, endpoint);
-    replay.take({ kind: "run", header: decoder.header });
+    const run = { kind: "run", header: decoder.header } as const;
+    replay.take(run);
+    why?.take(run, undefined);
     return;
   }
   const item = decoder?.decode(line);
   if (item === undefined) return;
   replay.take(item);
+  why?.take(item, replay.decided);
   if (item.kind === "record") latestAt = item.input.at;
   if (item.kind === "gap") book.leave("dropped on the way to the shadow", item.dropped);
   else book.take(item.input, item.decision?.kind === "routed" ? item.decision.endpoint : undefined);
@@ -123,6 +128,16 @@ async function once(header: TraceHeader, round: number): Promise<void> {
   const run = settled(book.close(header));
   if (work.calibrate !== undefined && round % work.calibrate.every === 0) await refit(run);
   await evaluate(run);
+  if (why !== undefined) await explain(why, run);
+}
+
+async function explain(of: WindowWhy, run: RecordedRun): Promise<void> {
+  const steps = of.explain(run, settingOf(run), Date.now());
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return send({ kind: "explained", why: value });
+    await pace.rest();
+  }
 }
 
 async function refit(run: RecordedRun): Promise<void> {

@@ -14,7 +14,7 @@ export async function recordedLedger(
   capacityOf: CapacityOf,
   rowsMax: number,
 ): Promise<TokenLedger> {
-  const ledger = new TokenLedger(capacityOf, rowsMax);
+  const ledger = new TokenLedger(capacityOf, { first: rowsMax });
   let router: Router | undefined;
   for await (const item of items) {
     if (item.kind !== "record") router = item.kind === "run" ? routerFrom(item.header) : undefined;

@@ -10,7 +10,7 @@ export function simulatedLedger(
   capacityOf: CapacityOf,
   rowsMax: number,
 ): TokenLedger {
-  const ledger = new TokenLedger(capacityOf, rowsMax);
+  const ledger = new TokenLedger(capacityOf, { first: rowsMax });
   const simulation = new Simulation({
     ...simulationOf(setting, candidate, 0),
     observe: (input, decision) => ledger.take(input, decision),

@@ -1,3 +1,4 @@
+import { divisionOf } from "#core/profile/profile-parts.ts";
 import { nameHash, type Random, randomFor } from "#core/base/random.ts";
 import type { Interval } from "#shadow/figure/interval.ts";
 import { percentile } from "#core/base/quantile.ts";
@@ -7,6 +8,7 @@ import { aheadOf, type WorkAhead } from "./ahead.ts";
 import type { SlowEngines } from "./engine-speeds.ts";
 import { type FigureAsked, figureOf } from "./figure-asked.ts";
 import { type HotTenant, hotTenant } from "./hot-tenant.ts";
+import { seenTransfers } from "./seen-transfers.ts";
 import { coalitionsOf, exactMarginals, type Game, type Marginal, sampledMarginals, shapleyValues } from "./shapley.ts";
 import { type Removable, CAUSES, hasFaults, type TrafficAsked, type WorldOutcome } from "./world.ts";
 import { NONE, Worlds } from "./worlds.ts";
@@ -31,7 +33,7 @@ export interface SlowQuestion {
 }
 
 /** What a row of the answer is: a cause that can be taken out, or what is left. */
-export type TimePart = Removable | "retries" | "load" | "own" | "unexplained";
+export type TimePart = Removable | "retries" | "gateway" | "load" | "own" | "unexplained";
 
 export interface SlowPart {
   readonly part: TimePart;
@@ -49,7 +51,7 @@ export interface SlowAnswer {
   /** As it was seen, else as it is simulated: the sum of all parts. */
   readonly micros: number;
   readonly isObserved: boolean;
-  /** Causes, the largest first, and then retries, load, own and unexplained. */
+  /** Causes, the largest first, and then retries, gateway, load, own and unexplained. */
   readonly parts: readonly SlowPart[];
   readonly hotTenant: HotTenant | undefined;
   readonly slowEngines: SlowEngines["engines"];
@@ -83,9 +85,10 @@ const BLOCKS = 40;
  * cause's fair share (Shapley) of all that taking them out changes. A step before every simulation.
  */
 export function* slowAnswers(question: SlowQuestion): Generator<void, SlowAnswer> {
-  const { setting, observed, figure, seed } = question;
+  const { observed, figure, seed } = question;
+  const setting = seenSetting(question);
   const tenant = hotTenant(setting.workload, observed);
-  const worlds = new Worlds(trafficOf(question, tenant));
+  const worlds = new Worlds({ ...trafficOf(question, tenant), setting });
   if (observed !== undefined) yield* worlds.findSlowEngines(observed);
   const active = yield* activeCauses(worlds, question);
   const game: Game = { players: active.length, after: active.map((cause) => afterOf(cause, active)) };
@@ -115,6 +118,13 @@ export function* slowAnswers(question: SlowQuestion): Generator<void, SlowAnswer
     worlds: worlds.count,
     isExact,
   };
+}
+
+/** Where prompts are computed elsewhere, blocks go as fast as was seen. */
+function seenSetting({ setting, observed, inForce }: SlowQuestion): Setting {
+  if (observed === undefined || divisionOf(inForce.spec) === undefined) return setting;
+  const transfers = seenTransfers(observed, setting.workload, setting.engine);
+  return transfers === undefined ? setting : { ...setting, transfers };
 }
 
 function trafficOf(
@@ -183,7 +193,7 @@ function figuresOf(study: Study, replicas: number, random: Random): Pick<SlowAns
   const parts = partsOf(study, study.asked, 0);
   const drawn = drawnParts(study, replicas, random);
   const order = [...study.active].sort((a, b) => parts.get(b)! - parts.get(a)!);
-  const shown: TimePart[] = [...order, "retries", "load", "own", "unexplained"];
+  const shown: TimePart[] = [...order, "retries", "gateway", "load", "own", "unexplained"];
   return {
     micros: [...parts.values()].reduce((sum, one) => sum + one, 0),
     parts: shown
@@ -213,6 +223,8 @@ function mayMatter(cause: Exclude<Removable, "index">, traffic: TrafficAsked): b
       return traffic.slow !== undefined;
     case "faults":
       return hasFaults(traffic.setting);
+    case "transfer":
+      return divisionOf(traffic.inForce.spec) !== undefined;
   }
 }
 
@@ -226,10 +238,16 @@ function alone(cause: Removable, there: readonly Removable[]): ReadonlySet<Remov
   return new Set(cause === "policy" && there.includes("index") ? ["index", cause] : [cause]);
 }
 
+/**
+ * What goes wrong is taken out under the policy in force, and the policy after it: its part is what the other one would save
+ * where nothing is wrong. Otherwise a policy that only makes up for a fault would have half of what the fault costs.
+ */
 function afterOf(cause: Removable, active: readonly Removable[]): number {
-  const place = cause === "policy" ? active.indexOf("index") : -1;
-  return place < 0 ? 0 : 1 << place;
+  if (cause !== "policy") return 0;
+  return active.reduce((set, one, player) => (WRONG.has(one) ? set | (1 << player) : set), 0);
 }
+
+const WRONG: ReadonlySet<Removable> = new Set(["index", "tenant", "engines", "faults"]);
 
 function setOf(set: number, active: readonly Removable[]): ReadonlySet<Removable> {
   return new Set(active.filter((_, player) => (set & (1 << player)) !== 0));
@@ -270,16 +288,19 @@ function partsOf(
   parts.set("load", all - idle);
   parts.set("own", idle);
   if (observed === undefined) return parts;
-  const seen = (less: boolean) =>
+  const seen = (of: (one: Observed) => number) =>
     figureOf(
-      Float64Array.from(rows, (index) => {
-        const one = observed[index]!;
-        return seenOf(one, figure) - (less ? one.retriedMicros : 0);
-      }),
+      Float64Array.from(rows, (index) => seenOf(observed[index]!, figure) + of(observed[index]!)),
       figure.of,
     );
-  const [whole, atLast] = [seen(false), seen(true)];
-  if (whole !== atLast) parts.set("retries", whole - atLast);
+  // Where who is let in was recorded, who waits for that is simulated.
+  const waits = ({ queuedMicros = 0 }: Observed) => (question.setting.admission === undefined ? queuedMicros : 0);
+  const retried = ({ retriedMicros, queuedMicros = 0 }: Observed) => retriedMicros - queuedMicros;
+  const whole = seen(({ heldMicros = 0 }) => heldMicros);
+  const sent = seen((one) => -waits(one));
+  const atLast = seen((one) => -waits(one) - retried(one));
+  if (sent !== atLast) parts.set("retries", sent - atLast);
+  if (whole !== sent) parts.set("gateway", whole - sent);
   parts.set("unexplained", atLast - world(0));
   return parts;
 }

@@ -1,12 +1,13 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import { RecentMap } from "#core/base/recent-map.ts";
 import type { Breakdown, Decision, Routed } from "#core/input/decision.ts";
-import { type Input, isAsking, type RequestFinished } from "#core/input/input.ts";
+import { type AnswerKnown, type Input, isAsking, type RequestFinished } from "#core/input/input.ts";
 import type { Insertion } from "#core/prefix/prefix-index.ts";
 import { type BlockChain, continued } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import { asksForStandby } from "#core/request/stage-inputs.ts";
 import type { RecordedDecision, TraceItem } from "#trace/codec/record.ts";
-import { type CapacityOf, EngineCaches } from "./engine-caches.ts";
+import { type CapacityOf, EngineCaches, type RememberedBounds } from "./engine-caches.ts";
 import { type LossPart, lossParts, type Offer, type TokenLevels } from "./token-loss.ts";
 
 /** One request's prompt tokens: `promptTokens` = new ones + `possible`, `possible` = `hit` + all of `losses`. */
@@ -20,6 +21,8 @@ export interface TokenRow {
   readonly hit: number;
   /** The hit is what the engine's cache held by its size: it reported none. */
   readonly isModelled: boolean;
+  /** What its engine held is the engine's own word, by its KV events; otherwise by its cache's size. */
+  readonly isByEvents: boolean;
   readonly losses: readonly LossPart[];
   /** The gateway believed that the chosen endpoint held so many. */
   readonly expected: number;
@@ -52,6 +55,12 @@ interface Sent {
   endpoint: EndpointId;
   readonly levels: Omit<TokenLevels, "possible" | "hit" | "chosenLater">;
   readonly elsewhere: Elsewhere | undefined;
+  /** Blocks that its engine held at the decision: by its own word and by its size, and whether the former counts. */
+  readonly eventBlocks: number;
+  readonly modelled: number;
+  readonly isByEvents: boolean;
+  /** The least by its own word since, up to the first token. */
+  eventBlocksLeast: number;
   /** Blocks that its engine held at its first token; -1 before. */
   later: number;
   /** The prompt with the blocks of the answer so far, once it was computed. */
@@ -61,6 +70,15 @@ interface Sent {
 
 /** Requests in flight that are remembered; beyond it the oldest is left out. */
 const OPEN_MAX = 1_000_000;
+const AWAITED_MAX = 1_024;
+
+export interface LedgerBounds {
+  /** Rows of the first so many requests, or of the latest; of all where both are left out. */
+  readonly first?: number;
+  readonly latest?: number;
+  readonly openMax?: number;
+  readonly remembered?: RememberedBounds;
+}
 
 /**
  * Where the cached tokens of recorded or simulated traffic were lost: takes every input with its decision, in order, and
@@ -71,11 +89,24 @@ export class TokenLedger {
   readonly #left = new Map<string, number>();
   readonly #caches: EngineCaches;
   readonly #open = new Map<string, Open>();
-  readonly #rowsMax: number;
+  /** By endpoint, requests whose prompts it has not computed yet, where its events say what its cache holds. */
+  readonly #waiting = new Map<EndpointId, Set<Open>>();
+  /** Of ended requests, whose answers' blocks follow. */
+  readonly #awaited = new RecentMap<string, { readonly endpoint: EndpointId; readonly blocks: BlockChain }>(
+    AWAITED_MAX,
+  );
+  readonly #firstMax: number;
+  readonly #latestMax: number;
+  readonly #openMax: number;
 
-  constructor(capacityOf: CapacityOf, rowsMax = Infinity) {
-    this.#caches = new EngineCaches(capacityOf);
-    this.#rowsMax = rowsMax;
+  constructor(
+    capacityOf: CapacityOf,
+    { first = Infinity, latest = Infinity, openMax = OPEN_MAX, remembered }: LedgerBounds = {},
+  ) {
+    this.#caches = new EngineCaches(capacityOf, remembered);
+    this.#firstMax = first;
+    this.#latestMax = latest;
+    this.#openMax = openMax;
   }
 
   /** Requests without a row, by reason. */
@@ -84,11 +115,13 @@ export class TokenLedger {
   }
 
   takeItem(item: TraceItem): void {
-    if (item.kind === "gap") return;
+    // What engines reported in between nobody knows.
+    if (item.kind === "gap") return this.#caches.forgetReports();
     if (item.kind === "record") return this.take(item.input, item.decision);
     // A new run of the recorder knows nothing of the one before.
     this.#leave("in flight when their run ended", this.#open.size);
     this.#open.clear();
+    this.#waiting.clear();
     this.#caches.leaveAll();
     for (const endpoint of item.header.endpoints) this.#caches.join(endpoint);
   }
@@ -106,7 +139,15 @@ export class TokenLedger {
         if (input.emptied === true) this.#caches.clear(input.endpoint);
         break;
       case "blocks-cleared":
-        this.#caches.clear(input.endpoint);
+      case "blocks-removed":
+        this.#caches.report(input);
+        this.#lost(input.endpoint);
+        break;
+      case "blocks-stored":
+      case "kv-events-alive":
+      case "kv-events-missed":
+      case "kv-events-lost":
+        this.#caches.report(input);
         break;
       case "block-size-changed":
         this.#caches.forgetAll();
@@ -114,6 +155,7 @@ export class TokenLedger {
       case "request-arrived":
         this.#arrived(input.request);
         break;
+      case "prefill-finished":
       case "first-token":
         this.#computed(this.#open.get(input.requestId));
         break;
@@ -126,6 +168,9 @@ export class TokenLedger {
       case "request-finished":
         this.#finished(input);
         break;
+      case "answer-known":
+        this.#answered(input);
+        break;
       default:
     }
     if (decision !== undefined && isAsking(input) && !asksForStandby(input)) this.#decided(decision);
@@ -136,9 +181,9 @@ export class TokenLedger {
   }
 
   #arrived(route: RouteRequest): void {
-    const [oldest] = this.#open.size < OPEN_MAX ? [] : this.#open.keys();
+    const [oldest] = this.#open.size < this.#openMax ? [] : this.#open.keys();
     if (oldest !== undefined && this.#open.delete(oldest)) this.#leave("more in flight than are remembered");
-    this.#caches.match(route.blocks);
+    this.#caches.match(route.blocks, route.promptTokensExact);
     this.#open.set(route.id, { route, asked: this.#caches.asked, refused: false, moved: false });
     this.#caches.ask(route.blocks);
   }
@@ -149,15 +194,29 @@ export class TokenLedger {
     open.refused = decision.kind === "rejected";
     this.#unsent(open);
     if (decision.kind === "rejected") return;
-    const { blocks } = open.route;
+    const { blocks, promptTokensExact } = open.route;
     const endpoint = decision.prefill?.endpoint ?? decision.endpoint;
-    this.#caches.match(blocks);
+    this.#caches.match(blocks, promptTokensExact);
     open.sent = this.#sentTo(endpoint, decision, blocks);
+    if (!open.sent.isByEvents) return;
+    const waiting = this.#waiting.get(endpoint) ?? new Set();
+    this.#waiting.set(endpoint, waiting.add(open));
   }
 
   /** Where it was sent it was not computed. */
-  #unsent({ sent }: Open): void {
-    if (sent !== undefined && sent.later < 0) this.#caches.unsend(sent.receipt);
+  #unsent(open: Open): void {
+    const { sent } = open;
+    if (sent === undefined) return;
+    this.#waiting.get(sent.endpoint)?.delete(open);
+    if (sent.later < 0) this.#caches.unsend(sent.receipt);
+  }
+
+  /** The engine let blocks go: those who wait there may have less of their prompts. */
+  #lost(endpoint: EndpointId): void {
+    for (const { route, sent } of this.#waiting.get(endpoint) ?? []) {
+      if (sent === undefined || sent.eventBlocksLeast === 0) continue;
+      sent.eventBlocksLeast = Math.min(sent.eventBlocksLeast, this.#caches.eventBlocksOf(endpoint, route.blocks));
+    }
   }
 
   #sentTo(
@@ -204,6 +263,10 @@ export class TokenLedger {
         holder === undefined
           ? undefined
           : { endpoint: holder, tokens: tokens(most), ...against(prefill?.breakdown ?? breakdown, endpoint, holder) },
+      eventBlocks: caches.eventBlocksAt(endpoint),
+      modelled: caches.modelledAt(endpoint),
+      isByEvents: caches.isByEvents(endpoint),
+      eventBlocksLeast: caches.eventBlocksAt(endpoint),
       later: -1,
       chain,
       receipt: caches.send(chain),
@@ -214,8 +277,9 @@ export class TokenLedger {
   #computed(open: Open | undefined): void {
     const sent = open?.sent;
     if (open === undefined || sent === undefined || sent.later >= 0) return;
-    this.#caches.match(open.route.blocks);
-    sent.later = this.#caches.blocksAt(sent.endpoint);
+    this.#waiting.get(sent.endpoint)?.delete(open);
+    this.#caches.match(open.route.blocks, false);
+    sent.later = sent.isByEvents ? sent.eventBlocksLeast : this.#caches.modelledAt(sent.endpoint);
     this.#caches.compute(sent.endpoint, open.route.blocks);
   }
 
@@ -233,6 +297,7 @@ export class TokenLedger {
 
   #moved(open: Open | undefined, endpoint: EndpointId): void {
     if (open?.sent === undefined) return;
+    this.#waiting.get(open.sent.endpoint)?.delete(open);
     open.sent.endpoint = endpoint;
     open.moved = true;
   }
@@ -245,17 +310,31 @@ export class TokenLedger {
     const { sent, route } = open;
     if (outcome === "ok" || (outputTokens ?? 0) > 0) this.#computed(open);
     this.#grown(open, outputTokens ?? 0);
-    if (sent !== undefined && sent.later >= 0 && answerHashes !== undefined)
-      this.#caches.answer(sent.endpoint, continued(route.blocks, answerHashes));
+    if (sent !== undefined && sent.later >= 0) {
+      const { endpoint } = sent;
+      if (answerHashes !== undefined) this.#caches.answer(endpoint, continued(route.blocks, answerHashes));
+      else if (end.answerFollows === true) this.#awaited.set(end.requestId, { endpoint, blocks: route.blocks });
+    }
     this.#unsent(open);
     if (open.moved) this.#leave("taken to another endpoint than was chosen");
     else if (outcome === "ok" || outcome === "refused") this.#close(open, end);
     else this.#leave(outcome);
   }
 
+  /** An answer's tokens became known after its end. */
+  #answered({ requestId, answerHashes }: AnswerKnown): void {
+    const awaited = this.#awaited.get(requestId);
+    this.#awaited.delete(requestId);
+    if (awaited !== undefined && answerHashes !== undefined)
+      this.#caches.answer(awaited.endpoint, continued(awaited.blocks, answerHashes));
+  }
+
   #close({ route, sent, asked, refused }: Open, end: RequestFinished): void {
-    if (this.rows.length >= this.#rowsMax) return this.#leave("beyond --limit");
-    const { blocks, cacheRead, tenant, id } = route;
+    if (this.rows.length >= this.#firstMax) return this.#leave("beyond --limit");
+    // An eighth at a time.
+    if (this.rows.length >= this.#latestMax)
+      this.rows.splice(0, this.rows.length - Math.floor((7 / 8) * this.#latestMax));
+    const { blocks, cacheRead, tenant, id, promptTokensExact } = route;
     const promptTokens = Math.max(1, Math.round(end.promptTokens ?? route.promptTokens));
     // The last token is computed in any case.
     const readable = Math.floor((promptTokens - 1) / blocks.blockTokens);
@@ -265,6 +344,13 @@ export class TokenLedger {
     const hit = Math.min(promptTokens, Math.round(reported ?? Math.min(tokens(readable), tokens(sent?.later ?? 0))));
     const ideal = cacheRead === false ? 0 : tokens(Math.min(asked, readable));
     const possible = Math.max(hit, ideal);
+    if (reported !== undefined && sent !== undefined && promptTokensExact && cacheRead !== false)
+      this.#caches.judge(
+        sent.endpoint,
+        reported,
+        tokens(Math.min(readable, sent.eventBlocks)),
+        tokens(Math.min(readable, sent.modelled)),
+      );
     const losses: readonly LossPart[] = isRefused
       ? possible === 0
         ? []
@@ -278,6 +364,7 @@ export class TokenLedger {
       possible,
       hit,
       isModelled: reported === undefined,
+      isByEvents: sent?.isByEvents ?? false,
       losses,
       expected: sent?.levels.believedChosen ?? 0,
       ...(sent?.elsewhere && { elsewhere: sent.elsewhere }),

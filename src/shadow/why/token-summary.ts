@@ -21,6 +21,8 @@ export interface TokenSummary {
   readonly losses: readonly LossSum[];
   /** Requests whose engine reported no cached tokens, so that its cache was taken by its size. */
   readonly modelled: number;
+  /** Requests whose engine's cache is its own word, by its KV events. */
+  readonly byEvents: number;
   /** What the gateway expected of the chosen endpoints beyond what they had, and what they had beyond it. */
   readonly overExpected: number;
   readonly underExpected: number;
@@ -38,12 +40,13 @@ export function knewTooLittle({ losses, possible }: TokenSummary): boolean {
 
 export function tokenSummary(rows: readonly TokenRow[]): TokenSummary {
   const sums = new Map(TOKEN_LOSSES.map((loss) => [loss, { tokens: 0, requests: 0, by: new Map<string, number>() }]));
-  let [promptTokens, possible, hit, modelled, over, under] = [0, 0, 0, 0, 0, 0];
+  let [promptTokens, possible, hit, modelled, byEvents, over, under] = [0, 0, 0, 0, 0, 0, 0];
   for (const row of rows) {
     promptTokens += row.promptTokens;
     possible += row.possible;
     hit += row.hit;
     if (row.isModelled) modelled++;
+    if (row.isByEvents) byEvents++;
     over += Math.max(0, row.expected - row.hit);
     under += Math.max(0, row.hit - row.expected);
     for (const { loss, tokens } of row.losses) {
@@ -69,6 +72,7 @@ export function tokenSummary(rows: readonly TokenRow[]): TokenSummary {
     hit,
     losses,
     modelled,
+    byEvents,
     overExpected: over,
     underExpected: under,
   };

@@ -1,5 +1,7 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { type Candidate, requestId, requestIndexOf, type Setting, simulationOf } from "#shadow/candidate/candidate.ts";
+import { TRANSFER_DEFAULTS } from "#sim/setting/transfer-options.ts";
+import type { SimulationOptions } from "#sim/setting/simulation-options.ts";
 import { Simulation } from "#sim/simulation.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import type { SlowEngines } from "./engine-speeds.ts";
@@ -14,8 +16,9 @@ import type { SlowEngines } from "./engine-speeds.ts";
  * - tenant: the other conversations of the tenant that asks for most
  * - engines: what single engines are slower by than the fleet
  * - faults: engines that left, were lost, hung or slept
+ * - transfer: the time that a prompt's blocks take from the engine that computed them to the one that answers
  */
-export const CAUSES = ["index", "policy", "cache", "tenant", "engines", "faults"] as const;
+export const CAUSES = ["index", "policy", "cache", "tenant", "engines", "faults", "transfer"] as const;
 export type Removable = (typeof CAUSES)[number];
 
 /** The traffic that is asked about, and everything that may be taken out of it. */
@@ -54,6 +57,8 @@ export interface WorldOptions {
   readonly alone?: WorldOutcome;
 }
 
+const AT_ONCE = { latencyMicros: 0, bytesPerSecond: Infinity } as const;
+
 /** Runs the traffic without these causes. Same arguments, same bytes. */
 export function runWorld(
   traffic: TrafficAsked,
@@ -66,8 +71,10 @@ export function runWorld(
   const recorded = knowsCaches || without.has("policy") ? undefined : traffic.sentTo;
   const sentTo = options.alone === undefined ? recorded : endpointsOf(options.alone, setting);
   const { length } = traffic.setting.workload;
+  const asked = simulationOf(setting, candidate, options.replica ?? 0);
   const simulation = new Simulation({
-    ...simulationOf(setting, candidate, options.replica ?? 0),
+    ...asked,
+    engines: withPrefill(asked.engines, traffic.slow?.speeds(without.has("engines")).prefill),
     ...(sentTo && { forced: forcedBy(sentTo) }),
     ...(knowsCaches && { prefixes: { kind: "engine-caches", delayMicros: 0 } as const }),
   });
@@ -95,6 +102,20 @@ export function runWorld(
   return world;
 }
 
+/** Each engine's prompt tokens take so many times as long; others than fitted step times have no such part. */
+function withPrefill(
+  engines: SimulationOptions["engines"],
+  factors: readonly number[] = [],
+): SimulationOptions["engines"] {
+  return engines.map((one, place) => {
+    const { stepTime } = one.config;
+    const factor = factors[place] ?? 1;
+    if (factor === 1 || stepTime.kind !== "coefficients") return one;
+    const perPrefillTokenMicros = factor * stepTime.perPrefillTokenMicros;
+    return { ...one, config: { ...one.config, stepTime: { ...stepTime, perPrefillTokenMicros } } };
+  });
+}
+
 /** Of endpoints that joined later nobody is forced to go to one. */
 function endpointsOf({ endpoint }: WorldOutcome, { endpoints }: Setting): (EndpointId | undefined)[] {
   return Array.from(endpoint, (place) => endpoints[place]?.id);
@@ -117,8 +138,9 @@ function settingWithout(traffic: TrafficAsked, without: ReadonlySet<Removable>, 
     ...(without.has("cache") && {
       engine: { ...setting.engine, kvBlocks: unlimitedBlocks(setting) },
     }),
-    ...(slow && { residuals: slow.residuals(without.has("engines")) }),
-    ...(without.has("faults") && { fleetEvents: setting.fleetEvents.filter(({ kind }) => !FAULTS.has(kind)) }),
+    ...(slow && { residuals: slow.speeds(without.has("engines")).residuals }),
+    ...(without.has("transfer") && { transfers: { ...(setting.transfers ?? TRANSFER_DEFAULTS), ...AT_ONCE } }),
+    ...(without.has("faults") && { fleetEvents: eventsWithoutFaults(setting) }),
     ...(isApart && { rateScale: setting.rateScale * ALONE_RATE }),
   };
 }
@@ -131,6 +153,18 @@ const FAULTS: ReadonlySet<string> = new Set([
   "endpoint-resumed",
   "endpoint-checked",
 ]);
+
+/** Who did not leave does not join again. */
+function eventsWithoutFaults({ endpoints, fleetEvents }: Setting): Setting["fleetEvents"] {
+  const there = new Set(endpoints.map(({ id }) => id));
+  return fleetEvents.filter((event) => {
+    if (FAULTS.has(event.kind)) return false;
+    if (event.kind !== "endpoint-joined") return true;
+    const isNew = !there.has(event.endpoint.id);
+    there.add(event.endpoint.id);
+    return isNew;
+  });
+}
 
 export function hasFaults({ fleetEvents }: Setting): boolean {
   return fleetEvents.some(({ kind, at }) => at >= 0 && FAULTS.has(kind));

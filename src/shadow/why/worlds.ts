@@ -1,5 +1,6 @@
+import { divisionOf } from "#core/profile/profile-parts.ts";
 import type { Observed } from "#shadow/recorded/observed.ts";
-import { type SlowEngines, slowEngines } from "./engine-speeds.ts";
+import { type SlowEngines, type EngineSpeeds, slowEngines } from "./engine-speeds.ts";
 import { CAUSES, type Removable, runWorld, type TrafficAsked, type WorldOutcome } from "./world.ts";
 
 /** As it happened. */
@@ -36,10 +37,11 @@ export class Worlds {
   *findSlowEngines(observed: readonly Observed[]): Generator<void, void> {
     const traffic = this.#traffic;
     yield;
-    const slow = slowEngines(traffic.setting, observed, (residuals) => {
+    const run = (speeds: EngineSpeeds) => {
       this.#count++;
-      return runWorld({ ...traffic, setting: { ...traffic.setting, residuals } }, NONE);
-    });
+      return runWorld({ ...traffic, slow: { engines: [], speeds: () => speeds } }, NONE);
+    };
+    const slow = slowEngines(traffic.setting, observed, run, divisionOf(traffic.inForce.spec) === undefined);
     this.#traffic = { ...traffic, slow };
   }
 

@@ -144,7 +144,11 @@ const tables: TablesByKind<WithoutTime<Input>, "kind"> = {
   ),
   ...rolloutInputs,
   "block-size-changed": record({ blockTokens }),
-  "request-arrived": record<Body<"request-arrived">>({ request, observed: optional(observedPlace) }),
+  "request-arrived": record<Body<"request-arrived">>({
+    request,
+    observed: optional(observedPlace),
+    heldMicros: optional(integer(1)),
+  }),
   "request-released": record({ requestId }),
   "request-retried": record({ requestId }),
   "request-moved": record({ requestId, endpoint: text }),

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
 import { whyCommand } from "#cli/why/why.ts";
-import type { WhyAnswer } from "#cli/why/why-text.ts";
+import type { WhyAnswer } from "#shadow/why/why-answer.ts";
 import { TraceWriter } from "#trace/export/trace-writer.ts";
 import { injectedTrace } from "../../../bench/why/injected-cause.ts";
 import { inProcess } from "../in-process.ts";

@@ -1,3 +1,4 @@
+import type { WhyCard } from "#page/status/why-card.ts";
 import type {
   DecisionDetail,
   DecisionLine,
@@ -308,6 +309,7 @@ export function overviewCase(more: Partial<Overview> = {}): Overview {
       decisions: 1_204_331,
       differences: 0,
       engine: "fitted",
+      why: whyCase(),
       evaluation: {
         inForce: "gnomon",
         requests: 2_000,
@@ -367,5 +369,29 @@ export function overviewCase(more: Partial<Overview> = {}): Overview {
     },
     rollouts: [rolloutCase()],
     ...more,
+  };
+}
+
+function whyCase(): WhyCard {
+  return {
+    at: AT - 40_000,
+    requests: 1_600,
+    inForce: "gnomon",
+    against: "gnomon",
+    sentences: [
+      "Tenant research has 61.0 % of all tokens computed: that is 88.0 ms (90 %: 71.0 to 104), 51.5 % of the mean TTFT of 1600 requests, 171 ms.",
+      "Of 1204000 cached tokens that were possible 1131760 were hit (94.0 %); most others, 40000 (3.3 %), were lost to evicted: engines let them go.",
+    ],
+    parts: [
+      { part: "tenant", millis: 88, low: 71, high: 104, meaning: "tenant research has 61.0 % of all tokens computed" },
+      { part: "load", millis: 31, meaning: "waiting for each other, without all of the above" },
+      { part: "own", millis: 49, meaning: "prompt and answer alone on an engine" },
+      { part: "unexplained", millis: 3, meaning: "observed beyond what is simulated" },
+    ],
+    tokens: [
+      { what: "new", tokens: 690_000, meaning: "nobody had sent them before" },
+      { what: "hit", tokens: 1_131_760, meaning: "as engines reported" },
+      { what: "evicted", tokens: 40_000, meaning: "engines let them go" },
+    ],
   };
 }

@@ -20,6 +20,7 @@ const run = { id: "r", startWallMicros: 0, router: header.router, hash: header.h
 const work = {
   engine: engineDefaults(),
   candidates: [{ name: "round-robin", spec: loadProfile("round-robin").spec }],
+  why: { name: "gnomon", spec },
   intervalMillis: 200,
   predictMillis: 60_000,
   windowRequests: 500,
@@ -82,6 +83,21 @@ test("the shadow replays every decision of a running router identically, and eva
     // Drawn traffic has no engines behind it.
     assert.notEqual(host.status().fit?.report.outcome, "accepted");
     assert.equal(host.status().engine.stepTime, host.status().fit?.report.engine.stepTime);
+  } finally {
+    await close();
+  }
+});
+
+test("the latest requests are explained after an evaluation", async () => {
+  const { tap, host, log, close } = rig(undefined);
+  try {
+    traffic(tap, 24);
+    await until(() => host.status().why !== undefined || log.length > 0, "an explanation");
+    assert.deepEqual(log, []);
+    const { inForce, sentences, parts } = host.status().why!;
+    assert.equal(inForce, "gnomon");
+    assert.equal(sentences.length, 2);
+    assert.ok(parts.length > 0);
   } finally {
     await close();
   }

@@ -1,6 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Candidate, runCandidate, type Setting } from "#shadow/candidate/candidate.ts";
+import { pdSpec, withRoles } from "#cli/flag/architecture-flags.ts";
+import { firstCause } from "#shadow/why/first-cause.ts";
+import { TRANSFER_DEFAULTS } from "#sim/setting/transfer-options.ts";
+import {
+  type Candidate,
+  requestIndexOf,
+  runCandidate,
+  type Setting,
+  simulationOf,
+} from "#shadow/candidate/candidate.ts";
+import type { SlowEngine } from "#shadow/why/engine-speeds.ts";
+import { Simulation } from "#sim/simulation.ts";
 import type { Observed } from "#shadow/recorded/observed.ts";
 import { type SlowAnswer, slowAnswers, type SlowQuestion } from "#shadow/why/slow-answers.ts";
 import { caseSetting, caseWorkload, namedProfile } from "../question/what-if-case.ts";
@@ -118,6 +129,77 @@ test("one engine that is twice as slow is found, and by how much", () => {
     ["b"],
   );
   assert.ok(Math.abs(answer.slowEngines[0]!.factor - 2) < 0.1, String(answer.slowEngines[0]!.factor));
+});
+
+test("one engine that is slow at prompts alone is found, and by how much", () => {
+  const inForce = namedProfile("round-robin");
+  const simulation = simulationOf(SETTING, inForce, 0);
+  const { stepTime } = SETTING.engine;
+  assert.ok(stepTime.kind === "coefficients");
+  const slow = { ...stepTime, perPrefillTokenMicros: 3 * stepTime.perPrefillTokenMicros };
+  const engines = simulation.engines.map((one, i) =>
+    i === 1 ? { ...one, config: { ...one.config, stepTime: slow } } : one,
+  );
+  const run = new Simulation({ ...simulation, engines });
+  run.run();
+  const { outcomes } = run;
+  const observed: Observed[] = [];
+  for (let row = 0; row < outcomes.length; row++)
+    observed[requestIndexOf(outcomes.ids[row]!)] = {
+      endpoint: SETTING.endpoints[outcomes.endpoint[row]!]!.id,
+      ok: true,
+      ttftMicros: outcomes.ttft[row]!,
+      e2eMicros: outcomes.e2e[row]!,
+      outputTokens: outcomes.outputTokens[row]!,
+      cachedTokens: outcomes.cachedTokens[row]!,
+      attempts: 1,
+      retriedMicros: 0,
+    };
+  const answer = answerOf({ observed, inForce, otherwise: inForce });
+  assert.equal(answer.parts[0]!.part, "engines");
+  assert.equal(answer.slowEngines.length, 1);
+  const [{ endpoint, factor, prefillFactor }] = answer.slowEngines as [SlowEngine];
+  assert.equal(endpoint, "b");
+  assert.ok(factor < 1.1 && Math.abs(prefillFactor - 3) < 0.5, `${factor}, ${prefillFactor}`);
+});
+
+test("blocks that go slowly from one engine to another are named first, and not where they go fast", () => {
+  const endpoints = withRoles(SETTING.endpoints, 1);
+  const inForce = { name: "shared", spec: pdSpec(GNOMON.spec, { colocateBelowTokens: 0 }) };
+  const firstAt = (bytesPerSecond: number) => {
+    const setting = { ...SETTING, endpoints, rateScale: 0.5, transfers: { ...TRANSFER_DEFAULTS, bytesPerSecond } };
+    const answer = answerOf({ setting, inForce, otherwise: inForce, observed: observedOf(setting, inForce) });
+    near(sumOf(answer), answer.micros);
+    return firstCause(answer)?.part;
+  };
+  assert.equal(firstAt(1e9), "transfer");
+  assert.notEqual(firstAt(1e12), "transfer");
+});
+
+test("time in the gateway is a part of its own, and what waits there for its turn no attempt", () => {
+  const observed = observedOf(SETTING, GNOMON).map((one) => ({
+    ...one,
+    ttftMicros: one.ttftMicros + 7_000,
+    e2eMicros: one.e2eMicros + 7_000,
+    retriedMicros: 7_000,
+    queuedMicros: 7_000,
+    heldMicros: 2_000,
+  }));
+  const answer = answerOf({ observed });
+  assert.ok(Math.abs(partOf(answer, "gateway")!.micros - 9_000) < 1e-6);
+  assert.equal(partOf(answer, "retries"), undefined);
+  assert.ok(Math.abs(partOf(answer, "unexplained")!.micros) < 1);
+});
+
+test("without its faults a fleet keeps the endpoint that left, which does not join once more", () => {
+  const fleetEvents: Setting["fleetEvents"] = [
+    { kind: "endpoint-left", at: 2_000_000, endpoint: "a", lost: true },
+    { kind: "endpoint-joined", at: 5_000_000, endpoint: SETTING.endpoints[0]! },
+  ];
+  const setting = { ...SETTING, fleetEvents, rateScale: 4 };
+  const answer = answerOf({ setting });
+  assert.ok(partOf(answer, "faults")!.micros > 0);
+  near(sumOf(answer), answer.micros);
 });
 
 test("times of attempts that failed are a part of their own", () => {

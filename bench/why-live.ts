@@ -1,0 +1,195 @@
+/**
+ * Causes put on purpose before a gateway that serves over sockets, recorder on, and what `gnomon why` names first of what it
+ * recorded: the gateway follows each engine's KV events at its neighbour's port, caches have a fifth of their room, one
+ * tenant sends most of what is computed, one engine runs at half its speed or computes prompts at a third of it, prefixes
+ * weigh a hundredth; and nothing.
+ *
+ *     BENCH_TRACES=FOLDER npx node bench/why-live.ts [--workload chat|agents|conversations] [--seeds 10] [--first-seed 1]
+ *         [--causes index,cache,tenant,engines,prefill,policy,none] [--time-scale 0.3] [--port 21300] [--folder DIR] [--record-only] [--again]
+ *
+ * chat is the project's own generator; agents and conversations are what others recorded (WEKA, Mooncake; the hot tenant's
+ * are Azure's), under BENCH_TRACES (default ../shared/traces). A run takes half a minute. Its trace stays in DIR, and what is
+ * there is not run again; --again asks `why` anew about traces that are there.
+ *
+ * --by-hand: of the first seed's runs, what the records say of the slowest request, and `why --request` of it.
+ *
+ * `why` is asked on an engine that `calibrate` fitted to another run in which nothing is wrong (seed 0), and once more as
+ * anybody would ask, without --engine.
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { WhyAnswer } from "#shadow/why/why-answer.ts";
+import { firstCause } from "#shadow/why/first-cause.ts";
+import { Program } from "./closed-loop/program.ts";
+import {
+  LIVE_CAUSES,
+  type LiveCaseAsked,
+  liveCause,
+  type LiveCause,
+  type LiveResult,
+  type LiveWorkload,
+  nameOf,
+} from "./why/live-cause.ts";
+import { slowestByHand } from "./why/by-hand.ts";
+import { counted, range } from "./why/shown.ts";
+
+const { values: flags } = parseArgs({
+  options: {
+    workload: { type: "string", default: "chat" },
+    seeds: { type: "string", default: "10" },
+    "first-seed": { type: "string", default: "1" },
+    causes: { type: "string", default: LIVE_CAUSES.join(",") },
+    "time-scale": { type: "string", default: "0.3" },
+    port: { type: "string", default: "21300" },
+    folder: { type: "string", default: join(tmpdir(), "gnomon-why-live") },
+    again: { type: "boolean", default: false },
+    "record-only": { type: "boolean", default: false },
+    "by-hand": { type: "boolean", default: false },
+  },
+});
+const workload = flags.workload as LiveWorkload;
+const setting = {
+  folder: flags.folder,
+  port: Number(flags.port),
+  timeScale: Number(flags["time-scale"]),
+  traces: process.env["BENCH_TRACES"] ?? "../shared/traces",
+};
+const firstSeed = Number(flags["first-seed"]);
+const seeds = Array.from({ length: Number(flags.seeds) }, (_, i) => firstSeed + i);
+const causes = flags.causes.split(",") as LiveCause[];
+const HOWS = ["fitted", "plain"] as const;
+type How = (typeof HOWS)[number];
+/** Causes by the part that stands for them, where that has another name. */
+const PART: Partial<Record<LiveCause, string>> = { prefill: "engines" };
+const LATE_MILLIS_MAX = 50;
+/** Runs until one kept up, for the engine that is fitted. */
+const REFERENCES_MAX = 4;
+
+mkdirSync(flags.folder, { recursive: true });
+const fitted = flags["record-only"] ? "" : await healthyEngine();
+const found: Found[] = [];
+if (flags["by-hand"]) for (const cause of causes) await byHand({ workload, cause, seed: firstSeed });
+else {
+  const asked = seeds.flatMap((seed) => causes.map((cause): LiveCaseAsked => ({ workload, cause, seed })));
+  for (const one of asked) await recorded(one);
+  if (!flags["record-only"]) {
+    for (const one of asked) found.push(await foundOf(one));
+    for (const how of HOWS) show(how);
+  }
+}
+
+interface Found {
+  readonly cause: LiveCause;
+  readonly answers: Readonly<Record<How, WhyAnswer>>;
+  readonly isLate: boolean;
+}
+
+/** What `calibrate` makes of a run in which nothing is wrong. */
+async function healthyEngine(): Promise<string> {
+  const file = join(flags.folder, `${workload}-healthy.yaml`);
+  const { folder } = await recorded({ workload, cause: "none", seed: 0 });
+  if (!existsSync(file))
+    await Program.run({ command: "calibrate", operands: [join(folder, "trace")], flags: { output: file } });
+  return file;
+}
+
+async function recorded(asked: LiveCaseAsked): Promise<{ readonly folder: string; readonly result: LiveResult }> {
+  const folder = join(flags.folder, nameOf(asked));
+  const file = join(folder, "result.json");
+  // What engines are fitted to is to be of a machine that kept up.
+  for (let left = asked.seed === 0 ? REFERENCES_MAX : 1; left > 0 && !existsSync(file); left--) {
+    const result = await liveCause(asked, setting);
+    if (left === 1 || !isLate(result)) writeFileSync(file, JSON.stringify(result));
+    process.stderr.write(`${nameOf(asked)}: ${JSON.stringify(result)}\n`);
+  }
+  return { folder, result: JSON.parse(readFileSync(file, "utf8")) as LiveResult };
+}
+
+/** Then the machine did not keep up, and times are those of a machine that did not. */
+function isLate({ engineLateMillis, sentLateMillis }: LiveResult): boolean {
+  return engineLateMillis > LATE_MILLIS_MAX || sentLateMillis > LATE_MILLIS_MAX;
+}
+
+async function foundOf(asked: LiveCaseAsked): Promise<Found> {
+  const { folder, result } = await recorded(asked);
+  const answers = await Promise.all(HOWS.map(async (how) => [how, await why(folder, how)] as const));
+  process.stderr.write(`${nameOf(asked)}: ${answers.map(([how, answer]) => `${how} ${firstOf(answer)}`).join(", ")}\n`);
+  return { cause: asked.cause, answers: Object.fromEntries(answers) as Found["answers"], isLate: isLate(result) };
+}
+
+async function why(folder: string, how: How): Promise<WhyAnswer> {
+  const file = join(folder, `why-${how}.json`);
+  if (!existsSync(file) || flags.again) {
+    const engine = how === "fitted" ? { engine: fitted } : {};
+    const operands = [join(folder, "trace")];
+    await Program.run({ command: "why", operands, flags: { output: file, against: "llm-d", ...engine } });
+  }
+  return JSON.parse(readFileSync(file, "utf8")) as WhyAnswer;
+}
+
+/** The slowest request of a run, of others than the hot tenant: its records, and what `why` makes of it. */
+async function byHand(asked: LiveCaseAsked): Promise<void> {
+  const { folder } = await recorded(asked);
+  const trace = join(folder, "trace");
+  const [read] = await slowestByHand(trace, 1, asked.cause === "tenant" ? "hot" : "");
+  const file = join(folder, "by-hand.json");
+  const words = { output: file, against: "llm-d", engine: fitted, request: read!.id };
+  await Program.run({ command: "why", operands: [trace], flags: words });
+  const { slow, request } = JSON.parse(readFileSync(file, "utf8")) as WhyAnswer;
+  const { believed, others, promptTokens, cachedTokens, ttftMillis, endpoint } = read!;
+  const computed = others.reduce((sum, one) => sum + one.computed, 0);
+  const lost = request!.losses.map(({ loss, tokens }) => `${loss} ${tokens}`).join(", ") || "none";
+  const parts = slow.parts.filter(({ micros }) => micros !== 0);
+  console.log(`\n${asked.cause}: a request of ${read!.tenant} at ${endpoint}, TTFT ${ttftMillis.toFixed(1)} ms`);
+  console.log(`  records: ${promptTokens} tokens, ${cachedTokens} cached; believed ${JSON.stringify(believed)}`);
+  console.log(
+    `  records: meanwhile there ${others.length} others, ${computed} tokens of them computed${hotOf(others)}`,
+  );
+  console.log(`  why: hit ${request!.hit}, lost: ${lost}; elsewhere ${JSON.stringify(request!.elsewhere ?? "nobody")}`);
+  console.log(`  why, ms: ${parts.map(({ part, micros }) => `${part} ${(micros / 1_000).toFixed(1)}`).join(", ")}`);
+}
+
+function hotOf(others: readonly { readonly tenant: string; readonly computed: number }[]): string {
+  const hot = others.filter(({ tenant }) => tenant === "hot").reduce((sum, { computed }) => sum + computed, 0);
+  return hot === 0 ? "" : `, ${hot} of tenant hot`;
+}
+
+function firstOf({ slow }: WhyAnswer): string {
+  return firstCause(slow)?.part ?? "nothing";
+}
+
+function show(how: How): void {
+  console.log(
+    `\n${how === "fitted" ? "On an engine fitted to a run in which nothing was wrong:" : "Without --engine:"}\n`,
+  );
+  const head = [
+    "injected",
+    "named first",
+    "its part, %",
+    "unexplained, %",
+    "TTFT ms",
+    "most tokens lost to",
+    "of possible, %",
+    "late",
+  ];
+  console.log(`| ${head.join(" | ")} |\n${"|---".repeat(head.length)}|`);
+  for (const cause of causes) {
+    const own = found.filter((one) => one.cause === cause);
+    const answers = own.map((one) => one.answers[how]);
+    const part = (answer: WhyAnswer, name: string) =>
+      (answer.slow.parts.find((one) => one.part === name)?.micros ?? 0) / answer.slow.micros;
+    const cells = [
+      cause,
+      counted(answers.map(firstOf)),
+      range(answers.map((answer) => part(answer, PART[cause] ?? cause))),
+      range(answers.map((answer) => part(answer, "unexplained"))),
+      range(answers.map(({ slow }) => slow.micros / 100_000)),
+      counted(answers.map(({ tokens }) => tokens.losses[0]?.loss ?? "nothing")),
+      range(answers.map(({ tokens }) => (tokens.losses[0]?.tokens ?? 0) / Math.max(1, tokens.possible))),
+      `${own.filter((one) => one.isLate).length} of ${own.length}`,
+    ];
+    console.log(`| ${cells.join(" | ")} |`);
+  }
+}

@@ -1,0 +1,257 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { nameHash } from "#core/base/random.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
+import { drive } from "#drive/drive.ts";
+import { DRIVE_DEFAULTS } from "#drive/options.ts";
+import { startEmulator } from "#emulator/server.ts";
+import type { EngineConfig } from "#engine/config.ts";
+import { workloadFileHeader, workloadLine } from "#trace/export/workload-file.ts";
+import type { WorkloadRequest } from "#trace/workload-request.ts";
+import { Program } from "../closed-loop/program.ts";
+import { choiceWorkload } from "../default-choice/choice-workload.ts";
+import { LIVE_CASES } from "../live-policies/live-case.ts";
+import { ENGINE, injectedWorkload } from "./injected-cause.ts";
+
+export const LIVE_CAUSES = ["index", "cache", "tenant", "engines", "prefill", "policy", "none"] as const;
+/** What is injected: as of injectedTrace; prefill: one engine computes prompts at a third of its speed. */
+export type LiveCause = (typeof LIVE_CAUSES)[number];
+/** chat: our own generator's. agents, conversations: recorded by others (WEKA, Mooncake), which nothing was tuned to. */
+export type LiveWorkload = "chat" | "agents" | "conversations";
+
+export interface LiveCaseAsked {
+  readonly cause: LiveCause;
+  readonly workload: LiveWorkload;
+  readonly seed: number;
+}
+
+/** Rates are per second of the workload, whose own time runs at `timeScale` of the clock's. */
+export interface LiveSetting {
+  readonly folder: string;
+  readonly port: number;
+  readonly timeScale: number;
+  readonly traces: string;
+}
+
+const ENGINES = 4;
+const HOST = "127.0.0.1";
+const MODEL = "emulated";
+const CONVERSATIONS = 100;
+const SLOW_FACTOR = 2;
+const SLOW_PREFILL_FACTOR = 3;
+const PROFILE = "llm-d";
+const TENANTS = ["red", "green", "blue", "hot"];
+
+/** Room of usual and small caches: a gateway that follows KV events makes do with less than one that guesses. */
+const CHAT = { kvBlocks: 8_000, small: 800 } as const;
+/** What of another's recording is sent: how many requests, what scales them, and room of its caches. */
+const RECORDED = {
+  agents: { live: "agents", requests: 420, sessionsPerSecond: 1.2, tokenScale: 0.1, kvBlocks: 8_000, small: 2_000 },
+  conversations: {
+    live: "conversations",
+    requests: 420,
+    rateScale: 16,
+    tokenScale: 0.2,
+    kvBlocks: 12_000,
+    small: 1_700,
+  },
+} as const;
+/** Of the hot tenant: unshared prompts of a third recording, so many times as long as there. */
+const HOT = { requests: 90, tokenScale: 2.2 };
+/** Longer prompts do not fit into the small caches. */
+const PROMPT_TOKENS_MAX = 20_000;
+
+/** What one run came to on the wall clock. */
+export interface LiveResult {
+  readonly answers: number;
+  readonly failed: number;
+  readonly ttftMillis: number;
+  /** Ends of engines' steps, and requests, after they were due: the 99th percentile. */
+  readonly engineLateMillis: number;
+  readonly sentLateMillis: number;
+}
+
+/** Runs one case over sockets, recorder on, and leaves its trace in the folder. */
+export async function liveCause(asked: LiveCaseAsked, setting: LiveSetting): Promise<LiveResult> {
+  const { cause, seed } = asked;
+  const { port, timeScale } = setting;
+  const folder = join(setting.folder, nameOf(asked));
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const requests = await workloadOf(asked, setting.traces);
+  const workload = join(folder, "workload.jsonl");
+  writeFileSync(workload, workloadFileHeader([nameOf(asked)]) + requests.map(workloadLine).join(""));
+  const usual = engineFor(asked);
+  const other = cause === "engines" ? slower(usual, SLOW_FACTOR) : cause === "prefill" ? slowPrefill(usual) : usual;
+  const engines = await Promise.all(
+    Array.from({ length: ENGINES }, (_, i) =>
+      startEmulator({
+        host: HOST,
+        port: port + 1 + i,
+        model: MODEL,
+        engine: i === 0 ? other : usual,
+        timeScale,
+        seed: seed + i,
+        kvEvents: { ...portsOf(port + 1 + i), topic: "kv", bufferSteps: 10_000 },
+      }),
+    ),
+  );
+  let gateway: Program | undefined;
+  try {
+    gateway = await Program.start(
+      {
+        command: "serve",
+        flags: {
+          config: gatewayConfig(folder, cause, port),
+          port,
+          "admin-port": port + ENGINES + 1,
+          profile: cause === "policy" ? badProfile(folder) : PROFILE,
+          record: join(folder, "trace"),
+          "log-level": "warn",
+        },
+      },
+      "gnomon is ready",
+    );
+    const report = await drive({
+      ...DRIVE_DEFAULTS,
+      urls: [`http://${HOST}:${port}`],
+      workload,
+      model: MODEL,
+      promptForm: "tokens",
+      seed,
+      timeScale: 1 / timeScale,
+      concurrency: 4_096,
+      activeSessionsMax: 100_000,
+    });
+    const { ok = 0, ...others } = report.outcomes;
+    return {
+      answers: ok,
+      failed: Object.values(others).reduce((sum, count) => sum + count, 0),
+      ttftMillis: report.ttftMillis.mean ?? NaN,
+      engineLateMillis: Math.max(...engines.map((one) => one.stats().lagMillis.p99)),
+      sentLateMillis: report.drift.millis.p99 ?? 0,
+    };
+  } finally {
+    await gateway?.stop();
+    await Promise.all(engines.map((one) => one.close()));
+  }
+}
+
+export function nameOf({ workload, cause, seed }: LiveCaseAsked): string {
+  return `${workload}-${cause}-${seed}`;
+}
+
+function engineFor({ cause, workload }: LiveCaseAsked): EngineConfig {
+  const { kvBlocks: usual, small } = workload === "chat" ? CHAT : RECORDED[workload];
+  const kvBlocks = cause === "cache" ? small : usual;
+  return { ...ENGINE, kvBlocks, modelTokensMax: Math.min(ENGINE.modelTokensMax, (kvBlocks - 1) * ENGINE.blockTokens) };
+}
+
+function slower(engine: EngineConfig, factor: number): EngineConfig {
+  return withSteps(engine, (steps) =>
+    Object.fromEntries(Object.entries(steps).map(([name, value]) => [name, factor * value])),
+  );
+}
+
+function slowPrefill(engine: EngineConfig): EngineConfig {
+  return withSteps(engine, (steps) => ({
+    ...steps,
+    perPrefillTokenMicros: SLOW_PREFILL_FACTOR * steps["perPrefillTokenMicros"]!,
+  }));
+}
+
+function withSteps(
+  engine: EngineConfig,
+  change: (steps: Readonly<Record<string, number>>) => Readonly<Record<string, number>>,
+): EngineConfig {
+  const { stepTime } = engine;
+  if (stepTime.kind !== "coefficients") throw new TypeError(`expected coefficients, got ${stepTime.kind}`);
+  const { kind, ...steps } = stepTime;
+  return { ...engine, stepTime: { kind, ...change(steps as Record<string, number>) } as EngineConfig["stepTime"] };
+}
+
+/** Prefixes weigh a hundredth of what they should. */
+function badProfile(folder: string): string {
+  const good = readFileSync(`config/profiles/${PROFILE}.yaml`, "utf8");
+  const bad = good.replace("weight: 3}", "weight: 0.03}").replace(`name: ${PROFILE}`, "name: bad-weight");
+  if (!bad.includes("0.03") || !bad.includes("bad-weight")) throw new Error(`${PROFILE}.yaml is not as expected`);
+  const file = join(folder, "bad-weight.yaml");
+  writeFileSync(file, bad);
+  return file;
+}
+
+/** An index that is wrong: the gateway follows each engine's events at its neighbour's port. */
+function gatewayConfig(folder: string, cause: LiveCause, port: number): string {
+  const endpoints = Array.from({ length: ENGINES }, (_, i) => ({
+    url: `http://127.0.0.1:${port + 1 + i}`,
+    id: `e${i}`,
+    ...(cause === "index" && { labels: labelsOf(portsOf(port + 1 + ((i + 1) % ENGINES))) }),
+  }));
+  const file = join(folder, "gateway.yaml");
+  writeFileSync(file, JSON.stringify({ endpoints, kvEvents: { mode: "on" } }));
+  return file;
+}
+
+/** Where an engine at this port publishes its KV events, and where it is asked for those that were missed. */
+function portsOf(port: number): { readonly port: number; readonly replayPort: number } {
+  return { port: port + 10_000, replayPort: port + 20_000 };
+}
+
+function labelsOf({ port, replayPort }: ReturnType<typeof portsOf>): Readonly<Record<string, string>> {
+  return { "gnomon/kv-events-port": String(port), "gnomon/kv-events-replay-port": String(replayPort) };
+}
+
+async function workloadOf(asked: LiveCaseAsked, traces: string): Promise<WorkloadRequest[]> {
+  const { cause, seed, workload } = asked;
+  if (workload === "chat") {
+    const of = cause === "tenant" ? cause : "none";
+    return injectedWorkload({ cause: of, seed, conversations: CONVERSATIONS, workload: "chat" });
+  }
+  const { live, requests, ...scales } = RECORDED[workload];
+  const one = LIVE_CASES.find(({ name }) => name === live)!;
+  const half = seed % 2 === 0 ? "choosing" : "held-out";
+  const some = await choiceWorkload({ ...one, ...scales }, half, seed >> 1, requests, traces);
+  const known = new Set<string>();
+  const usual = some
+    .filter(({ session, parent, joins, promptTokens }) => {
+      // Without a turn those that follow it cannot come.
+      const follows = [parent?.session, ...joins].every((before) => before === undefined || known.has(before));
+      if (!follows || promptTokens > PROMPT_TOKENS_MAX) return false;
+      known.add(session);
+      return true;
+    })
+    .map((request) => ({ ...request, tenant: tenantOf(request, cause === "tenant") }));
+  const all = cause === "tenant" ? [...usual, ...(await hotTenant(usual, half, seed >> 1, traces))] : usual;
+  // Those that follow others stay behind them.
+  const inOrder = all
+    .map((request, i) => [request, i] as const)
+    .sort(([a, i], [b, j]) => a.arrivalMicros - b.arrivalMicros || i - j);
+  return inOrder.map(([request], index) => ({ ...request, index }));
+}
+
+/** By conversation; of one that names none, by what its prompt begins with. */
+function tenantOf({ session, blockIds, index }: WorkloadRequest, hasHot: boolean): string {
+  const key = session === "" ? String(blockIds?.[1] ?? index) : session;
+  const count = hasHot ? TENANTS.length - 1 : TENANTS.length;
+  return TENANTS[(nameHash(key) >>> 0) % count]!;
+}
+
+/** Over the first two thirds of the others' time. */
+async function hotTenant(
+  others: readonly WorkloadRequest[],
+  half: "choosing" | "held-out",
+  seed: number,
+  traces: string,
+): Promise<WorkloadRequest[]> {
+  const azure = LIVE_CASES.find(({ name }) => name === "unshared chat")!;
+  const { requests, tokenScale } = HOT;
+  const some = await choiceWorkload({ ...azure, tokenScale, outputScale: 1 }, half, seed, requests, traces);
+  const last = Math.max(...others.map(({ arrivalMicros }) => arrivalMicros), 10 * MICROS_PER_SECOND);
+  const scale = ((2 / 3) * last) / Math.max(...some.map(({ arrivalMicros }) => arrivalMicros));
+  return some.map((request) => ({
+    ...request,
+    session: "",
+    tenant: "hot",
+    arrivalMicros: Math.round(request.arrivalMicros * scale),
+  }));
+}
