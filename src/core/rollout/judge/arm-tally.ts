@@ -11,6 +11,8 @@ const PREDICTED_SHARE_MIN = 0.9;
 export interface SavedTally {
   readonly counts: Counts;
   readonly halves?: readonly number[];
+  /** Absent where nothing was predicted, and of what is no window's. */
+  readonly expected?: Readonly<Partial<Record<TimeMetric, SavedHistogram>>>;
   readonly endpoints: readonly (readonly [string, number])[];
   readonly times: Readonly<Record<TimeMetric, SavedHistogram>>;
   readonly predicted: Readonly<Record<TimeMetric, readonly [number, number]>>;
@@ -50,6 +52,8 @@ export class ArmTally {
   readonly #times: Readonly<Record<TimeMetric, TimeHistogram>>;
   /** Of each time, the sum of logarithms and the count of the earlier and the later half. */
   readonly #halves: number[];
+  /** Of a window: what was predicted of requests whose time was measured. */
+  readonly #expected: Partial<Record<TimeMetric, TimeHistogram>> = {};
   /** Sum and count of predictions of requests whose time was measured. */
   readonly #predicted: Record<TimeMetric, [number, number]>;
 
@@ -60,6 +64,10 @@ export class ArmTally {
     this.#endpoints = new Map(saved?.endpoints);
     const times = (metric: TimeMetric) => new TimeHistogram(saved?.times[metric]);
     this.#times = { ttft: times("ttft"), tpot: times("tpot"), e2e: times("e2e") };
+    for (const metric of TIME_METRICS) {
+      const expected = saved?.expected?.[metric];
+      if (expected !== undefined) this.#expected[metric] = new TimeHistogram(expected);
+    }
     const predicted = (metric: TimeMetric): [number, number] => [...(saved?.predicted[metric] ?? ([0, 0] as const))];
     this.#predicted = { ttft: predicted("ttft"), tpot: predicted("tpot"), e2e: predicted("e2e") };
   }
@@ -96,12 +104,13 @@ export class ArmTally {
   }
 
   /**
-   * In which half of its window it came. Logarithms: answers differ by orders of magnitude, and what is left of the arm
-   * before is a part of each.
+   * One that has been added to the tally of a window: in which half of it it came, and what was predicted of it. Halves have
+   * logarithms: answers differ by orders of magnitude, and what is left of the arm before is a part of each.
    */
-  addHalf({ times }: RolloutOutcome, isLater: boolean): void {
+  addInWindow({ times, predicted }: RolloutOutcome, isLater: boolean): void {
     TIME_METRICS.forEach((metric, i) => {
-      const time = times[metric];
+      const [time, expected] = [times[metric], predicted?.[metric]];
+      if (time !== undefined && expected !== undefined) (this.#expected[metric] ??= new TimeHistogram()).add(expected);
       if (time === undefined || time <= 0) return;
       const place = 4 * i + (isLater ? 2 : 0);
       this.#halves[place]! += Math.log(time);
@@ -126,6 +135,8 @@ export class ArmTally {
     }
     for (const metric of TIME_METRICS) {
       this.#times[metric].merge(other.#times[metric]);
+      const expected = other.#expected[metric];
+      if (expected !== undefined) (this.#expected[metric] ??= new TimeHistogram()).merge(expected);
       this.#predicted[metric][0] += other.#predicted[metric][0];
       this.#predicted[metric][1] += other.#predicted[metric][1];
     }
@@ -156,6 +167,14 @@ export class ArmTally {
 
   addTimesTo(other: TimeHistogram, metric: TimeMetric): void {
     other.merge(this.#times[metric]);
+  }
+
+  /** A figure of what was predicted in a window, microseconds; undefined unless nearly every measured request has a prediction. */
+  expected(metric: TimeMetric, figure: TimeFigure): number | undefined {
+    const times = this.#expected[metric];
+    return times !== undefined && times.count >= PREDICTED_SHARE_MIN * this.#times[metric].count
+      ? times.figure(figure)
+      : undefined;
   }
 
   /** Mean of what was predicted, microseconds; undefined unless nearly every measured request has a prediction. */
@@ -192,9 +211,14 @@ export class ArmTally {
   saved(): SavedTally {
     const { ttft, tpot, e2e } = this.#times;
     const predicted = this.#predicted;
+    const expected = TIME_METRICS.flatMap((metric) => {
+      const times = this.#expected[metric];
+      return times === undefined ? [] : [[metric, times.saved()] as const];
+    });
     return {
       counts: { ...this.counts },
       ...(this.#halves.some((value) => value !== 0) && { halves: [...this.#halves] }),
+      ...(expected.length > 0 && { expected: Object.fromEntries(expected) }),
       endpoints: [...this.#endpoints],
       times: { ttft: ttft.saved(), tpot: tpot.saved(), e2e: e2e.saved() },
       predicted: { ttft: [...predicted.ttft], tpot: [...predicted.tpot], e2e: [...predicted.e2e] },

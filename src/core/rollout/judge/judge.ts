@@ -235,7 +235,7 @@ export class Judge {
     else {
       window.open--;
       window.arms[outcome.arm]!.add(outcome);
-      window.arms[outcome.arm]!.addHalf(outcome, this.#isLater(outcome));
+      window.arms[outcome.arm]!.addInWindow(outcome, this.#isLater(outcome));
       window.members.add(outcome);
     }
     if (!this.#isOrdered(outcome)) return;

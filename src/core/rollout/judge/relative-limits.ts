@@ -95,7 +95,8 @@ export class RelativeLimits {
     const excess = this.#excess.get(key) ?? new WindowExcess();
     this.#excess.set(key, excess);
     if (!isRate) {
-      if (Math.min(mine.value, limit) > 0) excess.addTime(mine.value, limit, TAIL.test(guardrail.figure));
+      const expected = expectedOf(guardrail, own, control);
+      if (Math.min(mine.value, limit) > 0) excess.addTime(mine.value, limit, TAIL.test(guardrail.figure), expected);
       return;
     }
     // As sure as the difference of two shares of so many is.
@@ -225,6 +226,13 @@ function figureOf(guardrail: Guardrail, tally: ArmTally, waiting: readonly OpenR
     value: times.figure(of),
     atLeast: (count, evidence) => times.atLeast(of, count, evidence),
   };
+}
+
+/** Logarithm of what an arm's figure is predicted to be over the control's; 0 where that is not known. */
+function expectedOf({ figure }: Guardrail, own: ArmTally, control: ArmTally): number {
+  const [metric, of] = figure.split(".") as [TimeMetric, TimeFigure];
+  const ratio = (own.expected(metric, of) ?? NaN) / (control.expected(metric, of) ?? NaN);
+  return ratio > 0 && Number.isFinite(ratio) ? Math.log(ratio) : 0;
 }
 
 /** What has not ended has taken as long at least. */

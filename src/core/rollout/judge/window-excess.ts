@@ -18,7 +18,18 @@ export interface SavedExcess {
   /** Of quantiles in the tail, by how high; an earlier version saved the widest part alone. */
   readonly high?: BlockSums | readonly BlockSums[];
   readonly levels?: SavedHistogram;
+  /** Absent in what earlier versions saved. */
+  readonly explained?: Explained;
 }
+
+/** Sums over blocks, of logarithms of what was measured times what was predicted, and of the latter's squares. */
+interface Explained {
+  product: number;
+  square: number;
+}
+
+/** Before anything is known predictions are trusted as if they had been right of one block that differs this much. */
+const TRUSTED: Readonly<Explained> = { product: 0.25, square: 0.25 };
 
 /**
  * By how much an arm's figure is above its limit, block by block, and what that is at least, at every look together. Where
@@ -29,25 +40,37 @@ export interface SavedExcess {
  * alike) is above that of two thirds, eight ninths and more of the blocks before; a burst that outlasts both windows of a
  * block meets both arms, and shows most. Which they are does not depend on whose was the longer: an arm that is at its limit
  * is above it in as many of them as below.
+ *
+ * Where the simulator has predicted the requests, what it expects the two windows to differ by is taken away first: a burst
+ * in one of them is seen in the prediction too. As much of it as it has explained in the blocks before; neither that nor the
+ * prediction depends on which arm had which window.
  */
 export class WindowExcess {
   readonly #all: BlockSums;
   readonly #high: readonly BlockSums[];
   readonly #levels: TimeHistogram;
+  readonly #explained: Explained;
 
   constructor(saved?: SavedExcess) {
     this.#all = { ...(saved?.all ?? noBlocks()) };
     const high = saved?.high === undefined ? [] : [saved.high].flat();
     this.#high = HIGH_PARTS.map((_, i) => ({ ...(high[i] ?? noBlocks()) }));
     this.#levels = new TimeHistogram(saved?.levels);
+    this.#explained = { ...(saved?.explained ?? TRUSTED) };
   }
 
   /**
-   * One in which a time was that, and its limit; `isTail`: few requests take as long. It is the logarithm of their ratio, at most 1 either way: the queue of an
+   * One in which a time was that, and its limit; `isTail`: few requests take as long; `expected`: logarithm of the ratio that
+   * is predicted of the windows, whatever their arms. It is the logarithm of their ratio, at most 1 either way: the queue of an
    * overloaded pool grows from window to window, and on a scale of its own that growth would look like chance.
    */
-  addTime(time: number, limit: number, isTail: boolean): void {
-    const excess = Math.min(EXCESS_MAX, Math.max(-EXCESS_MAX, Math.log(time / limit)));
+  addTime(time: number, limit: number, isTail: boolean, expected = 0): void {
+    const ratio = Math.log(time / limit);
+    const { product, square } = this.#explained;
+    const left = ratio - Math.min(1, Math.max(0, product / square)) * expected;
+    this.#explained.product += bounded(ratio) * bounded(expected);
+    this.#explained.square += bounded(expected) ** 2;
+    const excess = bounded(left);
     addBlock(this.#all, excess, 0);
     if (!isTail) return;
     const level = Math.sqrt(time * limit);
@@ -76,9 +99,15 @@ export class WindowExcess {
   }
 
   saved(): SavedExcess {
-    if (this.#levels.count === 0) return { all: { ...this.#all } };
-    return { all: { ...this.#all }, high: this.#high.map((sums) => ({ ...sums })), levels: this.#levels.saved() };
+    const { square } = this.#explained;
+    const always = { all: { ...this.#all }, ...(square > TRUSTED.square && { explained: { ...this.#explained } }) };
+    if (this.#levels.count === 0) return always;
+    return { ...always, high: this.#high.map((sums) => ({ ...sums })), levels: this.#levels.saved() };
   }
+}
+
+function bounded(ratio: number): number {
+  return Math.min(EXCESS_MAX, Math.max(-EXCESS_MAX, ratio));
 }
 
 function lowOf(sums: BlockSums, level: number, kind: BlockKind): number {

@@ -248,6 +248,37 @@ test("a guardrail takes an arm back in the very window, with samples enough, and
   assert.equal(proposedStep(state, 5, alike.verdict()), undefined);
 });
 
+test("a tail that a burst in either window hides is beyond its limit sooner where requests were predicted, saved in between", () => {
+  const guardrails = [{ figure: "ttft.p99", relativeMax: 1.25, samplesMin: 10 }] as const;
+  const crossedAfter = (predicted: boolean, more: number) => {
+    let judge = new Judge(options(SWITCHBACK, { guardrails }));
+    const random = randomFor(3, 1);
+    for (let window = 0; window < 60; window++) {
+      const burst = 10 ** random.next();
+      const outcomes = windowOf(SWITCHBACK, window, { effectMicros: 0, predicted }).map((one) => {
+        const usual = burst * one.times.ttft!;
+        const ttft = Math.round(one.arm === 1 ? more * usual : usual);
+        return {
+          ...one,
+          times: { ...one.times, ttft },
+          ...(predicted && { predicted: { ...one.times, ttft: 1.1 * usual } }),
+        };
+      });
+      ended(judge, outcomes);
+      if (window === 9) {
+        const saved = JSON.parse(JSON.stringify(judge.saved())) as SavedJudge;
+        judge = new Judge(options(SWITCHBACK, { guardrails }), saved);
+      }
+      judge.advance((window + 1) * WINDOW_MICROS);
+      if (judge.readings().some(({ crossed }) => crossed)) return window + 1;
+    }
+    return Infinity;
+  };
+  const [without, sooner] = [crossedAfter(false, 2), crossedAfter(true, 2)];
+  assert.ok(sooner <= 20 && sooner < without / 2, `${sooner} instead of ${without} windows`);
+  assert.equal(crossedAfter(true, 1.2), Infinity);
+});
+
 test("a result beyond what was predicted pauses the rollout; one that may agree does not", () => {
   const state = after(planOf(SWITCHBACK), stepOf("start", 0));
   for (const [low, high, expected] of [

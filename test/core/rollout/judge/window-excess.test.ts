@@ -12,13 +12,13 @@ const LIMIT = 100_000;
 
 /** Blocks after which a time is surely above its limit; Infinity where it never is. */
 function foundAfter(
-  blocks: Iterable<readonly [time: number, limit: number]>,
+  blocks: Iterable<readonly [time: number, limit: number, expected?: number]>,
   { kind = DRAWN, isTail = true } = {},
 ): number {
   const excess = new WindowExcess();
   let count = 0;
-  for (const [time, limit] of blocks) {
-    excess.addTime(time, limit, isTail);
+  for (const [time, limit, expected] of blocks) {
+    excess.addTime(time, limit, isTail, expected);
     count++;
     if (excess.timesAtLeast(LEVEL, kind) > 1) return count;
   }
@@ -82,6 +82,39 @@ test("a tail that bursts alone hold is found where it is twice as long, and not 
   assertRare(alarms, "bursts as long");
 });
 
+/** Blocks of which either window may meet a burst; what is predicted of them is as good as `known`, 0 for chance, NaN for nothing. */
+function predictedBlocks(
+  seed: number,
+  times: number,
+  known: number,
+  deviation = 1,
+): (readonly [number, number, number])[] {
+  const random = randomFor(seed, 5);
+  return Array.from({ length: 120 }, () => {
+    const [own, control] = [0, 1].map(() => deviation * normal(random));
+    const expected = Number.isNaN(known) ? 0 : known * (own! - control!) + (1 - known) * 2 * deviation * normal(random);
+    return [times * LIMIT * Math.exp(own! + 0.1 * normal(random)), LIMIT * Math.exp(control!), expected] as const;
+  });
+}
+
+test("what the simulator predicts of a block is taken away: twice its limit is found in a third of the blocks", () => {
+  const median = (known: number) => {
+    const found = Array.from({ length: 40 }, (_, seed) => foundAfter(predictedBlocks(seed, 2, known)));
+    return found.toSorted((a, b) => a - b)[20]!;
+  };
+  const [without, bad, good] = [median(NaN), median(0), median(0.9)];
+  assert.ok(3 * good <= without, `${good} of ${without} blocks`);
+  assert.ok(bad <= 2 * without, `predictions that know nothing cost ${bad} instead of ${without} blocks`);
+});
+
+test("a time at its limit is as rarely taken for above it where it was predicted, well or badly", () => {
+  for (const known of [0.9, 0]) {
+    let alarms = 0;
+    for (let run = 0; run < RUNS; run++) if (foundAfter(predictedBlocks(run, 1, known, 0.3)) < Infinity) alarms++;
+    assertRare(alarms, `known ${known}`);
+  }
+});
+
 test("blocks that are like the one before are no reason to take a time that is at its limit for above it", () => {
   const alarmsOf = (kind: typeof DRAWN) => {
     let alarms = 0;
@@ -122,12 +155,12 @@ test("a share that is ten times the other is found in few windows; one that is a
 });
 
 test("what was saved as text goes on as it was", () => {
-  const blocks = burstBlocks(5, 40, 2);
+  const blocks = predictedBlocks(5, 2, 0.9);
   const [whole, first] = [new WindowExcess(), new WindowExcess()];
-  for (const [time, limit] of blocks) whole.addTime(time, limit, true);
-  for (const [time, limit] of blocks.slice(0, 17)) first.addTime(time, limit, true);
+  for (const [time, limit, expected] of blocks) whole.addTime(time, limit, true, expected);
+  for (const [time, limit, expected] of blocks.slice(0, 17)) first.addTime(time, limit, true, expected);
   const again = new WindowExcess(JSON.parse(JSON.stringify(first.saved())) as ReturnType<WindowExcess["saved"]>);
-  for (const [time, limit] of blocks.slice(17)) again.addTime(time, limit, true);
+  for (const [time, limit, expected] of blocks.slice(17)) again.addTime(time, limit, true, expected);
   for (const kind of [DRAWN, IN_ROW]) assert.equal(again.timesAtLeast(LEVEL, kind), whole.timesAtLeast(LEVEL, kind));
   assert.deepEqual(again.saved(), whole.saved());
 });
