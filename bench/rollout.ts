@@ -3,11 +3,12 @@
  * soon a known difference is found, what each design gets wrong, and how soon harm is taken back.
  *
  *     npx node bench/rollout.ts [--part NAME] [--runs N] [--seconds N] [--design NAME] [--case NAME]
- *         [--control PROFILE] [--other PROFILE]
+ *         [--control PROFILE] [--other PROFILE] [--traffic own|resampled] [--predicts]
  *
  * aa, aa-trace, ab, bias and harm simulate whole fleets; live has sockets. aa-outcomes, ab-outcomes and harm-outcomes draw
  * the requests' outcomes alone, with sessions of 1 to 300 turns, 30 tenants, drift and bursts, so that many rollouts are
- * judged in little time; aa-resampled takes parts of Mooncake's trace instead. --case names a harm, or a difference ("+30 %").
+ * judged in little time; --traffic resampled takes parts of Mooncake's trace instead (aa and harm), and --predicts gives the
+ * judge what a simulator would predict of each request. --case names a harm, or a difference ("+30 %").
  * With --keep FILE they go on where they were,
  * and with --piece SECONDS they begin no other run after so long; what there is is shown.
  *
@@ -37,7 +38,7 @@ import { planCoverage } from "./rollout/plan-coverage.ts";
 import { traceTraffic } from "./rollout/trace-traffic.ts";
 import { trustPower } from "./rollout/trust-power.ts";
 import { trustHarm } from "./rollout/trust-harm.ts";
-import { trustFalseAlarms } from "./rollout/trust.ts";
+import { trustFalseAlarms, type TrustQuestion } from "./rollout/trust.ts";
 import { madeSetting, traceSetting } from "./rollout/study-setting.ts";
 
 const { values } = parseArgs({
@@ -51,6 +52,8 @@ const { values } = parseArgs({
     port: { type: "string", default: "19700" },
     keep: { type: "string" },
     piece: { type: "string" },
+    predicts: { type: "boolean", default: false },
+    traffic: { type: "string", default: "own" },
     control: { type: "string", default: "gnomon" },
     other: { type: "string", default: "round-robin" },
   },
@@ -64,6 +67,16 @@ const [runs, seconds] = [values.runs, values.seconds].map((text) => (text === un
 const { design } = values;
 const kept = new KeptRuns(values.keep, values.piece === undefined ? undefined : Number(values.piece));
 const traces = process.env["BENCH_TRACES"] ?? "../shared/traces";
+
+/** What rollouts on drawn outcomes have in common. */
+function trust(): Pick<TrustQuestion, "design" | "kept" | "predicts" | "about" | "trafficOf"> {
+  const { traffic, predicts } = values;
+  if (traffic === "own") return { design, kept, predicts };
+  if (traffic !== "resampled") throw new RangeError(`--traffic: expected own or resampled, got ${traffic}`);
+  const trafficOf = traceTraffic(join(traces, "mooncake/conversation_trace.jsonl"));
+  return { design, kept, predicts, about: "trace", trafficOf };
+}
+
 /** Of the trace's requests on four engines. */
 const TRACE_REQUESTS = 2_000;
 const TRACE_WINDOW_SECONDS = 30;
@@ -83,13 +96,9 @@ const PARTS: Readonly<Record<string, () => void | Promise<void>>> = {
     const windowSeconds = TRACE_WINDOW_SECONDS;
     falseAlarms({ about, settingOf: () => setting, spanSeconds, windowSeconds, runs: runs ?? 200, design });
   },
-  "aa-outcomes": () => trustFalseAlarms({ runs: runs ?? 200, seconds: seconds ?? 1800, design, kept }),
-  "aa-resampled": () => {
-    const trafficOf = traceTraffic(join(traces, "mooncake/conversation_trace.jsonl"));
-    trustFalseAlarms({ runs: runs ?? 200, seconds: seconds ?? 1800, design, kept }, "trace", trafficOf);
-  },
-  "ab-outcomes": () => trustPower({ runs: runs ?? 100, seconds: seconds ?? 7200, design, only: values.case, kept }),
-  "harm-outcomes": () => trustHarm({ runs: runs ?? 100, seconds: seconds ?? 3600, design, only: values.case, kept }),
+  "aa-outcomes": () => trustFalseAlarms({ runs: runs ?? 200, seconds: seconds ?? 1800, ...trust() }),
+  "ab-outcomes": () => trustPower({ runs: runs ?? 100, seconds: seconds ?? 7200, only: values.case, ...trust() }),
+  "harm-outcomes": () => trustHarm({ runs: runs ?? 100, seconds: seconds ?? 3600, only: values.case, ...trust() }),
   ab: () => detection(values.control, values.other, runs ?? 40, design),
   bias: () => bias(traces, values.case),
   plans: () => planCoverage(traces, values.case),

@@ -3,6 +3,7 @@ import type { RouteRequest } from "#core/request/request.ts";
 import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
 import { Judge } from "#core/rollout/judge/judge.ts";
 import type { Design, RolloutPlan } from "#core/rollout/plan/rollout-plan.ts";
+import type { Times } from "#core/rollout/judge/outcome.ts";
 import { plannedRollout, type RolloutStep, steppedRollout } from "#core/rollout/rollout-state.ts";
 import type { Verdict } from "#core/rollout/judge/verdict.ts";
 import { RolloutWatch } from "#core/rollout-watch.ts";
@@ -33,6 +34,8 @@ export interface OutcomeRollout {
   readonly speed: number;
   /** Known outcomes in place of a queue's. */
   readonly outcomeOf?: (request: DrawnRequest) => DrawnOutcome;
+  /** The simulator predicts requests, on engines that are a tenth too slow, and knows nothing of a request's own luck. */
+  readonly predicts?: boolean;
   /** Each look; `proposed` is what it calls for. */
   readonly looked?: (look: Look) => void;
   /** Which of the proposed steps are made; none where it is left out. */
@@ -50,6 +53,7 @@ const LOOK_SECONDS = 15;
 const START_SECONDS = 60;
 const LEVEL = 0.05;
 const ERRORS_USUAL = 0.003;
+const TWIN_SPEED = 0.9;
 
 /** One rollout on drawn outcomes, looked at every 15 s; what it was stepped by. */
 export function outcomeRollout(run: OutcomeRollout): { readonly watch: RolloutWatch; readonly steps: RolloutStep[] } {
@@ -71,7 +75,8 @@ export function outcomeRollout(run: OutcomeRollout): { readonly watch: RolloutWa
     guardrails: run.guardrails,
     predictions: [],
   });
-  const watch = new RolloutWatch(plannedRollout(plan, 0), judge);
+  const predictions = new Map<string, Times>();
+  const watch = new RolloutWatch(plannedRollout(plan, 0), judge, { predictionOf: ({ id }) => predictions.get(id) });
   const steps: RolloutStep[] = [];
   const take = (step: RolloutStep) => {
     const next = steppedRollout(watch.state, step);
@@ -80,6 +85,7 @@ export function outcomeRollout(run: OutcomeRollout): { readonly watch: RolloutWa
     steps.push(step);
   };
   const pools = design.kind === "pools" ? 2 : 1;
+  const twin = new FluidQueue(TWIN_SPEED * run.speed);
   const queues = Array.from({ length: pools }, () => new FluidQueue(run.speed / pools));
   let pending: { readonly at: number; readonly id: string; readonly kind: "token" | "end"; outcome: DrawnOutcome }[] =
     [];
@@ -91,6 +97,7 @@ export function outcomeRollout(run: OutcomeRollout): { readonly watch: RolloutWa
       const drawn = run.traffic[next]!;
       const request = routeRequest(drawn, next);
       const at = Math.round(drawn.at * MICROS_PER_SECOND);
+      if (run.predicts === true) predictions.set(request.id, timesOf(twin.take({ ...drawn, luck: 1 }), drawn));
       const { arm } = watch.assign(request, at);
       const endpoint = `e${Math.floor(4 * drawOf(request.id, 1))}`;
       const routed = { kind: "routed", at, requestId: request.id, endpoint } as unknown as Decision;
@@ -144,6 +151,11 @@ export function outcomeRollout(run: OutcomeRollout): { readonly watch: RolloutWa
     if (proposed !== undefined && run.accepts?.(proposed) === true) take(proposed);
   }
   return { watch, steps };
+}
+
+function timesOf({ ttft, tpot }: Pick<DrawnOutcome, "ttft" | "tpot">, { outputTokens }: DrawnRequest): Times {
+  const [first, each] = [ttft, tpot].map((seconds) => seconds * MICROS_PER_SECOND);
+  return { ttft: first, tpot: each, e2e: first! + each! * (outputTokens - 1) };
 }
 
 function startAt(seconds: number): RolloutStep {

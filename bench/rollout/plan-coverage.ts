@@ -131,7 +131,7 @@ async function heldAgainst(
   const means = drawn.flat().map(({ mean }) => mean);
   const { powers, powerRanges } = chosen.figures[KEY];
   const [low, high] = [meanOf(powerRanges.map((one) => one.low)), meanOf(powerRanges.map((one) => one.high))];
-  const share = drawn.flat().filter(({ found }) => found).length / drawn.flat().length;
+  const [rollouts, finds] = [drawn.flat().length, drawn.flat().filter(({ found }) => found).length];
   const millis = (micros: number) => (micros / MICROS_PER_MILLI).toFixed(0);
   return {
     design: chosen.name,
@@ -142,9 +142,10 @@ async function heldAgainst(
     silent: interval === undefined ? 1 : 0,
     promised: meanOf(powers),
     range: `${percent(low)} to ${percent(high)}`,
-    inRange: low <= share && share <= high ? 1 : 0,
-    found: drawn.flat().filter(({ found }) => found).length,
-    rollouts: drawn.flat().length,
+    // Of so few rollouts no share is nearer to its end.
+    inRange: Math.floor(low * rollouts) <= finds && finds <= Math.ceil(high * rollouts) ? 1 : 0,
+    found: finds,
+    rollouts,
   };
 }
 

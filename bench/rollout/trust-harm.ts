@@ -1,7 +1,7 @@
 import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { ArmEffect } from "./outcome-rollout.ts";
-import { designsNamed, ownTraffic, trustRollout, type TrustQuestion } from "./trust.ts";
+import { designsNamed, keptAs, ownTraffic, trustRollout, type TrustQuestion } from "./trust.ts";
 
 /** Seconds that few of the control's first tokens take. */
 const TAIL_SECONDS = 1.5;
@@ -22,7 +22,7 @@ const EFFECTS: Readonly<Record<string, ArmEffect>> = {
 
 /** Rollouts that the default limits, or a canary's own rule, take back, and when. */
 export function trustHarm(question: TrustQuestion & { readonly only?: string | undefined }): void {
-  const { runs, seconds, only = "", kept } = question;
+  const { runs, seconds, only = "", kept, trafficOf = ownTraffic, predicts = false } = question;
   print(`Taken back within ${seconds} s; minutes from the start: median, 95 %; share of the arm then`);
   for (const [name, design] of designsNamed(question)) {
     for (const [harm, effect] of Object.entries(EFFECTS)) {
@@ -31,7 +31,9 @@ export function trustHarm(question: TrustQuestion & { readonly only?: string | u
       const reasons = new Map<string, number>();
       let [reached, made] = [0, 0];
       for (let seed = 1; seed <= runs; seed++) {
-        const one = kept.result(`harm ${harm} ${seconds} ${name} ${seed}`, () => endOf(effect, design, seed, seconds));
+        const one = kept.result(`harm ${harm} ${seconds} ${name} ${seed}${keptAs(question)}`, () =>
+          endOf({ traffic: trafficOf(seed, seconds), design, seed, seconds, effect, predicts }),
+        );
         if (one === undefined) continue;
         made++;
         if (one.reached) reached++;
@@ -62,15 +64,9 @@ interface Ended {
   readonly reached: boolean;
 }
 
-function endOf(effect: ArmEffect, design: Design, seed: number, seconds: number): Ended {
-  const { steps, watch } = trustRollout({
-    traffic: ownTraffic(seed, seconds),
-    design,
-    seed,
-    seconds,
-    effect,
-    accepts: () => true,
-  });
+function endOf(run: Parameters<typeof trustRollout>[0]): Ended {
+  const { design } = run;
+  const { steps, watch } = trustRollout({ ...run, accepts: () => true });
   const reached = shareOf(design, watch.state.canaryStep) >= 100;
   const back = steps.find(({ step }) => step === "rollback");
   if (back === undefined) return { minutes: null, reason: "", reached };

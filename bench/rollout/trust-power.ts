@@ -1,15 +1,14 @@
 import type { WindowFigures } from "#core/rollout/judge/arm-figures.ts";
-import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { shrunkMean } from "#core/rollout/verdict-line.ts";
-import { outcomeRollout } from "./outcome-rollout.ts";
-import { countIn, designsNamed, ownTraffic, SPEED, type TrustQuestion } from "./trust.ts";
+import { type OutcomeRollout, outcomeRollout } from "./outcome-rollout.ts";
+import { countIn, designsNamed, keptAs, ownTraffic, SPEED, type TrustQuestion } from "./trust.ts";
 
 const EFFECTS: readonly number[] = [0.05, 0.1, 0.3];
 
 /** A known difference: found how often and when, intervals that hold it at every look, and what is shown at stopping. */
 export function trustPower(question: TrustQuestion & { readonly only?: string | undefined }): void {
-  const { runs, seconds, only = "", kept } = question;
+  const { runs, seconds, only = "", kept, trafficOf = ownTraffic, predicts = false } = question;
   print(
     `A/B of mean E2E, rollouts of up to ${seconds} s: found, minutes until then (median), intervals that held the truth at`,
   );
@@ -19,8 +18,8 @@ export function trustPower(question: TrustQuestion & { readonly only?: string | 
     const cells = EFFECTS.filter((effect) => `+${100 * effect} %`.startsWith(only)).map((effect) => {
       const all: Compared[] = [];
       for (let seed = 1; seed <= runs; seed++) {
-        const one = kept.result(`ab ${effect} ${seconds} ${name} ${seed}`, () =>
-          comparedBy(design, effect, seed, seconds),
+        const one = kept.result(`ab ${effect} ${seconds} ${name} ${seed}${keptAs(question)}`, () =>
+          comparedBy({ traffic: trafficOf(seed, seconds), design, seed, seconds, predicts }, effect),
         );
         if (one !== undefined) all.push(one);
       }
@@ -50,17 +49,18 @@ interface Compared {
   readonly held: boolean;
 }
 
-function comparedBy(design: Design, effect: number, seed: number, seconds: number): Compared {
+function comparedBy(
+  run: Pick<OutcomeRollout, "traffic" | "design" | "seed" | "seconds" | "predicts">,
+  effect: number,
+): Compared {
+  const { design, seconds } = run;
   let found: Found | null = null;
   let held = true;
   const plannedCount = countIn(design, seconds);
   // The judge keeps the last ones alone.
   const windows = new Map<number, WindowFigures>();
   outcomeRollout({
-    traffic: ownTraffic(seed, seconds),
-    design,
-    seed,
-    seconds,
+    ...run,
     plannedCount,
     guardrails: [],
     speed: SPEED,

@@ -11,6 +11,16 @@ export interface TrustQuestion {
   readonly seconds: number;
   readonly design?: string | undefined;
   readonly kept: KeptRuns;
+  /** With what the simulator predicts of each request. */
+  readonly predicts?: boolean;
+  /** The traffic of each run, and what it is called where that is not the bench's own. */
+  readonly about?: string;
+  readonly trafficOf?: (seed: number, seconds: number) => DrawnRequest[];
+}
+
+/** What distinguishes runs that are kept in one file, beside what is asked of them. */
+export function keptAs({ predicts = false, about = "own" }: TrustQuestion): string {
+  return `${about === "own" ? "" : ` ${about}`}${predicts ? " predicted" : ""}`;
 }
 
 const PER_SECOND = 6;
@@ -58,15 +68,15 @@ interface Alarmed {
 const KEYS = TIME_METRICS.flatMap((metric) => TIME_FIGURES.map((figure) => [metric, figure] as const));
 
 /** The same policy on both arms: runs with an interval that leaves out 0 at any look, by figure and for all of them. */
-export function trustFalseAlarms(question: TrustQuestion, about = "own", trafficOf = ownTraffic): void {
-  const { runs, seconds, kept } = question;
+export function trustFalseAlarms(question: TrustQuestion): void {
+  const { runs, seconds, kept, about = "own", trafficOf = ownTraffic, predicts = false } = question;
   print(`A/A, rollouts of ${seconds} s, looked at every 15 s: percent of them with an alarm at any look`);
   print(`${"".padEnd(18)}${KEYS.map((key) => key.join(".").padStart(10)).join("")}   any  back  of`);
   for (const [name, design] of designsNamed(question)) {
     const all: Alarmed[] = [];
     for (let seed = 1; seed <= runs; seed++) {
-      const one = kept.result(`aa ${about} ${seconds} ${name} ${seed}`, () =>
-        alarmsOf(trafficOf(seed, seconds), name, design, seed, seconds),
+      const one = kept.result(`aa ${about} ${seconds} ${name} ${seed}${predicts ? " predicted" : ""}`, () =>
+        alarmsOf({ traffic: trafficOf(seed, seconds), design, seed, seconds, predicts }, name),
       );
       if (one !== undefined) all.push(one);
     }
@@ -78,24 +88,15 @@ export function trustFalseAlarms(question: TrustQuestion, about = "own", traffic
   }
 }
 
-function alarmsOf(
-  traffic: readonly DrawnRequest[],
-  name: string,
-  design: Design,
-  seed: number,
-  seconds: number,
-): Alarmed {
+function alarmsOf(run: Parameters<typeof trustRollout>[0], name: string): Alarmed {
   const found = new Set<number>();
   let taken = false;
   trustRollout({
-    traffic,
-    design,
-    seed,
-    seconds,
+    ...run,
     accepts: ({ step }) => step === "advance",
     looked: ({ verdict, proposed }) => {
       if (!taken && proposed?.step === "rollback" && process.env["BENCH_REASONS"])
-        print(`${name} ${seed}: ${proposed.reason}`);
+        print(`${name} ${run.seed}: ${proposed.reason}`);
       taken ||= proposed?.step === "rollback";
       verdict.differences.forEach(({ low, high }, i) => (low > 0 || high < 0) && found.add(i));
     },
