@@ -82,6 +82,7 @@ export interface PowerQuestion {
 }
 
 const { arms: TWO_ARMS } = twoArmPlan({ kind: "shadow", windowMicros: 1 }, 0);
+const MICROS_PER_HOUR = 3600 * MICROS_PER_SECOND;
 /** A plan beyond two months is none. */
 const HOURS_MAX = 24 * 60;
 /** Blocks below which a deviation is not known, and clusters below which a mean of theirs is not normal. */
@@ -128,7 +129,10 @@ function figureStudy(
   const needed = clustersNeeded(design, figure, middle(found.map(({ plain: { skewness = 0 } }) => skewness)));
   const blocks = found.every((one) => one.blocks !== undefined);
   const [plain, adjusted] = blocks ? pooledBlocks(found) : pooledClusters(found);
-  const perHour = plain.count / found.length / (spanMicros / (3600 * MICROS_PER_SECOND));
+  const clusters = plain.count / found.length;
+  // At the end of a trace the judge closes a block that is not whole; a rollout has none.
+  const wholePerHour = design.kind === "switchback" ? MICROS_PER_HOUR / (2 * design.windowMicros) : Infinity;
+  const perHour = Math.min(wholePerHour, clusters / (spanMicros / MICROS_PER_HOUR));
   const spreadOf = (all: readonly MeanEstimate[]) => (design.kind === "pools" ? betweenRuns(all) : 1);
   const spread = {
     plain: spreadOf(found.map((one) => one.plain)),
@@ -150,7 +154,7 @@ function figureStudy(
     valuesMax: Math.max(BLOCKS_MIN, HOURS_MAX * perHour),
   });
   // Of one value, so that a rollout as long as the trace has the error that the recorded run shows.
-  const live = unexplained * Math.sqrt(plain.count / found.length);
+  const live = unexplained * Math.sqrt(clusters);
   const deviationOf = (one: MeanEstimate) =>
     Math.hypot(one.deviation * (one === plain ? spread.plain : spread.adjusted), live);
   // The smaller arm must have as many as the judge asks for.
@@ -161,6 +165,8 @@ function figureStudy(
     effectError: error,
     trafficError: traffic === undefined ? 0 : trafficErrorOf(traffic, blocks),
     deviation: deviationOf(one),
+    // All simulated rollouts have the same blocks of traffic; clusters are many.
+    ...(blocks && { deviationDegrees: Math.max(1, Math.floor(clusters) - 1) }),
     valuesMin: Math.max(VALUES_MIN, judged),
   });
   const least = blocks ? BLOCKS_MIN : Math.max(CLUSTERS_MIN, judged);
@@ -172,14 +178,14 @@ function figureStudy(
     estimate: adjusted.mean,
     bias: adjusted.mean - truth,
     biasError: error,
-    runError: deviationOf(plain) / Math.sqrt(plain.count / found.length),
+    runError: deviationOf(plain) / Math.sqrt(clusters),
     varianceLeft: (adjusted.deviation / plain.deviation) ** 2,
     hoursAdjusted: hoursToFind(findable(adjusted), asked),
     powersAdjusted: powersOf(findable(adjusted), asked),
     ...powerOf(findable(plain), asked, traffic && rangeErrorOf(traffic, blocks)),
     detectable: detectable(plain),
     detectableAdjusted: detectable(adjusted),
-    clusters: plain.count / found.length,
+    clusters,
     valuesPerHour: perHour,
   };
 }

@@ -8,8 +8,9 @@ export interface Findable {
   readonly effectError: number;
   /** What the traffic leaves open of it: Student's, with as many degrees of freedom as parts of the trace leave. */
   readonly trafficError: number;
-  /** Standard deviation of one value. */
+  /** Standard deviation of one value, and with how many degrees of freedom traffic showed it; many where it is left out. */
   readonly deviation: number;
+  readonly deviationDegrees?: number;
   readonly level: number;
   /** Degrees of freedom that the deviation of so many values has. */
   readonly degreesOf: (count: number) => number;
@@ -21,7 +22,7 @@ export interface Findable {
 /** Normal values as a walk draws them one after the other: the same in each study, and so drawn once. */
 class DrawnNormals {
   readonly #random: Random;
-  /** A walk looks some 200 times, whatever it is to find, and draws 17 values for a look at most. */
+  /** A walk looks some 200 times, whatever it is to find, and draws 17 values for a look at most, and as many before. */
   readonly #drawn: number[] = [];
   #used = 0;
 
@@ -57,17 +58,24 @@ const TO = 16;
  * the effect half the time. Same arguments, same walks.
  */
 export function valuesUntilFound(findable: Findable, plannedCount?: number): readonly number[] {
-  const { effect, deviation, level, degreesOf, valuesMin, valuesMax } = findable;
-  const half = valuesToFind(effect, deviation, { level, standardErrors: 0, degreesOf, valuesMin: 3, valuesMax });
+  const { effect, level, degreesOf, valuesMin, valuesMax } = findable;
+  const half = valuesToFind(effect, findable.deviation, {
+    level,
+    standardErrors: 0,
+    degreesOf,
+    valuesMin: 3,
+    valuesMax,
+  });
   const planned = plannedCount ?? half;
   const never = () => Array.from({ length: WALKS }, () => Infinity);
-  if (planned === undefined || !(effect !== 0) || !(deviation > 0)) return never();
+  if (planned === undefined || !(effect !== 0) || !(findable.deviation > 0)) return never();
   const prior = priorFor(planned, level);
   const last = Math.min(valuesMax, TO * Math.max(planned, half ?? planned));
   const first = Math.max(valuesMin, Math.floor(FROM * Math.min(planned, half ?? planned)));
   return NORMALS.map((walk) => {
     const normals = walk.fromTheFirst();
     const value = effectOf(findable, normals);
+    const deviation = deviationOf(findable, normals);
     let [count, mean, squares] = [0, 0, 0];
     for (let next = first; next <= last; next = Math.max(next + 1, Math.floor(next * LOOK_GROWTH))) {
       const more = next - count;
@@ -88,21 +96,26 @@ export function shareFoundBy(counts: readonly number[], count: number): number {
   return (more < 0 ? counts.length : more) / counts.length;
 }
 
-/** How many of the walks' effects are below a range, and above it. */
+/** How many of the walks' effects, over their deviations, are below a range, and above it. */
 const OUTSIDE = 0.05;
 
 /**
- * Between which shares of rollouts of `count` values find the effect, by what it may be on other traffic: each share is an
- * average over rollouts on one traffic, while `shareFoundBy` is one over traffic as well.
+ * Between which shares of rollouts of `count` values find the effect, by what it and the deviation may be on other traffic:
+ * each share is an average over rollouts on one traffic, while `shareFoundBy` is one over traffic as well.
  */
 export function foundBetween(findable: Findable, count: number): { readonly low: number; readonly high: number } {
   const sign = Math.sign(findable.effect);
-  const effects = NORMALS.map((walk) => sign * effectOf(findable, walk.fromTheFirst()));
+  const { deviation } = findable;
+  const effects = NORMALS.map((walk) => {
+    const normals = walk.fromTheFirst();
+    return (sign * effectOf(findable, normals) * deviation) / deviationOf(findable, normals);
+  });
   effects.sort((one, other) => one - other);
   const [low, high] = [OUTSIDE, 1 - OUTSIDE].map((q) => {
     // Of another sign the effect that is expected is not there to be found.
     const effect = Math.max(0, effects[Math.floor(q * WALKS)]!);
-    return shareFoundBy(valuesUntilFound({ ...findable, effect, effectError: 0, trafficError: 0 }, count), count);
+    const known = { ...findable, effect, effectError: 0, trafficError: 0, deviationDegrees: Infinity };
+    return shareFoundBy(valuesUntilFound(known, count), count);
   });
   return { low: low!, high: high! };
 }
@@ -110,6 +123,12 @@ export function foundBetween(findable: Findable, count: number): { readonly low:
 function effectOf({ effect, effectError, trafficError }: Findable, normals: DrawnNormals): number {
   const student = normals.next() / Math.sqrt(chiSquared(normals, TRAFFIC_DEGREES) / TRAFFIC_DEGREES);
   return effect + effectError * normals.next() + trafficError * student;
+}
+
+/** Of a value on other traffic of the kind. */
+function deviationOf({ deviation, deviationDegrees = Infinity }: Findable, normals: DrawnNormals): number {
+  if (deviationDegrees === Infinity) return deviation;
+  return deviation * Math.sqrt(deviationDegrees / chiSquared(normals, deviationDegrees));
 }
 
 /** Of many degrees of freedom by E. Wilson and M. Hilferty, "The distribution of chi-square" (1931). */
