@@ -22,6 +22,11 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     page: "young",
     short: ["--rounds", "1", "--seconds", "10", "--only", "2 KB"],
   },
+  picker: {
+    about: "CPU and p99 of a question to the endpoint picker since its start, beside llm-d's",
+    page: "picker",
+    short: ["--turns", "1", "--seconds", "2", "--only", "plain"],
+  },
   decision: { about: "time of one decision, by endpoints and prompt length", page: "gateway-cost" },
   start: {
     about: "time, CPU and memory of a start, with estimated and with exact tokens",

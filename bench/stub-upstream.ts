@@ -2,11 +2,13 @@
  * Child process: an engine that costs next to nothing, on one port per endpoint. Requests that ask for a stream get
  * 100 events 10 ms apart, with token ids where they are asked for, others 500 bytes of JSON, or 7 MB where their user is
  * "large". It lists its model and shows a
- * metrics page of vLLM's. Its parent gets the ports.
+ * metrics page of vLLM's. Its parent gets the ports. With `pods` as second argument each has an address of its own, and all the
+ * same port; with `few` as third its metrics page has only what routers read.
  */
 import { readFileSync } from "node:fs";
 import { type AddressInfo, type Socket, createServer } from "node:net";
 import { join } from "node:path";
+import { engineHost } from "../test/serve/migrate/record/held-engines.ts";
 
 const LAST_CHUNK = Buffer.from("\r\n0\r\n\r\n");
 const EVENTS = 100;
@@ -27,7 +29,14 @@ const page = readFileSync(
   join(import.meta.dirname, "../test/golden/vllm-http/metrics_after_traffic.http"),
   "utf8",
 ).replace('num_gpu_blocks="2048"', 'num_gpu_blocks="15625"');
-const metrics = whole("text/plain; version=0.0.4; charset=utf-8", page.slice(page.indexOf("\r\n\r\n") + 4));
+const READ =
+  /^(?:# TYPE )?vllm:(?:num_requests_waiting|num_requests_running|kv_cache_usage_perc|cache_config_info)[ {]/;
+const rows = page.slice(page.indexOf("\r\n\r\n") + 4);
+const few = rows.split("\n").filter((row) => READ.test(row));
+const metrics = whole(
+  "text/plain; version=0.0.4; charset=utf-8",
+  process.argv[4] === "few" ? `${few.join("\n")}\n` : rows,
+);
 const streamHead = Buffer.from(
   "HTTP/1.1 200 OK\r\ndate: Sat, 21 Nov 2026 00:04:58 GMT\r\nserver: uvicorn\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n",
 );
@@ -145,16 +154,16 @@ function answer(socket: Socket, head: string, { streams, ids, large }: Asked): v
   } else socket.write(large ? largeAnswer : wholeAnswer);
 }
 
-const ports = await Promise.all(
-  Array.from(
-    { length: Number(process.argv[2] ?? 1) },
-    () =>
-      new Promise<number>((resolve) => {
-        const server = createServer(serve).listen(0, "127.0.0.1", () =>
-          resolve((server.address() as AddressInfo).port),
-        );
-      }),
-  ),
-);
+/** Resolves with the port. */
+function listen(host: string, port = 0): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer(serve).listen(port, host, () => resolve((server.address() as AddressInfo).port));
+  });
+}
+
+const [count, kind] = [Number(process.argv[2] ?? 1), process.argv[3]];
+const ports: number[] = [];
+for (let i = 0; i < count; i++)
+  ports.push(await (kind === "pods" ? listen(engineHost(i), ports[0]) : listen("127.0.0.1")));
 process.send!({ ports });
 process.on("disconnect", () => process.exit(0));

@@ -38,6 +38,7 @@ import { openTrace } from "#cli/trace/trace-source.ts";
 import { TraceEncoder } from "#trace/codec/encoder.ts";
 import { TraceReader } from "#trace/reader.ts";
 import type { TraceHeader } from "#trace/codec/record.ts";
+import { MESSAGE_BYTES } from "#picker/picker-server.ts";
 import { readProcessingRequest } from "#picker/processing-request.ts";
 import { DNS_BYTES_MAX, DNS_SHAPES, readDnsAnswer } from "./dns.ts";
 import { EMPTY_LIST, EMPTY_WATCH, podJson, readCollection } from "./kubernetes.ts";
@@ -63,6 +64,8 @@ const BLOCK_TOKENS = 16;
 
 const KV_BYTES = 4 * MIB;
 const REPORT_BYTES = 4 * MIB;
+/** The most that a proxy sends at once. */
+const PROXY_BYTES = DEFAULT_LIMITS.bodyBytesMax + MESSAGE_BYTES;
 const PICKER_HEAD = "apiVersion: inference.networking.x-k8s.io/v1alpha1\nkind: EndpointPickerConfig\nplugins:\n";
 const TRACE_HEAD = new TraceEncoder({ blockTokens: BLOCK_TOKENS }).header({
   run: "r",
@@ -128,8 +131,12 @@ export const READERS: Readonly<Record<string, Reader>> = {
       },
     ]),
   ),
-  "message of a proxy": { bytesMax: 4 * MIB, shapes: PROXY_SHAPES, read: readProcessingRequest },
-  "gRPC's messages": { bytesMax: 4 * MIB, shapes: FRAME_SHAPES, read: (bytes) => readFrames(bytes, 16_384, 16 * MIB) },
+  "message of a proxy": { bytesMax: PROXY_BYTES, shapes: PROXY_SHAPES, read: readProcessingRequest },
+  "gRPC's messages": {
+    bytesMax: PROXY_BYTES,
+    shapes: FRAME_SHAPES,
+    read: (bytes) => readFrames(bytes, 16_384, PROXY_BYTES),
+  },
   "gRPC's messages, by 100 bytes": {
     bytesMax: MIB,
     shapes: FRAME_SHAPES,

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { MILLIS_PER_DAY, millis } from "./schema-value.ts";
 
 const PORT_MAX = 65_535;
 const FALLBACKS_MAX = 16;
@@ -37,6 +38,27 @@ export const picker = z
         "Certificate (PEM) of the picker's port; a change takes effect at once. Unset: the picker signs its own, which gateways accept since they do not ask who answers.",
       ),
     keyFile: z.string().min(1).optional().describe("Its private key (PEM)."),
+    connectionAgeMillisMax: millis(0, MILLIS_PER_DAY)
+      .default(0)
+      .describe(
+        "Age, give or take a tenth, at which a proxy is asked to make its connection anew, so that it finds replicas that joined; 0: never.",
+      ),
+    connectionGraceMillis: millis(0, MILLIS_PER_DAY)
+      .default(600_000)
+      .describe(
+        "Time for the calls that are open on a connection of that age, each as long as its response; then they are cut.",
+      ),
+    pingMillis: millis(0, MILLIS_PER_DAY)
+      .default(60_000)
+      .describe("Silence of a connection after which its proxy is asked whether it is there (HTTP/2 ping); 0: never."),
+    pingAnswerMillisMax: millis(1, MILLIS_PER_DAY)
+      .default(20_000)
+      .describe("Time limit for the answer; then the connection is cut."),
+    callIdleMillisMax: millis(1, MILLIS_PER_DAY)
+      .default(3_600_000)
+      .describe(
+        "Time without a message of the proxy after which its call is ended. Where it shows no bodies of responses, a call is silent as long as the response takes.",
+      ),
   })
   .refine((value) => (value.certFile === undefined) === (value.keyFile === undefined), {
     path: ["keyFile"],

@@ -12,6 +12,9 @@ const SERVING = 1;
 const NOT_SERVING = 2;
 const SERVICE_UNKNOWN = 3;
 const WATCH_MILLIS = 1_000;
+const LIVENESS = "liveness";
+/** The last is what charts of llm-d's picker ask about. */
+const SERVICES: readonly string[] = ["", LIVENESS, "readiness", EXTERNAL_PROCESSOR, "inference-extension"];
 
 /**
  * The services that may be asked about: liveness answers while the process does; the others, and the server as a whole
@@ -28,6 +31,7 @@ export class PickerHealth {
   readonly methods: readonly (readonly [path: string, method: GrpcMethod])[] = [
     [`/${HEALTH}/Check`, (call) => new Question(call, (service) => this.#check(call, service))],
     [`/${HEALTH}/Watch`, (call) => this.#watch(call)],
+    [`/${HEALTH}/List`, (call) => new Question(call, () => this.#list(call))],
   ];
 
   stop(): void {
@@ -39,6 +43,20 @@ export class PickerHealth {
     if (standing === SERVICE_UNKNOWN)
       return call.end(GRPC_STATUS.notFound, "the services are liveness, readiness and the external processor");
     call.send(framedStanding(standing));
+    call.end();
+  }
+
+  #list(call: GrpcCall): void {
+    const writer = new MessageWriter();
+    for (const service of SERVICES.toReversed()) {
+      const entry = writer.length;
+      writer.number(1, this.#of(service));
+      writer.message(2, entry);
+      writer.text(1, service);
+      writer.message(1, entry);
+    }
+    writer.frame(0);
+    call.send(writer.written());
     call.end();
   }
 
@@ -63,8 +81,8 @@ export class PickerHealth {
   }
 
   #of(service: string): number {
-    if (service === "liveness") return SERVING;
-    if (service !== "" && service !== "readiness" && service !== EXTERNAL_PROCESSOR) return SERVICE_UNKNOWN;
+    if (service === LIVENESS) return SERVING;
+    if (!SERVICES.includes(service)) return SERVICE_UNKNOWN;
     return this.#ready() ? SERVING : NOT_SERVING;
   }
 }

@@ -8,6 +8,7 @@ import { GrpcServer, type PickerTls } from "./grpc/grpc-server.ts";
 import { EXTERNAL_PROCESSOR, PickerHealth } from "./health.ts";
 import { type PickerParts, PickStream } from "./pick-stream.ts";
 import { pathReader } from "./picked-path.ts";
+import type { PickerRules } from "./picker-rules.ts";
 import { readProcessingRequest } from "./processing-request.ts";
 import { framedResponses } from "./processing-response.ts";
 
@@ -26,6 +27,7 @@ export interface PickerOptions {
   readonly tls: PickerTls | undefined;
   /** Endpoints named behind the chosen one, which a proxy with retries goes down. */
   readonly fallbacksMax: number;
+  readonly rules: PickerRules;
   readonly ready: () => boolean;
 }
 
@@ -40,7 +42,7 @@ export interface PickerServer {
 }
 
 /** What a message holds beside the body. */
-const MESSAGE_BYTES = 256 * 1024;
+export const MESSAGE_BYTES = 256 * 1024;
 const QUESTION_BYTES = 4 * 1024;
 /** Questions about health at once, and connections that bring them. */
 const QUESTIONS = 1_000;
@@ -54,7 +56,7 @@ const CALLS_MORE = 1_000;
 
 /** Serves Envoy's external processing protocol; rejects with the system's error where the address cannot be had. */
 export async function startPicker(options: PickerOptions): Promise<PickerServer> {
-  const { gateway, routes, administration = [], host, port, healthPort, tls, fallbacksMax, ready } = options;
+  const { gateway, routes, administration = [], host, port, healthPort, tls, fallbacksMax, rules, ready } = options;
   const addresses = new Addresses(gateway.directory);
   const shared: PickerParts = { gateway, addresses, pathOf: pathReader(routes, administration), fallbacksMax };
   const health = new PickerHealth(ready);
@@ -62,8 +64,11 @@ export async function startPicker(options: PickerOptions): Promise<PickerServer>
   const common = {
     room: { take: (bytes: number) => bodies.take(bytes, PROXY), give: (bytes: number) => bodies.give(bytes) },
     writeStallMillisMax: limits.writeStallMillisMax,
+    firstMessageMillisMax: limits.headersMillisMax,
+    ...rules,
     firstFrameMillisMax: limits.headersMillisMax,
     connectionDropped: () => counters.connectionsDropped++,
+    connectionRenewed: () => counters.pickerRenewed++,
     failed: (why: CallFailure, error?: unknown) => {
       countUp(counters.pickerFailures, why);
       if (why !== "defect") return;
@@ -73,7 +78,7 @@ export async function startPicker(options: PickerOptions): Promise<PickerServer>
   };
   const server = new GrpcServer({
     ...common,
-    methods: new Map([[`/${EXTERNAL_PROCESSOR}/Process`, processMethod(shared)], ...health.methods]),
+    methods: new Map([[`/${EXTERNAL_PROCESSOR}/Process`, processMethod(shared, rules)], ...health.methods]),
     messageBytesMax: limits.bodyBytesMax + MESSAGE_BYTES,
     callsMax: CALLS_PER_REQUEST * limits.requestsInFlightMax + CALLS_MORE,
     connectionsMax: limits.clientConnectionsMax,
@@ -107,7 +112,7 @@ export async function startPicker(options: PickerOptions): Promise<PickerServer>
   };
 }
 
-function processMethod(shared: PickerParts): GrpcMethod {
+function processMethod(shared: PickerParts, { callIdleMillisMax: idleMillisMax }: PickerRules): GrpcMethod {
   return (call) => {
     const pick = new PickStream(shared, (responses, gone) => call.send(framedResponses(responses), gone));
     return {
@@ -118,6 +123,7 @@ function processMethod(shared: PickerParts): GrpcMethod {
         call.end();
       },
       closed: () => pick.closed(),
+      idleMillisMax,
     };
   };
 }

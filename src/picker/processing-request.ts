@@ -5,6 +5,8 @@ const message = (field: number): number => tagOf(field, WITH_LENGTH);
 const number = (field: number): number => tagOf(field, 0);
 
 const PHASES: ReadonlySet<number> = new Set([2, 3, 4, 5, 6, 7].map(message));
+/** Of a message that is no body's: a subset may name thousands of endpoints. */
+const HEAD_BYTES_MAX = 1_048_576;
 const SUBSET_NAMESPACE = "envoy.lb.subset_hint";
 const SUBSET = "x-gateway-destination-endpoint-subset";
 const NAMESPACE = "envoy.lb";
@@ -30,9 +32,11 @@ export function readProcessingRequest(bytes: Buffer): ProcessingRequest {
     if (PHASES.has(reader.tag) && phases++ > 0) throw new BadMessage("two phases of a request in one message");
     switch (reader.tag) {
       case message(2):
+        checkHead(bytes);
         request.requestHeaders = readHeaders(reader);
         break;
       case message(3):
+        checkHead(bytes);
         request.responseHeaders = readHeaders(reader);
         break;
       case message(4):
@@ -60,6 +64,11 @@ export function readProcessingRequest(bytes: Buffer): ProcessingRequest {
     }
   }
   return request;
+}
+
+function checkHead({ length }: Buffer): void {
+  if (length > HEAD_BYTES_MAX)
+    throw new BadMessage(`headers in a message of ${length} bytes; ${HEAD_BYTES_MAX} at most`);
 }
 
 function readHeaders(reader: MessageReader): ProxiedHeaders {

@@ -7,9 +7,9 @@ import { createGateway, type GatewayOptions } from "#live/gateway/gateway.ts";
 import { joinMadeUp, MADE_UP_MODEL } from "#live/warm-up/made-up-endpoint.ts";
 import { madeUpBody, SILENT, withoutLearning } from "#live/warm-up/made-up-request.ts";
 import { MessageFrames } from "./grpc/message-frames.ts";
-import { MessageWriter } from "./grpc/message-writer.ts";
-import { EXTERNAL_PROCESSOR } from "./health.ts";
+import { PICKER_RULES } from "./picker-rules.ts";
 import { startPicker } from "./picker-server.ts";
+import { PHASE, PROXY_CALL, proxiedBody, proxiedHeaders } from "./proxy-messages.ts";
 import { BODY_MODE } from "./wire.ts";
 
 interface PickerWarmUpOptions extends Pick<GatewayOptions, "identity" | "tokenizer" | "stages"> {
@@ -42,6 +42,7 @@ export async function warmUpPicker(options: PickerWarmUpOptions): Promise<number
     healthPort: undefined,
     tls: undefined,
     fallbacksMax: 0,
+    rules: PICKER_RULES,
     ready: () => true,
   });
   const session = connect(`http://127.0.0.1:${picker.port}`);
@@ -78,7 +79,7 @@ function exchange(session: ClientHttp2Session, n: number): Promise<void> {
   const mode = n % 4 === 3 ? BODY_MODE.buffered : BODY_MODE.fullDuplexStreamed;
   const isPlain = n % 4 === 1;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const call = session.request(CALL);
+  const call = session.request(PROXY_CALL);
   const frames = new MessageFrames(Infinity);
   let messages = 0;
   call.on("data", (piece: Buffer) => {
@@ -90,25 +91,14 @@ function exchange(session: ClientHttp2Session, n: number): Promise<void> {
   });
   call.on("error", reject);
   call.on("end", () => (messages >= ALL_MESSAGES ? resolve() : reject(new Error("the picker ended the stream"))));
-  call.write(framedHeaders(REQUEST_HEADERS, isPlain ? PLAIN_REQUEST : CHAT_REQUEST, mode));
-  call.write(framedBody(REQUEST_BODY, Buffer.from(isPlain ? plainBody(n) : madeUpBody(n))));
+  call.write(proxiedHeaders(PHASE.requestHeaders, isPlain ? PLAIN_REQUEST : CHAT_REQUEST, mode));
+  call.write(proxiedBody(PHASE.requestBody, Buffer.from(isPlain ? plainBody(n) : madeUpBody(n))));
   return promise;
 }
 
 /** To a head and to a body. */
 const REQUEST_MESSAGES = 2;
 const ALL_MESSAGES = 4;
-/** Fields of a message of the proxy. */
-const REQUEST_HEADERS = 2;
-const RESPONSE_HEADERS = 3;
-const REQUEST_BODY = 4;
-const RESPONSE_BODY = 5;
-const CALL = {
-  ":method": "POST",
-  ":path": `/${EXTERNAL_PROCESSOR}/Process`,
-  "content-type": "application/grpc",
-  te: "trailers",
-};
 const REQUEST = { ":method": "POST", "content-type": "application/json" };
 const CHAT_REQUEST = { ...REQUEST, ":path": "/v1/chat/completions" };
 const PLAIN_REQUEST = { ...REQUEST, ":path": "/v1/completions" };
@@ -127,35 +117,6 @@ function plainBody(n: number): string {
 }
 
 function answered(call: ClientHttp2Stream): void {
-  call.write(framedHeaders(RESPONSE_HEADERS, RESPONSE, undefined));
-  call.write(framedBody(RESPONSE_BODY, ANSWER));
-}
-
-function framedHeaders(field: number, headers: Readonly<Record<string, string>>, mode: number | undefined): Buffer {
-  const writer = new MessageWriter();
-  if (mode !== undefined) {
-    writer.number(2, mode);
-    writer.number(1, mode);
-    writer.message(11, 0);
-  }
-  const head = writer.length;
-  for (const [name, value] of Object.entries(headers)) {
-    const header = writer.length;
-    writer.latin1(3, value);
-    writer.text(1, name);
-    writer.message(1, header);
-  }
-  writer.message(1, head);
-  writer.message(field, head);
-  writer.frame(0);
-  return writer.written();
-}
-
-function framedBody(field: number, body: Buffer): Buffer {
-  const writer = new MessageWriter(body.length);
-  writer.number(2, 1);
-  writer.bytes(1, body);
-  writer.message(field, 0);
-  writer.frame(0);
-  return writer.written();
+  call.write(proxiedHeaders(PHASE.responseHeaders, RESPONSE));
+  call.write(proxiedBody(PHASE.responseBody, ANSWER));
 }

@@ -9,6 +9,7 @@ import { OWN_SIGNALS } from "#config/profile-signals.ts";
 import { BREAKER_DEFAULTS } from "#core/endpoint/breaker.ts";
 import { KEEPER_TIMES_DEFAULT } from "#live/keeper/keeper-times.ts";
 import { DEFAULT_LIMITS } from "#live/http/limits.ts";
+import { PICKER_RULES } from "#picker/picker-rules.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { describeAsMarkdown, describeAsYaml, describeKeys } from "#config/describe.ts";
 import { adminPortOf } from "#config/listen-section.ts";
@@ -52,6 +53,8 @@ test("defaults that other parts have too are the same there", () => {
     [8081, 0],
   );
   assert.deepEqual({ holdMillis: undefined, ...DEFAULTS.limits, hedgeMillis: undefined }, DEFAULT_LIMITS);
+  const { port: _port, healthPort: _health, fallbacks: _fallbacks, plaintext: _plain, ...rules } = DEFAULTS.picker;
+  assert.deepEqual(rules, PICKER_RULES);
   const { intervalMillis: given, timeoutMillis, staleAfterMillis, ...times } = DEFAULTS.scrape;
   assert.equal(given, undefined);
   const { intervalMillis } = OWN_SIGNALS;

@@ -10,10 +10,13 @@ import { test, type TestContext } from "node:test";
 import OpenAI from "openai";
 import type { Emulator } from "#emulator/server.ts";
 import { ModelRewrites } from "#live/discovery/workload-rules.ts";
+import { PICKER_RULES } from "#picker/picker-rules.ts";
 import { type PickerServer, startPicker } from "#picker/picker-server.ts";
 import { startAs } from "../emulator/captures.ts";
 import { until } from "../live/discovery/fleet-under-test.ts";
 import { NEVER_OPEN, type Rig, startRig } from "../live/gateway/rig.ts";
+import { EXTERNAL_PROCESSOR } from "./protocol.ts";
+import { ProxyRig, TLS } from "./proxy.ts";
 
 const ENVOY = process.env["TEST_ENVOY"] ?? "";
 const skip = ENVOY === "" ? "TEST_ENVOY names no binary of Envoy" : false;
@@ -83,6 +86,7 @@ class Setting {
       healthPort: undefined,
       tls: undefined,
       fallbacksMax: 2,
+      rules: PICKER_RULES,
       ready: () => true,
     });
   }
@@ -220,6 +224,78 @@ test(
         if (!isBack) await new Promise((resolve) => setTimeout(resolve, 100));
       }
       assert.ok(isBack);
+    }
+  },
+);
+
+test(
+  "Envoy's own health check follows readiness, on the processor's port over TLS and on the probes' port",
+  { skip, timeout: 60_000 },
+  async (t) => {
+    let ready = false;
+    const proxy = await ProxyRig.start(t, {}, { ready: () => ready, healthPort: 0, tls: TLS });
+    const { picker } = proxy;
+    const admin = await freePort();
+    const checked = (port: number, tls: boolean) => ({
+      name: String(port),
+      type: "STATIC",
+      connect_timeout: "1s",
+      typed_extension_protocol_options: {
+        "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+          "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+          explicit_http_config: { http2_protocol_options: {} },
+        },
+      },
+      ...(tls && {
+        transport_socket: {
+          name: "envoy.transport_sockets.tls",
+          typed_config: {
+            "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+          },
+        },
+      }),
+      load_assignment: {
+        cluster_name: String(port),
+        endpoints: [
+          { lb_endpoints: [{ endpoint: { address: { socket_address: { address: "127.0.0.1", port_value: port } } } }] },
+        ],
+      },
+      health_checks: [
+        {
+          timeout: "5s",
+          interval: "0.1s",
+          no_traffic_interval: "0.1s",
+          unhealthy_threshold: 1,
+          healthy_threshold: 1,
+          grpc_health_check: { service_name: EXTERNAL_PROCESSOR },
+        },
+      ],
+    });
+    const config = {
+      admin: { address: { socket_address: { address: "127.0.0.1", port_value: admin } } },
+      static_resources: { clusters: [checked(picker.port, true), checked(picker.healthPort!, false)] },
+    };
+    const envoy = startEnvoy(t, JSON.stringify(config));
+    t.after(async () => {
+      envoy.kill("SIGKILL");
+      await once(envoy, "exit");
+    });
+    const healthy = async (): Promise<string> => {
+      try {
+        const stats = await (await fetch(`http://127.0.0.1:${admin}/stats?filter=membership_(healthy|total)`)).text();
+        const counts = [...stats.matchAll(/^cluster\.(\d+)\.membership_(\w+): (\d+)$/gm)];
+        return counts.map(([, , what, count]) => `${what} ${count}`).join();
+      } catch {
+        return "";
+      }
+    };
+    for (const now of [true, false, true]) {
+      ready = now;
+      const each = `healthy ${Number(now)},total 1`;
+      for (let seen = ""; seen !== `${each},${each}`;) {
+        seen = await healthy();
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
     }
   },
 );

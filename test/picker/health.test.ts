@@ -35,6 +35,26 @@ test("liveness answers always; readiness, the processor and the server as a whol
   }
 });
 
+test("all services are listed with what each is", async (t) => {
+  const proxy = await ProxyRig.start(t, {}, { ready: () => false });
+  const client = new Client(`127.0.0.1:${proxy.picker.port}`, credentials.createInsecure());
+  t.after(() => client.close());
+  const list = client["List"]!.bind(client) as (
+    question: object,
+    answer: (error: ServiceError | null, value?: { statuses: Record<string, { status: number }> }) => void,
+  ) => void;
+  const { promise, resolve, reject } = Promise.withResolvers<Record<string, { status: number }> | undefined>();
+  list({}, (error, value) => (error === null ? resolve(value?.statuses) : reject(error)));
+  const statuses = Object.entries((await promise) ?? {}).map(([name, { status }]) => [name, status]);
+  assert.deepEqual(Object.fromEntries(statuses), {
+    "": 2,
+    liveness: 1,
+    readiness: 2,
+    [EXTERNAL_PROCESSOR]: 2,
+    "inference-extension": 2,
+  });
+});
+
 test("a check without a question is refused, and a watch ends as the picker does, with a status", async (t) => {
   const proxy = await ProxyRig.start(t);
   const session = connect(`http://127.0.0.1:${proxy.picker.port}`);

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { BadMessage } from "#picker/grpc/message-reader.ts";
 import { MessageFrames } from "#picker/grpc/message-frames.ts";
+import { PHASE, proxiedBody, proxiedHeaders } from "#picker/proxy-messages.ts";
 import { readProcessingRequest } from "#picker/processing-request.ts";
 import { framedResponses } from "#picker/processing-response.ts";
 import { type HeaderChanges, type ProcessingResponse as Reply, REPLY } from "#picker/wire.ts";
@@ -247,3 +248,11 @@ function assertHeaders(
   assert.deepEqual(set ?? [], meant.set);
   assert.deepEqual(read.removeHeaders ?? [], meant.removed ?? []);
 }
+
+test("headers that no proxy has are refused by their size, and bodies of that size are read", () => {
+  const long = "x".repeat(1_100_000);
+  const headers = proxiedHeaders(PHASE.requestHeaders, { a: long }).subarray(5);
+  assert.throws(() => readProcessingRequest(headers), BadMessage);
+  const body = proxiedBody(PHASE.requestBody, Buffer.from(long)).subarray(5);
+  assert.equal(readProcessingRequest(body).requestBody?.body.toString(), long);
+});

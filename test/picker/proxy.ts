@@ -1,5 +1,6 @@
 import { type ClientDuplexStream, credentials, makeGenericClientConstructor } from "@grpc/grpc-js";
 import type { TestContext } from "node:test";
+import { PICKER_RULES } from "#picker/picker-rules.ts";
 import { type PickerServer, type PickerOptions, startPicker } from "#picker/picker-server.ts";
 import { selfSigned } from "#picker/self-signed.ts";
 import { EXTERNAL_PROCESSOR, serviceOf } from "./protocol.ts";
@@ -50,6 +51,7 @@ export class ProxyRig {
       healthPort: undefined,
       tls: undefined,
       fallbacksMax: 0,
+      rules: PICKER_RULES,
       ready: () => true,
       ...more,
     });

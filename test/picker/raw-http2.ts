@@ -13,7 +13,13 @@ export const LIMITS: Omit<GrpcServerOptions, "methods"> = {
   callsMax: 100,
   connectionsMax: 100,
   connectionDropped: () => {},
+  connectionRenewed: () => {},
   firstFrameMillisMax: 60_000,
+  firstMessageMillisMax: 60_000,
+  connectionAgeMillisMax: 0,
+  connectionGraceMillis: 60_000,
+  pingMillis: 0,
+  pingAnswerMillisMax: 60_000,
   failed: () => {},
   tls: undefined,
 };

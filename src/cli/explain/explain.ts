@@ -6,6 +6,7 @@ import { loadProfile } from "#config/profile-file.ts";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { decisionTable } from "./decision-table.ts";
 import { decideState, stateOf } from "./explain-state.ts";
+import { isAskedBy } from "../flag/asked-request.ts";
 import { type Given, textOf } from "../flag/key-flags.ts";
 import { tracedViews } from "./traced-views.ts";
 
@@ -34,7 +35,7 @@ export function explainCommand(): Command {
     .option("--state <file>", "JSON with a request and endpoints to choose from; - is standard input")
     .option("--decision <file>", "JSON of /gnomon/decisions instead, of one decision or of many; - is standard input")
     .option("--trace <path>", "a recorded trace instead, its last decision or all of one request")
-    .option("--request <id>", "the request of that trace, by its answer's x-request-id")
+    .option("--request <id>", "the request of that trace, or of those decisions, by its answer's x-request-id or id")
     .option("--json", "print JSON in the form of /gnomon/decisions")
     .addHelpText("after", `\n${STATE_HELP}`)
     .action(async (given: Given) => {
@@ -46,8 +47,8 @@ export function explainCommand(): Command {
           `explain: expected one of --state, --decision and --trace, got ${files.length}; --help shows a state`,
         ]);
       }
-      if (request !== undefined && trace === undefined) {
-        throw new ConfigError(["explain: expected --trace beside --request, got none"]);
+      if (request !== undefined && state !== undefined) {
+        throw new ConfigError(["explain: expected --trace or --decision beside --request, got --state"]);
       }
       const file = files[0]!;
       const views =
@@ -55,7 +56,7 @@ export function explainCommand(): Command {
           ? await tracedViews(trace, request)
           : state !== undefined
             ? [stateView(textOf(given, "profile") ?? "gnomon", readJson(file), file)]
-            : viewsIn(readJson(file));
+            : askedFor(request, viewsIn(readJson(file)), file);
       for (const view of views) {
         process.stdout.write(given["json"] === true ? `${JSON.stringify(view)}\n` : decisionTable(view, file));
       }
@@ -73,6 +74,15 @@ function stateView(profile: string, value: unknown, file: string): unknown {
 function viewsIn(value: unknown): readonly unknown[] {
   if (value === null || typeof value !== "object" || !("decisions" in value)) return [value];
   return Array.isArray(value.decisions) ? value.decisions : [value];
+}
+
+function askedFor(request: string | undefined, views: readonly unknown[], file: string): readonly unknown[] {
+  if (request === undefined) return views;
+  const isAsked = isAskedBy(request);
+  const found = views.filter((view) => isAsked(String((view as { readonly requestId?: unknown } | null)?.requestId)));
+  if (found.length > 0) return found;
+  const where = file === "-" ? "standard input" : file;
+  throw new ConfigError([`explain: expected a decision on request ${request} in ${where}, got ${views.length} others`]);
 }
 
 function readJson(file: string): unknown {

@@ -4,6 +4,7 @@ import { ConfigError } from "#config/config-error.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
 import { TraceReader } from "#trace/reader.ts";
 import { isTrace } from "#trace/segment-name.ts";
+import { isAskedBy } from "../flag/asked-request.ts";
 
 type View = ReturnType<typeof decisionView>;
 
@@ -17,6 +18,7 @@ const DECISIONS_MAX = 64;
 export async function tracedViews(path: string, requestId: string | undefined): Promise<View[]> {
   if (!(await isTrace(path))) throw new ConfigError([`explain: --trace: expected a recorded trace, got ${path}`]);
   const count = requestId === undefined ? 1 : DECISIONS_MAX;
+  const isAsked = requestId === undefined ? undefined : isAskedBy(requestId);
   const found: View[] = [];
   let ring = new DecisionRing(count);
   let startWallMicros = 0;
@@ -36,7 +38,7 @@ export async function tracedViews(path: string, requestId: string | undefined): 
         startWallMicros = item.header.startWallMicros;
       } else if (item.kind === "record") {
         const { input, decision } = item;
-        ring.accepted(input, decision, 0, requestId === undefined || decision?.requestId === requestId);
+        ring.accepted(input, decision, 0, isAsked === undefined || (decision && isAsked(decision.requestId)));
       }
     }
   } catch (error) {

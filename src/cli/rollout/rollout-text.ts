@@ -1,4 +1,5 @@
 import Table from "cli-table3";
+import { guardrailRule } from "#live/admin/guardrail-rule.ts";
 import type { DifferenceView, GuardrailView, RolloutView } from "#live/admin/rollout-view.ts";
 
 /** One line: where it is, its arms with their shares and counts, and how far it is from being taken back. */
@@ -21,9 +22,9 @@ export function rolloutTable(rollout: RolloutView): string {
     ...(rollout.scope === "" ? [] : [`Judged: ${rollout.scope}`]),
     tableOf(ARM_HEAD, armRows(rollout)),
     "Differences from the control, milliseconds, with intervals that are valid at any time of looking:",
-    tableOf(DIFFERENCE_HEAD, differenceRows(rollout)),
-    "Guardrails:",
-    tableOf(GUARDRAIL_HEAD, guardrailRows(rollout)),
+    tableOf(DIFFERENCE_HEAD, named(differenceRows(rollout))),
+    "Guardrails, beyond which it is taken back at once:",
+    tableOf(GUARDRAIL_HEAD, named(guardrailRows(rollout))),
     ...predictionLines(rollout),
     ...rollout.steps.map(({ at, step, arm, by, reason }) => `${at} ${step} ${arm} by ${by}: ${reason}`),
   ].join("\n");
@@ -81,8 +82,8 @@ const ARM_HEAD = [
   "TPOT ms mean",
   "E2E ms mean/p99",
 ];
-const DIFFERENCE_HEAD = ["arm", "figure", "of", "mean", "low", "high", "variance left", ""];
-const GUARDRAIL_HEAD = ["arm", "figure", "value", "at least", "limit", "samples", ""];
+const DIFFERENCE_HEAD = ["arm", "figure", "of", "mean", "low", "high", "variance left", "found"];
+const GUARDRAIL_HEAD = ["arm", "figure", "may be at most", "value", "at least", "limit now", "samples", "state"];
 
 function armRows({ arms }: RolloutView): string[][] {
   return arms.map(({ name, profile, sharePercent, total, isControl }) => {
@@ -121,7 +122,8 @@ function differenceRows({ differences }: RolloutView): string[][] {
 }
 
 function verdictOf({ isSignificant, meanMillis }: DifferenceView): string {
-  if (!isSignificant || meanMillis === null) return "";
+  if (meanMillis === null) return "nothing yet";
+  if (!isSignificant) return "no difference yet";
   return meanMillis < 0 ? "better" : "worse";
 }
 
@@ -132,11 +134,12 @@ function guardrailRows({ guardrails }: RolloutView): string[][] {
     return [
       one.arm,
       one.figure,
+      guardrailRule(one),
       text(one.value),
       text(one.low),
       text(one.limit),
       `${one.samples} of ${one.samplesMin}`,
-      one.crossed ? "crossed" : "",
+      one.crossed ? "crossed" : one.samples < one.samplesMin || one.limit === null ? "too little known" : "holds",
     ];
   });
 }
@@ -161,6 +164,11 @@ const VERDICTS = {
   agrees: "what was measured agrees",
   contradicted: "what was measured contradicts it",
 } as const;
+
+/** Rows of one arm, one below the other, name it once. */
+function named(rows: readonly string[][]): readonly string[][] {
+  return rows.map((row, i) => (row[0] === rows[i - 1]?.[0] ? ["", ...row.slice(1)] : row));
+}
 
 function tableOf(head: readonly string[], rows: readonly string[][]): string {
   const table = new Table({ head: [...head], style: { head: [], border: [] } });

@@ -35,7 +35,7 @@ export function whyOptions(): Command {
       "<trace>",
       "folder that --record wrote, or a recorded workload (Mooncake, Bailian, Azure, WEKA, LMCache, token ids)",
     )
-    .option("--request <id>", "explain one request of a recorded trace, by its answer's x-request-id")
+    .option("--request <id>", "explain one request of a recorded trace, by its answer's x-request-id or id")
     .addOption(
       new Option("--objective <time>", "the time to explain").choices(OBJECTIVES).default("ttft-mean" as const),
     )

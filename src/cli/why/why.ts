@@ -14,6 +14,7 @@ import { CAUSES } from "#shadow/why/world.ts";
 import { writeWholeFile } from "#trace/export/whole-file.ts";
 import { TraceReader } from "#trace/reader.ts";
 import { isTrace } from "#trace/segment-name.ts";
+import { asked } from "../flag/asked-request.ts";
 import { doLongWork, type LongWork } from "../long-work/long-work.ts";
 import { checkOutputFile } from "../output/check-output-file.ts";
 import { ownTrafficOf } from "../rollout/own-traffic.ts";
@@ -77,7 +78,8 @@ async function explained(
     seed: flags.seed,
   });
   const slow = await work.inTurns(steps, "simulations");
-  const row = flags.request === undefined ? undefined : ledger.rows.find((one) => one.requestId === flags.request);
+  const requestId = place === undefined ? undefined : requestIds?.[place];
+  const row = requestId === undefined ? undefined : ledger.rows.find((one) => one.requestId === requestId);
   return {
     inForce: inForce.name,
     against: against.name,
@@ -93,16 +95,23 @@ async function explained(
 /** Fewer show no more than which of two causes is the larger. */
 const WORLDS_MIN = 8;
 const REPLICAS_DEFAULT_MAX = 8;
+const NAMED_MAX = 8;
 
 function placeOf(request: string | undefined, path: string, { requestIds, left }: Traffic): number | undefined {
   if (request === undefined) return undefined;
   if (requestIds === undefined)
     throw new ConfigError([`--request: expected together with a recorded trace, got the workload ${path}`]);
-  const place = requestIds.indexOf(request);
-  if (place >= 0) return place;
+  const [found, ...more] = asked(request, requestIds);
+  if (more.length > 0) {
+    const named = [found, ...more].slice(0, NAMED_MAX).join(", ");
+    throw new CommandFailure(
+      `--request: expected one of ${named}${more.length < NAMED_MAX ? "" : ", ..."}, which its client gave one x-request-id, got ${request}`,
+    );
+  }
+  if (found !== undefined) return requestIds.indexOf(found);
   const others = Object.values(left).reduce((sum, count) => sum + count, 0);
   throw new CommandFailure(
-    `--request: expected one of the ${requestIds.length} requests of ${path} that can be simulated, by its x-request-id, got ${request}` +
+    `--request: expected one of the ${requestIds.length} requests of ${path} that can be simulated, by its answer's x-request-id or id, got ${request}` +
       (others === 0 ? "" : `; ${others} others cannot be`),
   );
 }

@@ -11,7 +11,7 @@ import { FORECASTER_PARAMETERS, type ForecasterOptions, LatencyForecaster } from
 import { type Scorer, scorerPlugin } from "./scorer.ts";
 
 /** Why a decision is not by the forecast. */
-const UNSURE = "forecast-unsure";
+export const FORECAST_UNSURE = "forecast-unsure";
 
 /**
  * Prefers the endpoint where this request adds the least time, its own and that of the requests there, now and later, in
@@ -108,7 +108,7 @@ class LatencyScorer implements Scorer {
   }
 
   get reason(): string | undefined {
-    return this.#forecaster.isNearer === false ? UNSURE : undefined;
+    return this.#forecaster.isNearer === false ? FORECAST_UNSURE : undefined;
   }
 
   score(request: RouteRequest, candidates: readonly Snapshot[], scores: Float64Array): void {

@@ -1,4 +1,5 @@
 import type { GuardedFigure } from "#core/rollout/judge/guardrail.ts";
+import type { Membership } from "#core/rollout/judge/member-tallies.ts";
 import type { TimeFigure, TimeMetric } from "#core/rollout/judge/outcome.ts";
 import type { SplitKey } from "#core/rollout/plan/rollout-plan.ts";
 import type { Phase, StepKind } from "#core/rollout/rollout-state.ts";
@@ -158,6 +159,8 @@ export interface GuardrailView {
   readonly limit: number | null;
   readonly absoluteMax: number | null;
   readonly relativeMax: number | null;
+  /** Whom a limit is judged for one by one; null for all together. */
+  readonly each: Membership | null;
   readonly samples: number;
   readonly samplesMin: number;
   readonly crossed: boolean;

@@ -73,6 +73,8 @@ export interface GatewayCounters extends StageCounts {
   pickerMoved: number;
   /** Bodies, or pieces of them, that came again after the last one; some versions of Envoy send it twice. */
   pickerRepeated: number;
+  /** Connections of proxies that came of age. */
+  pickerRenewed: number;
   /** Calls of a proxy that ended with an error, and connections that brought none, by reason. */
   readonly pickerFailures: Record<string, number>;
   /** Bugs caught at the edge of a request; each is a defect. */
@@ -120,6 +122,7 @@ export function newCounters(): GatewayCounters {
     pickerStreams: 0,
     pickerMoved: 0,
     pickerRepeated: 0,
+    pickerRenewed: 0,
     pickerFailures: {},
     internalErrors: 0,
   };

@@ -55,6 +55,7 @@ export const FAULT_KINDS = {
   "hits-never-come": { level: "warn", message: "prefix hits are expected of an engine, and none ever comes" },
   "endpoint-gets-nothing": { level: "warn", message: "an endpoint that is well gets no request, others do" },
   "forecasts-off": { level: "warn", message: "what is predicted is not what is observed" },
+  "forecasts-unsure": { level: "warn", message: "forecasts are too far off to decide by" },
   "rollout-without-evidence": { level: "warn", message: "an arm of a rollout gets no request" },
   "source-failed": { level: "warn", message: "a source of endpoints failed" },
   "source-missing": { level: "warn", message: "what endpoints are taken from is not there" },

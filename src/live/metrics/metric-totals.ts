@@ -44,6 +44,11 @@ const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[]
   ["pickerStreams", "picker_streams_total", "Requests for which a proxy asked this gateway for an endpoint."],
   ["pickerMoved", "picker_moved_total", "Requests that a proxy sent to another endpoint than the chosen one."],
   ["pickerRepeated", "picker_repeated_total", "Request bodies that a proxy sent again after their last piece."],
+  [
+    "pickerRenewed",
+    "picker_connections_renewed_total",
+    "Connections that proxies were asked to make anew, at picker.connectionAgeMillisMax.",
+  ],
   ["internalErrors", "internal_errors_total", "Defects caught at the edge of a request."],
   ...STAGE_COUNTS.flatMap(([key, { label, metric, meaning }]) =>
     label === undefined ? [[key as Total, metric, meaning] as const] : [],

@@ -2,6 +2,7 @@ import type { TimeMetric } from "#core/rollout/judge/outcome.ts";
 import type { RolloutCard, RolloutGuardrail, RolloutInterval, RolloutWindows } from "#page/status/overview.ts";
 import type { TimeFigures } from "#page/status/time-figures.ts";
 import type { RolloutArm } from "#page/status/rollout-arm.ts";
+import { guardrailRule } from "../admin/guardrail-rule.ts";
 import type { ArmView, GuardrailView, RolloutView, TimeView } from "../admin/rollout-view.ts";
 
 const METRICS: readonly TimeMetric[] = ["ttft", "tpot", "e2e"];
@@ -137,27 +138,14 @@ function windowsOf(metric: TimeMetric, { arms, windows }: RolloutView): RolloutW
   };
 }
 
-function guardrailCard({
-  arm,
-  figure,
-  unit,
-  value,
-  limit,
-  absoluteMax,
-  relativeMax,
-  samples,
-  samplesMin,
-}: GuardrailView): RolloutGuardrail {
+function guardrailCard(guardrail: GuardrailView): RolloutGuardrail {
+  const { arm, figure, unit, value, limit, samples, samplesMin } = guardrail;
   const text = (one: number) => (unit === "share" ? `${(100 * one).toFixed(2)} %` : `${Number(one.toPrecision(3))} ms`);
-  const limits = [
-    ...(absoluteMax === null ? [] : [text(absoluteMax)]),
-    ...(relativeMax === null ? [] : [`${relativeMax} times the control's`]),
-  ];
   const isJudged = value !== null && limit !== null && samples >= samplesMin;
   return {
     figure,
     arm,
-    limit: `at most ${limits.join(" or ")}`,
+    limit: `at most ${guardrailRule(guardrail)}`,
     used: isJudged ? (limit > 0 ? value / limit : Number(value > 0)) : null,
     value: value === null ? "" : text(value),
   };

@@ -158,7 +158,7 @@ function guardrailTable(guardrails: RolloutCard["guardrails"]): Markup {
     caption: "Guardrails: limits beyond which the rollout is taken back at once",
     columns: [{ name: "Figure", style: "text wrap" }, { name: "Limit", style: "text wrap" }, { name: "Now" }],
     rows: guardrails.map(({ figure, arm, limit, used, value }) => ({
-      key: `${figure} ${arm}`,
+      key: `${figure} ${arm} ${limit}`,
       cells: [`${figure}, ${arm}`, limit, used === null ? "too few samples" : meter(used, value)],
     })),
     folds: true,

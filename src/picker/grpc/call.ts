@@ -1,4 +1,5 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import type { ConnectionFailure } from "./connection.ts";
 import { BadMessage } from "./message-reader.ts";
 import { GRPC_STATUS, GrpcError, MessageFrames, type MessageRoom } from "./message-frames.ts";
 
@@ -11,6 +12,8 @@ export interface CallReceiver {
   closed(): void;
   /** A message is not taken, as it is too large or there is no room for it: true where that was answered. */
   refused?(why: MessageRefusal): boolean;
+  /** From one message of the client to the next, or to its end; without end where left out. */
+  readonly idleMillisMax?: number;
 }
 
 /** A method is called, and gives who receives the call's messages. */
@@ -21,14 +24,16 @@ export type MessageRefusal = "message-too-large" | "no-room";
 /** Why the server ended a call, or its connection, that was not served as asked. */
 export type CallFailure =
   | MessageRefusal
+  | ConnectionFailure
   | "bad-message"
   | "bad-timeout"
   | "calls"
   | "cut-off"
   | "compressed"
   | "defect"
+  | "idle"
   | "left-open"
-  | "silent"
+  | "no-message"
   | "time-over"
   | "unread";
 
@@ -39,6 +44,8 @@ export interface CallLimits {
   readonly room: MessageRoom;
   /** A client that does not read replies for so long, or does not end its side after the call's end, is reset. */
   readonly writeStallMillisMax: number;
+  /** From a call to its first message. */
+  readonly firstMessageMillisMax: number;
   /** Counts a failure; a defect comes with what was thrown. */
   readonly failed: (why: CallFailure, error?: unknown) => void;
 }
@@ -59,6 +66,9 @@ export class GrpcCall {
   readonly #frames: MessageFrames;
   #receiver: CallReceiver = NO_RECEIVER;
   #timer: NodeJS.Timeout | undefined;
+  /** Runs until the client's next message is due. */
+  #idle: NodeJS.Timeout | undefined;
+  #messages = 0;
   /** Runs while replies wait for the client to read, and from the call's end to its stream's. */
   #stalled: NodeJS.Timeout | undefined;
   #hasEnded = false;
@@ -80,6 +90,8 @@ export class GrpcCall {
       this.#stopStall();
       this.#over();
     });
+    if (this.#isOver) return;
+    this.#expect(this.#limits.firstMessageMillisMax, "no-message");
     const timeout = headers["grpc-timeout"];
     if (typeof timeout === "string") this.#limit(timeout);
   }
@@ -126,9 +138,32 @@ export class GrpcCall {
     if (!this.#isOpen) return;
     this.#guarded(() =>
       this.#frames.push(piece, (message) => {
-        if (this.#isOpen) this.#receiver.message(message);
+        if (!this.#isOpen) return;
+        this.#messageCame();
+        this.#receiver.message(message);
       }),
     );
+  }
+
+  #messageCame(): void {
+    const { idleMillisMax } = this.#receiver;
+    if (this.#messages++ > 0) this.#idle?.refresh();
+    else {
+      clearTimeout(this.#idle);
+      this.#idle = undefined;
+      if (idleMillisMax !== undefined) this.#expect(idleMillisMax, "idle");
+    }
+  }
+
+  #expect(millis: number, why: "idle" | "no-message"): void {
+    this.#idle = setTimeout(() => {
+      const before = this.#messages;
+      // What came while this process itself stood still is read first.
+      setImmediate(() => {
+        if (this.#isOpen && this.#messages === before)
+          this.#fail(why, GRPC_STATUS.deadlineExceeded, `no message for ${millis} ms`);
+      });
+    }, millis).unref();
   }
 
   #clientEnded(): void {
@@ -196,6 +231,7 @@ export class GrpcCall {
     if (this.#isOver) return;
     this.#isOver = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#idle);
     this.#frames.discard();
     // What still comes is not waited for by anybody, and holds the stream.
     this.#stream.resume();

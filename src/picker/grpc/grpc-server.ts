@@ -8,7 +8,7 @@ import {
 import type { AddressInfo, Server, Socket } from "node:net";
 import { createServer as createTlsServer, type SecureContextOptions } from "node:tls";
 import { type CallLimits, type CallReceiver, GrpcCall, type GrpcMethod, NO_RECEIVER } from "./call.ts";
-import { EndNotice } from "./end-notice.ts";
+import { ClientConnection, type ConnectionRules } from "./connection.ts";
 import { GRPC_STATUS } from "./message-frames.ts";
 import { TlsConnection } from "./tls-connection.ts";
 
@@ -18,7 +18,7 @@ export interface PickerTls {
   readonly listen: (changed: (context: SecureContextOptions) => void) => void;
 }
 
-export interface GrpcServerOptions extends CallLimits {
+export interface GrpcServerOptions extends CallLimits, ConnectionRules {
   /** By their paths. */
   readonly methods: ReadonlyMap<string, GrpcMethod>;
   /** Calls at once; HTTP/2 refuses those of one connection beyond that, a status those of several. */
@@ -27,8 +27,8 @@ export interface GrpcServerOptions extends CallLimits {
   readonly connectionsMax: number;
   /** Counts those. */
   readonly connectionDropped: () => void;
-  /** From a connection to the first frame of its client. */
-  readonly firstFrameMillisMax: number;
+  /** Counts those that came of age. */
+  readonly connectionRenewed: () => void;
   /** Undefined: plain text. A new certificate is for new connections. */
   readonly tls: PickerTls | undefined;
 }
@@ -41,8 +41,6 @@ export interface GrpcServerOptions extends CallLimits {
 const RESETS = 1_000_000;
 /** As a drain waits for one. */
 const HANDSHAKE_MILLIS_MAX = 10_000;
-/** Of silence, after which TCP probes whether the client is there: a machine that is gone closes nothing. */
-const KEEP_ALIVE_MILLIS = 60_000;
 const GRPC = /^application\/grpc(?:[+;]|$)/;
 
 /** Serves methods of gRPC on HTTP/2. */
@@ -51,9 +49,10 @@ export class GrpcServer {
   /** Takes the connections. */
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #connections = new Set<ClientConnection>();
+  /** Whose session is made next. */
+  #arriving: Socket | undefined;
   #calls = 0;
-  readonly #notice: EndNotice;
 
   constructor(options: GrpcServerOptions) {
     this.#options = options;
@@ -76,7 +75,8 @@ export class GrpcServer {
       tls.listen((changed) => server.setSecureContext(changed));
       this.#server = server;
     }
-    this.#notice = new EndNotice(this.#server, tls === undefined ? "connection" : "secureConnection", this.#sessions);
+    const arrives = tls === undefined ? "connection" : "secureConnection";
+    this.#server.prependListener(arrives, (socket: Socket) => (this.#arriving = socket));
     this.#server.maxConnections = options.connectionsMax;
     this.#server.on("drop", options.connectionDropped);
     this.#server.on("connection", (socket: Socket) => this.#connected(socket));
@@ -97,16 +97,16 @@ export class GrpcServer {
   }
 
   /** Informs clients that their connections will end; resolves once they have read it. */
-  notify(): Promise<void> {
-    return this.#notice.send();
+  async notify(): Promise<void> {
+    await Promise.all([...this.#connections].map((one) => one.inform()));
   }
 
   /** Takes no new streams and waits for those that are open; cuts what is left after `graceMillis`. */
   async stop(graceMillis: number): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const session of this.#sessions) session.close();
+    for (const one of this.#connections) one.close();
     const timer = setTimeout(() => {
-      for (const session of this.#sessions) session.destroy(undefined, constants.NGHTTP2_CANCEL);
+      for (const one of this.#connections) one.destroy();
       // Those in a handshake, and those whose clients do not read.
       for (const socket of this.#sockets) socket.destroy();
     }, graceMillis);
@@ -119,21 +119,13 @@ export class GrpcServer {
     // Who reads it learns of that by its close; nobody may be left who does.
     socket.on("error", () => {});
     socket.once("close", () => this.#sockets.delete(socket));
-    socket.setKeepAlive(true, KEEP_ALIVE_MILLIS);
   }
 
   #opened(session: ServerHttp2Session): void {
-    this.#sessions.add(session);
-    const timer = setTimeout(() => {
-      this.#options.failed("silent");
-      session.destroy();
-    }, this.#options.firstFrameMillisMax).unref();
-    session.once("remoteSettings", () => clearTimeout(timer));
-    session.once("close", () => {
-      clearTimeout(timer);
-      this.#sessions.delete(session);
-    });
-    if (!this.#server.listening) session.close();
+    const connection = new ClientConnection(session, this.#arriving!, this.#options, this.#options);
+    this.#connections.add(connection);
+    session.once("close", () => this.#connections.delete(connection));
+    if (!this.#server.listening) connection.close();
   }
 
   #called(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {

@@ -42,6 +42,7 @@ async function startLivePicker({ plan, gateway, readiness, logs }: Needed) {
     healthPort: picker.healthPort,
     tls: held.tls,
     fallbacksMax: picker.fallbacks,
+    rules: picker,
     ready: () => readiness.waitsFor().length === 0,
   };
   const started = await startPicker(options).catch(async (error: unknown) => {

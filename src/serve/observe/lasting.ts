@@ -3,6 +3,7 @@ import type { RouterTap } from "#live/base/router-tap.ts";
 import type { RolloutView } from "#live/admin/rollout-view.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import { type LastingFault, LastingFaults } from "#live/keeper/lasting-faults.ts";
+import { UnsureForecasts } from "#live/keeper/unsure-forecasts.ts";
 import { UnservedEndpoints } from "#live/keeper/unserved-endpoints.ts";
 import type { ShadowStatus } from "#live/metrics/shadow-status.ts";
 import type { LiveShadow } from "./live-shadow.ts";
@@ -26,9 +27,12 @@ export const lastingPart = part({
   needs: ["tap", "shadow", "rollouts", "logs"],
   start: ({ tap, shadow, rollouts, logs }: Watched) => {
     const unserved = new UnservedEndpoints((at) => tap.router.endpointRows(at));
+    const unsure = new UnsureForecasts();
+    tap.listen(unsure, UnsureForecasts.kinds);
     return new LastingFaults({
       faults: (at) => [
         ...unserved.faults(at),
+        ...unsure.faults(),
         ...forecastsOff(shadow?.status().evaluation),
         ...withoutEvidence(rollouts.view().rollouts),
       ],

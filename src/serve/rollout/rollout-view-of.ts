@@ -238,7 +238,7 @@ function guardrailView(
   { arm, guardrail, value, low, control, limit, samples, crossed }: GuardrailReading,
   name: (arm: number) => string,
 ): GuardrailView {
-  const { figure, absoluteMax, relativeMax, samplesMin } = guardrail;
+  const { figure, absoluteMax, relativeMax, each, samplesMin } = guardrail;
   const isShare = figure.endsWith("-rate");
   const shown = (one: number | undefined) => (one === undefined ? null : isShare ? known(one) : millis(one));
   return {
@@ -251,6 +251,7 @@ function guardrailView(
     limit: shown(limit),
     absoluteMax: shown(absoluteMax),
     relativeMax: relativeMax ?? null,
+    each: each ?? null,
     samples,
     samplesMin,
     crossed,

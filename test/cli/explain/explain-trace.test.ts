@@ -43,6 +43,33 @@ test("of a request in a trace every decision is shown, with what was expected an
   assert.match(out, new RegExp(`^then: .*; ${ended.cachedTokens} tokens were cached`, "m"));
 });
 
+test("a request is found by the id that its client saw: the answer's, and one that the client gave", async (t) => {
+  const ids = [...new Set(records.flatMap(({ decision }) => decision?.requestId ?? []))];
+  const [id] = ids;
+  const shown = async (...argv: readonly string[]): Promise<string> => {
+    const { code, out, said } = await inProcess(t, [explainCommand()], ["explain", ...argv]);
+    assert.equal(code, 0, said);
+    return out;
+  };
+  const plain = await shown("--trace", trace, "--request", id!);
+  assert.equal(await shown("--trace", trace, "--request", `chatcmpl-${id}`), plain);
+  const page = join(FOLDER, "decisions.json");
+  const [view] = (await shown("--trace", trace, "--request", id!, "--json")).split("\n");
+  const others = [`${id}.0`, `${id}.1f`, `${id}x`, `x${id}`].map((requestId) => ({
+    ...(JSON.parse(view!) as object),
+    requestId,
+  }));
+  writeFileSync(page, JSON.stringify({ decisions: others }));
+  const found = (await shown("--decision", page, "--request", `cmpl-${id}`, "--json")).trim().split("\n");
+  assert.deepEqual(
+    found.map((line) => (JSON.parse(line) as { requestId: string }).requestId),
+    [`${id}.0`, `${id}.1f`],
+    "two requests of a client that gave both one id, and nobody else's",
+  );
+  const none = await inProcess(t, [explainCommand()], ["explain", "--decision", page, "--request", "nobody"]);
+  assert.match(none.said, /expected a decision on request nobody in .*, got 4 others/);
+});
+
 test("without a request it is the trace's last decision; what is not there is refused", async (t) => {
   const last = records.findLast(({ decision }) => decision !== undefined)!.decision!;
   const { out } = await inProcess(t, [explainCommand()], ["explain", "--trace", trace, "--json"]);
@@ -52,7 +79,7 @@ test("without a request it is the trace's last decision; what is not there is re
   for (const [argv, problem] of [
     [["--trace", trace, "--request", "nobody"], /expected a decision on request nobody/],
     [["--trace", FOLDER, "--state", trace], /expected one of --state, --decision and --trace, got 2/],
-    [["--request", "r", "--state", trace], /expected --trace beside --request/],
+    [["--request", "r", "--state", trace], /expected --trace or --decision beside --request, got --state/],
     [["--trace", "nowhere"], /expected a recorded trace, got nowhere/],
   ] as const) {
     const { code, said } = await inProcess(t, [explainCommand()], ["explain", ...argv]);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rolloutLine, rolloutReport, rolloutTable } from "#cli/rollout/rollout-text.ts";
+import { defaultGuardrails } from "#serve/rollout/guardrails.ts";
 import { rolloutViewCase } from "../../live/rollout/rollout-view-case.ts";
 
 test("the command line's status, its table and the report have the verdict of the API, word for word", () => {
@@ -12,4 +13,36 @@ test("the command line's status, its table and the report have the verdict of th
     for (const shown of [rolloutLine(view), rolloutTable(view), rolloutReport(view)])
       assert.ok(shown.includes(text), shown);
   }
+});
+
+test("every column of the tables has a heading, and no two guardrails look alike", () => {
+  const [one] = rolloutViewCase().guardrails;
+  const guardrails = ["b", "c"].flatMap((arm) =>
+    defaultGuardrails().map(({ figure, absoluteMax = null, relativeMax = null, each = null }) => ({
+      ...one!,
+      arm,
+      figure,
+      absoluteMax,
+      relativeMax,
+      each,
+      crossed: figure === "error-rate",
+    })),
+  );
+  const view = rolloutViewCase({ guardrails });
+  const cells = (line: string): string[] =>
+    line
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim());
+  const lines = rolloutReport(view)
+    .split("\n")
+    .filter((line) => line.startsWith("|"));
+  const heads = lines.filter((_, i) => lines[i + 1]?.startsWith("| ---") === true);
+  assert.equal(heads.length, 3);
+  for (const head of heads) assert.ok(!cells(head).includes(""), head);
+  const rows = lines.slice(lines.indexOf(heads[2]!) + 2).map((line) => cells(line).slice(0, 3).join(" "));
+  assert.equal(rows.length, guardrails.length);
+  assert.equal(new Set(rows).size, rows.length, rows.join("\n"));
+  const table = rolloutTable(view);
+  assert.equal(table.match(/^│ c +│/gm)?.length, 1, "an arm is named once in a table");
 });

@@ -56,6 +56,7 @@ test("the sum rules hold in the answer as JSON, of a percentile, another time an
   const one = await answerTo(t, "--request", id);
   assert.equal(one.request?.requestId, id);
   assert.equal(one.slow.requests, 1);
+  assert.deepEqual(await answerTo(t, "--request", `chatcmpl-${id}`), one, "by the id in the answer's body");
   for (const { slow, tokens } of [whole, rank, one]) {
     const sum = slow.parts.reduce((all, { micros }) => all + micros, 0);
     assert.ok(Math.abs(sum - slow.micros) < 1e-6 * slow.micros);
@@ -105,7 +106,7 @@ test("what cannot be asked is refused with what is accepted", async (t) => {
     [[join(FOLDER, "missing")], /why: expected a trace or a workload, got .*missing, which is not there/],
     [
       [TRACE, "--request", "nobody"],
-      /--request: expected one of the \d+ requests of .* that can be simulated, by its x-request-id, got nobody/,
+      /--request: expected one of the \d+ requests of .* that can be simulated, by its answer's x-request-id or id, got nobody/,
     ],
     [[TRACE, "--objective", "speed"], /Allowed choices are ttft-mean/],
     [[TRACE, "--percentile", "100"], /--percentile/],

@@ -2,10 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
+import type { Decision } from "#core/input/decision.ts";
+import type { Input } from "#core/input/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 import { type LastingFault, LastingFaults } from "#live/keeper/lasting-faults.ts";
+import { UnsureForecasts } from "#live/keeper/unsure-forecasts.ts";
 import { UnservedEndpoints } from "#live/keeper/unserved-endpoints.ts";
 import { RouterTap } from "#live/base/router-tap.ts";
 import { forecastsOff, withoutEvidence } from "#serve/observe/lasting.ts";
@@ -41,6 +44,26 @@ test("a fault is one line once it has gone on for long, and another one where it
   goesOn = true;
   assert.deepEqual(at(92), []);
   assert.equal(at(123).length, 1);
+});
+
+test("forecasts that most decisions are made without are a line after half an hour, and not while nobody asks", () => {
+  const unsure = new UnsureForecasts();
+  const { at } = watching(() => unsure.faults());
+  const decide = (count: number, reason: string): void => {
+    const decision = { kind: "routed", reason } as Decision;
+    for (let i = 0; i < count; i++) unsure.accepted({ kind: "request-arrived" } as Input, decision);
+  };
+  decide(10, "forecast-unsure");
+  decide(12, "predicted-latency");
+  assert.deepEqual([...at(0), ...at(40)], [], "fewer than half");
+  decide(13, "forecast-unsure");
+  assert.deepEqual([...at(41), ...at(70)], []);
+  assert.deepEqual(
+    at(72).map(({ kind }) => kind),
+    ["forecasts-unsure"],
+  );
+  decide(1, "only");
+  assert.deepEqual([...at(73), ...at(110)], []);
 });
 
 /** A profile whose filter leaves one endpoint alone: nothing is ever sent to "b". */

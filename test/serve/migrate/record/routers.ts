@@ -1,8 +1,9 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { kept } from "../../../../bench/children.ts";
 import { freePort } from "../../../../bench/free-port.ts";
+import { pinned } from "../../../../bench/gateway-process.ts";
 import { engineHost } from "./held-engines.ts";
 import { startPodList } from "./pod-list.ts";
 
@@ -84,7 +85,22 @@ async function byCommandLine(start: RouterStart): Promise<RunningRouter> {
   return { port, headers: {} };
 }
 
-async function startLlmD({ command, engines, scratch }: RouterStart): Promise<RunningRouter> {
+async function startLlmD(start: RouterStart): Promise<RunningRouter> {
+  const { port } = await startEpp(start);
+  return { port, headers: {} };
+}
+
+/** How llm-d's picker is run where that is not as its sample is recorded. */
+interface EppSettings {
+  readonly tls?: boolean;
+  /** The one core that it has. */
+  readonly core?: number;
+}
+
+export async function startEpp(
+  { command, engines, scratch }: RouterStart,
+  { tls = false, core }: EppSettings = {},
+): Promise<{ readonly port: number; readonly process: ChildProcess }> {
   const [port, health, metrics] = [await freePort(), await freePort(), await freePort()];
   const config = join(scratch, "epp.yaml");
   writeFileSync(config, theirs("llm-d", engines));
@@ -94,8 +110,12 @@ async function startLlmD({ command, engines, scratch }: RouterStart): Promise<Ru
   );
   const ports = [`--grpc-port=${port}`, `--grpc-health-port=${health}`, `--metrics-port=${metrics}`];
   const pods = ["--endpoint-selector=app=vllm", `--endpoint-target-ports=${engines[0]}`, "--pool-namespace=sample"];
-  const flags = ["--secure-serving=false", "--metrics-endpoint-auth=false", `--config-file=${config}`];
+  // As its chart runs it.
+  const chart = ["--tracing=false", "--zap-encoder=json"];
+  const flags = [...chart, `--secure-serving=${tls}`, "--metrics-endpoint-auth=false", `--config-file=${config}`];
   const env = { ...process.env, KUBECONFIG: file, NAMESPACE: "sample", POD_NAME: "epp-7d9f8b6c5-abcde" };
-  kept(spawn(command, [...ports, ...pods, ...flags], { stdio: ["ignore", "ignore", "inherit"], env }));
-  return { port, headers: {} };
+  const all = [...ports, ...pods, ...flags];
+  const [program, args] = core === undefined ? [command, all] : pinned(core, command, all);
+  const errors = core === undefined ? "inherit" : "ignore";
+  return { port, process: kept(spawn(program, args, { stdio: ["ignore", "ignore", errors], env })) };
 }
