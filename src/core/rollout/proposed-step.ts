@@ -10,8 +10,8 @@ const CANARY = 1;
 /**
  * The step that a verdict calls for, undefined for none: a crossed guardrail takes the rollout back at once, a result
  * that contradicts the prediction, or that is worthless, pauses it; what lasts into the other arm's windows makes them longer
- * first. A canary goes on when its step has shown that it does no harm beyond the
- * margin; it goes back when it is surely worse by more than that, and holds while neither is known. Promotion is left to whoever started it.
+ * first. A canary goes on when its step has shown that it does no harm beyond the margin; it goes back when it is surely
+ * worse by more than that, and holds while neither is known. Promotion is left to whoever started it.
  */
 export function proposedStep(state: RolloutState, at: Micros, verdict: Verdict): RolloutStep | undefined {
   const { plan, phase } = state;
