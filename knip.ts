@@ -16,6 +16,7 @@ const REST = [
   "test/explore.ts",
   "test/mutants/mutants.ts",
   "test/property-seed.ts",
+  "test/known-modules.ts",
   "test/file-times.ts",
   "test/stalls.ts",
   "test/deploy/npm-without-registry.ts",

@@ -143,7 +143,7 @@ const PROGRAMS: Readonly<Record<string, Shown["program"]>> = {
 function whatRuns() {
   const node = (...argv: readonly string[]): string =>
     execFileSync(process.execPath, argv, { cwd: ROOT, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
-  const help = node("src/main.ts", "--help-all");
+  const help = node("bin/gnomon.js", "--help-all");
   const commands = new Map<string, Set<string>>();
   let options = new Set<string>();
   for (const line of help.split("\n")) {

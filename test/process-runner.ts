@@ -1,19 +1,19 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { globSync, mkdtempSync, rmSync } from "node:fs";
+import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { FILE_TIME } from "./file-times.ts";
 import type { TestProcess } from "./processes.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
-const PROPERTY_SEED = "./test/property-seed.ts";
+const PRELOADED = ["./test/known-modules.ts", "./test/property-seed.ts"].flatMap((name) => ["--import", name]);
 const running = new Set<ChildProcess>();
 /** What was compiled by one process is read back by the next, also by those that tests start. */
 const COMPILED = resolve(ROOT, "node_modules/.cache/gnomon");
 /** One more than there are cores, since tests also wait: for engines that start, for a browser, for sockets. */
 export const AT_ONCE = availableParallelism() + 1;
-/** Garbage is collected on the process's own thread, since all cores are busy, and seldom: a tenth of the CPU. */
-const GC_OPTIONS = ["--single-threaded-gc", "--max-semi-space-size=64"];
+/** Garbage is collected on the process's own thread, since all cores are busy, and seldom from the start: a tenth of the CPU. */
+const GC_OPTIONS = ["--single-threaded-gc", "--min-semi-space-size=64", "--max-semi-space-size=64"];
 /** Of a process that many files share. */
 const SHARED_OPTIONS = ["--test", "--test-isolation=none", "--test-force-exit"];
 /** Where all of them put their temporary files, also those whose process was killed; removed at the end. */
@@ -45,11 +45,34 @@ export interface Outcome extends TestProcess {
   readonly name: string;
   readonly output: string;
   readonly code: number;
+  /** CPU of it and of what it started, as far as it waited for that, in seconds; 0 where the system does not count it. */
+  readonly cpuSeconds: number;
+}
+
+const TICKS_PER_SECOND = 100;
+let countedSeconds = 0;
+
+/** CPU of children that ended since this was asked last: of the one that just ended. */
+function cpuSecondsOfEnded(): number {
+  const before = countedSeconds;
+  try {
+    const stat = readFileSync("/proc/self/stat", "utf8");
+    // Behind the name, which may hold blanks: user and system time of children are the 16th and 17th of all.
+    const [user, system] = stat
+      .slice(stat.lastIndexOf(")") + 2)
+      .split(" ")
+      .slice(13, 15)
+      .map(Number);
+    countedSeconds = (user! + system!) / TICKS_PER_SECOND;
+  } catch {
+    // Only Linux counts it there.
+  }
+  return countedSeconds - before;
 }
 
 /** Runs the tests of one process; several files of it go through `node --test`, a single one is run as it is. */
 function run({ files, isShared }: TestProcess, environment: NodeJS.ProcessEnv): Promise<Outcome> {
-  const argv = [...GC_OPTIONS, "--import", PROPERTY_SEED, ...REPORTERS, ...(isShared ? SHARED_OPTIONS : []), ...files];
+  const argv = [...GC_OPTIONS, ...PRELOADED, ...REPORTERS, ...(isShared ? SHARED_OPTIONS : []), ...files];
   const env = {
     NODE_COMPILE_CACHE: COMPILED,
     ...process.env,
@@ -69,11 +92,13 @@ function run({ files, isShared }: TestProcess, environment: NodeJS.ProcessEnv): 
     stream.setEncoding("utf8").on("data", (text: string) => (output += text));
   }
   const name = isShared ? `${files.length} files in one process: ${files[0]} to ${files.at(-1)}` : files[0]!;
+  let cpuSeconds = 0;
+  child.once("exit", () => (cpuSeconds = cpuSecondsOfEnded()));
   return new Promise((done) =>
     child.once("close", (code) => {
       clearTimeout(limit);
       running.delete(child);
-      done({ name, files, isShared, output, code: code ?? 1 });
+      done({ name, files, isShared, output, code: code ?? 1, cpuSeconds });
     }),
   );
 }
@@ -138,7 +163,8 @@ export async function runAll(
       const beganMillis = performance.now();
       const outcome = await run(next, environment);
       const seconds = ((performance.now() - beganMillis) / 1e3).toFixed(1);
-      if (!isQuiet) process.stdout.write(`\n${outcome.name} (${seconds} s)\n${withoutTimes(outcome.output)}`);
+      const took = `${seconds} s, ${outcome.cpuSeconds.toFixed(1)} s of CPU`;
+      if (!isQuiet) process.stdout.write(`\n${outcome.name} (${took})\n${withoutTimes(outcome.output)}`);
       outcomes.push(outcome);
     }
   };

@@ -7,6 +7,9 @@ export interface TestProcess {
   readonly isShared: boolean;
 }
 
+/** Of documents, sources and the runner itself. */
+const OF_THE_TEXT = ["documents.test.ts", "rerun.test.ts", "specification.test.ts", "tidy.test.ts", "readme"];
+
 /**
  * Folders and files whose tests leave nothing behind in their process, no socket and no setting: each row is one
  * process, where the code is loaded and compiled once, and one browser started. Begun in this order: tests in a browser
@@ -30,10 +33,14 @@ const SHARED: readonly (readonly string[])[] = [
   ["core", "engine", "sim", "trace", "config"],
   ["serve", "emulator", "drive", "deploy"],
   ["cli/calibrate", "cli/compare", "cli/evaluate", "cli/explain", "cli/rollout", "cli/simulate", "cli/sweep"],
-  ["cli/trace", "cli/tune", "cli/what-if"],
+  ["cli/trace", "cli/tune", "cli/what-if", "cli/why"],
+  ["cli/serve", "cli/bin.test.ts", "cli/closed-pipe.test.ts", "cli/keys.test.ts"],
+  ["bench", "cli", "mutants", ...OF_THE_TEXT],
 ];
 /** Files in these folders that measure their own process, or start others. */
 const ALONE: ReadonlySet<string> = new Set([
+  "test/bench/parsers.test.ts",
+  "test/cli/long-work/long-work.test.ts",
   "test/deploy/image.test.ts",
   "test/deploy/package.test.ts",
   "test/live/gateway/mixed.test.ts",
@@ -44,7 +51,7 @@ const ALONE: ReadonlySet<string> = new Set([
   "test/trace/reader.test.ts",
 ]);
 /** Folders whose files take longest: begun first, or one core would wait for them at the end. */
-const LONG = ["live/hang", "cli/serve", "twin"];
+const LONG = ["live/hang", "faults", "deploy", "twin"];
 
 /** The processes for some test files, named from the root, in the order in which they are to begin. */
 export function testProcesses(files: readonly string[]): TestProcess[] {

@@ -30,7 +30,7 @@ export async function startGateway(ports: readonly number[], config: object): Pr
   const file = join(folder, "config.yaml");
   const endpoints = ports.map((port) => ({ url: `http://127.0.0.1:${port}` }));
   writeFileSync(file, stringify({ listen: { port: 0 }, endpoints, ...config }));
-  const main = join(import.meta.dirname, "../../src/main.ts");
+  const main = join(import.meta.dirname, "../../bin/gnomon.js");
   const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith("GNOMON_")));
   const child = kept(
     spawn(process.execPath, [main, "serve", "--config", file], { stdio: ["ignore", "pipe", "pipe"], env }),

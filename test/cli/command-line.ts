@@ -24,7 +24,7 @@ export interface CommandLine {
  */
 export function gnomon(t: TestContext, args: readonly string[], environment: NodeJS.ProcessEnv = {}): CommandLine {
   const env = { ...ownEnvironment(), GNOMON_LISTEN_WARM_UP_MILLIS: "0", ...environment };
-  return started(t, [process.execPath, join(ROOT, "src/main.ts"), ...args], { env });
+  return started(t, [process.execPath, join(ROOT, "bin/gnomon.js"), ...args], { env });
 }
 
 /** This process's variables without those that would change how a gnomon runs. */

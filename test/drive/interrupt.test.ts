@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { golden } from "../trace/import/read-all.ts";
 import { startStubEngine } from "./stub-engine.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
+const MAIN = join(import.meta.dirname, "../../bin/gnomon.js");
 
 describe("an interrupted run", () => {
   for (const [interrupts, outcome] of [

@@ -7,9 +7,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { RolloutView } from "#live/admin/rollout-view.ts";
 import { ownRedis } from "../../live/share/redis-server.ts";
 import { ADMIN, gnomon } from "../command-line.ts";
+import { answeringEngine } from "./answering-engine.ts";
 
 const TOKEN = "a-token-for-this-test";
 const REPLICAS = 3;
+const MODEL = "tiny";
 const WAIT_MILLIS_MAX = 20_000;
 
 interface Replica {
@@ -21,7 +23,13 @@ interface Replica {
   ) => Promise<{ status: number; millis: number; body: unknown }>;
 }
 
-async function replicaOf(t: TestContext, folder: string, redis: string, number: number): Promise<Replica> {
+async function replicaOf(
+  t: TestContext,
+  folder: string,
+  redis: string,
+  engine: string,
+  number: number,
+): Promise<Replica> {
   const file = join(folder, `gnomon-${number}.json`);
   const fixed = {
     listen: { port: 0 },
@@ -29,7 +37,7 @@ async function replicaOf(t: TestContext, folder: string, redis: string, number: 
     prefix: { secretEnv: "FLEET_SECRET" },
     share: { url: redis, replica: `gateway-${number}` },
     rollout: { lookMillis: 100 },
-    emulate: { count: 1, timeScale: 1000 },
+    endpoints: [{ url: engine }],
     log: { level: "error" },
   };
   writeFileSync(file, JSON.stringify(fixed));
@@ -52,7 +60,7 @@ async function replicaOf(t: TestContext, folder: string, redis: string, number: 
 
 async function send({ url }: Replica, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
-    const body = { model: "llama-3.1-8b", messages: [{ role: "user", content: `number ${i}` }], max_tokens: 4 };
+    const body = { model: MODEL, messages: [{ role: "user", content: `number ${i}` }], max_tokens: 4 };
     const headers = { "content-type": "application/json" };
     const answer = await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body: JSON.stringify(body) });
     assert.equal(answer.status, 200, await answer.text());
@@ -94,7 +102,8 @@ test("three gateways over Redis judge a rollout as one, also after Redis stood s
     rmSync(folder, { recursive: true, force: true });
   });
   const all: Replica[] = [];
-  for (let i = 1; i <= REPLICAS; i++) all.push(await replicaOf(t, folder, redis.url, i));
+  const engine = await answeringEngine(t, MODEL);
+  for (let i = 1; i <= REPLICAS; i++) all.push(await replicaOf(t, folder, redis.url, engine.url, i));
   const [one, other, third] = all as [Replica, Replica, Replica];
   const arms = [{ name: "control" }, { name: "other", profile: "llm-d" }];
   const design = { kind: "split", by: "request", windowMillis: 600_000 };

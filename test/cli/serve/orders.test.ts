@@ -7,6 +7,7 @@ import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ownRedis } from "../../live/share/redis-server.ts";
 import { ADMIN, gnomon } from "../command-line.ts";
+import { answeringEngine } from "./answering-engine.ts";
 
 const TOKEN = "a-token-for-this-test";
 const DESIGN = { kind: "canary", windowMillis: 3_600_000, stepPercents: [10, 50] };
@@ -34,20 +35,32 @@ class KilledGateway {
   #admin = "";
   url = "";
 
-  /** What it keeps orders in: a folder, or the Redis that it shares. */
-  constructor(t: TestContext, folder: string, kept: { readonly directory: string } | { readonly redis: string }) {
+  private constructor(t: TestContext, config: string) {
     this.#t = t;
-    this.#config = join(folder, "gnomon.json");
+    this.#config = config;
+  }
+
+  /** Over what it keeps orders in: a folder, or the Redis that it shares. */
+  static async start(
+    t: TestContext,
+    folder: string,
+    kept: { readonly directory: string } | { readonly redis: string },
+  ): Promise<KilledGateway> {
+    const file = join(folder, "gnomon.json");
+    const { url } = await answeringEngine(t);
     const fixed = {
       listen: { port: 0 },
       admin: { tokenEnv: "ORDERS_TOKEN" },
       ...("directory" in kept
         ? { policy: kept }
         : { share: { url: kept.redis }, prefix: { secretEnv: "ORDERS_SECRET" }, rollout: { lookMillis: 100 } }),
-      emulate: { count: 1, timeScale: 1000 },
+      endpoints: [{ url }],
       log: { level: "error" },
     };
-    writeFileSync(this.#config, JSON.stringify(fixed));
+    writeFileSync(file, JSON.stringify(fixed));
+    const gateway = new KilledGateway(t, file);
+    await gateway.start();
+    return gateway;
   }
 
   async start(): Promise<void> {
@@ -137,8 +150,7 @@ class KilledCanary {
 // Each order, each step and each phase: test/serve/rollout/rollout-keeper.test.ts, without a process.
 test("a kill -9 right behind the answer loses no policy, canary's step, rollback or promotion that the disk keeps", async (t) => {
   const folder = folderOf(t);
-  const gateway = new KilledGateway(t, folder, { directory: join(folder, "state") });
-  await gateway.start();
+  const gateway = await KilledGateway.start(t, folder, { directory: join(folder, "state") });
   await gateway.order("/policy", { limits: { attemptsMax: 4 } });
   await gateway.kill();
   await gateway.start();
@@ -151,8 +163,7 @@ test("the same where Redis alone keeps orders", async (t) => {
   if (redis === undefined) return t.skip("no redis-server in PATH");
   const folder = folderOf(t);
   t.after(() => redis.stop());
-  const gateway = new KilledGateway(t, folder, { redis: redis.url });
-  await gateway.start();
+  const gateway = await KilledGateway.start(t, folder, { redis: redis.url });
   await throughAllPhases(gateway);
 });
 
@@ -191,17 +202,19 @@ test("on a full disk a rollback acts and answers at once that it is not kept, an
   const folder = folderOf(t);
   const disk = tinyDisk(folder);
   if (disk === undefined) return t.skip("nobody may mount a disk here");
-  const gateway = new KilledGateway(t, folder, { directory: join(disk, "state") });
   try {
-    await onFullDisk(gateway, disk);
+    const gateway = await KilledGateway.start(t, folder, { directory: join(disk, "state") });
+    try {
+      await onFullDisk(gateway, disk);
+    } finally {
+      await gateway.kill();
+    }
   } finally {
-    await gateway.kill();
     execFileSync("umount", ["-l", disk]);
   }
 });
 
 async function onFullDisk(gateway: KilledGateway, disk: string): Promise<void> {
-  await gateway.start();
   const document = { name: "one", arms: ARMS, design: DESIGN, baselineMillis: 0 };
   assert.equal((await gateway.ask("POST", "/rollout", document)).status, 200);
   const full = join(disk, "full");

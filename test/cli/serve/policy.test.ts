@@ -7,6 +7,7 @@ import { policyCommand } from "#cli/policy/policy.ts";
 import { ConfigMap, policyStorm, traceOfStorm } from "../../../bench/policy/storm.ts";
 import { ADMIN, gnomon } from "../command-line.ts";
 import { inProcess } from "../in-process.ts";
+import { answeringEngine } from "./answering-engine.ts";
 
 const READY = /gnomon is ready at (http:\S+): /;
 const TOKEN = "a-token-for-this-test";
@@ -101,8 +102,8 @@ test("policy set leaves alone what it does not name, shows what it changes, and 
   const args = [
     "--port",
     "0",
-    "--set",
-    "emulate.count=1",
+    "--endpoint",
+    (await answeringEngine(t)).url,
     "--set",
     "admin.tokenEnv=STORM_TOKEN",
     "--log-level",
@@ -176,7 +177,8 @@ test("policy set leaves alone what it does not name, shows what it changes, and 
 });
 
 test("the admin API is closed without a token, to loopback too, and to whoever has another one", async (t) => {
-  const args = ["--port", "0", "--set", "emulate.timeScale=1000", "--set", "emulate.count=1", "--log-level", "error"];
+  const { url } = await answeringEngine(t);
+  const args = ["--port", "0", "--endpoint", url, "--log-level", "error"];
   const closed = gnomon(t, args);
   const open = gnomon(t, [...args, "--set", "admin.tokenEnv=STORM_TOKEN"], { STORM_TOKEN: TOKEN });
   const [, closedUrl = ""] = await closed.said(ADMIN);

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
-import { StubEngine, answer } from "../../live/discovery/stub-engine.ts";
+import { answer, type StubEngine } from "../../live/discovery/stub-engine.ts";
 import { ADMIN, gnomon } from "../command-line.ts";
+import { answeringEngine } from "./answering-engine.ts";
 
 const READY = /gnomon is ready at (http:\S+): /;
 const SERVE = ["serve", "--port", "0", "--log-level", "error"];
@@ -16,29 +17,8 @@ async function ask(url: string, content: string, headers: Readonly<Record<string
   });
 }
 
-const COMPLETION = JSON.stringify({
-  id: "c",
-  object: "chat.completion",
-  created: 1,
-  model: "tiny",
-  choices: [{ index: 0, message: { role: "assistant", content: "ok" }, finish_reason: "stop" }],
-  usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 },
-});
-
 /** Two engines that answer anything at once, ready for a gateway in front of them. */
-async function engines(t: TestContext): Promise<StubEngine[]> {
-  const both = await Promise.all([StubEngine.start(), StubEngine.start()]);
-  for (const engine of both) {
-    const { models } = engine;
-    engine.models = (request, response) => {
-      if (request.url !== "/v1/chat/completions") return models(request, response);
-      request.resume();
-      response.writeHead(200, { "content-type": "application/json" }).end(COMPLETION);
-    };
-    t.after(() => engine.kill());
-  }
-  return both;
-}
+const engines = (t: TestContext): Promise<StubEngine[]> => Promise.all([answeringEngine(t), answeringEngine(t)]);
 
 test("a routing-strategy that is unknown or not allowed is a 400 in OpenAI's form and reaches no engine", async (t) => {
   const both = await engines(t);

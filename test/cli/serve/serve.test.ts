@@ -11,6 +11,8 @@ import { gnomon, takenPort } from "../command-line.ts";
 
 /** Engines that answer at once, so that a test waits for the command line and not for tokens. */
 const FAST = ["--port", "0", "--set", "emulate.timeScale=1000", "--set", "emulate.count=2", "--log-level", "error"];
+/** Each of them is a process. */
+const ONE = ["--set", "emulate.count=1"];
 const READY = /gnomon is ready at (http:\S+): ([^"]*)"/;
 
 async function ask(url: string, model: string, stream = false): Promise<Response> {
@@ -77,8 +79,7 @@ test("an endpoint that is not there is waited for, and reported, and a stop sign
 });
 
 test("a later interrupt ends at once, whatever is still being answered", async (t) => {
-  const slow = ["--set", "emulate.timeScale=0.01", "--set", "emulate.count=1"];
-  const served = gnomon(t, [...FAST, ...slow]);
+  const served = gnomon(t, [...FAST, ...ONE, "--set", "emulate.timeScale=0.01"]);
   const [, url = ""] = await served.said(READY);
   const cut = assert.rejects(ask(url, "llama-3.1-8b", true).then((response) => response.text()));
   await assert.doesNotReject(fetch(`${url}/healthz`));
@@ -100,8 +101,8 @@ test("a port in use is one line and exit code 1, and so is a fleet that does not
   const { server, port } = await takenPort();
   t.after(() => server.close());
   const busy = gnomon(t, ["--port", String(port), "--log-level", "error"]);
-  const administered = gnomon(t, [...FAST, "--admin-port", String(port)]);
-  const fleet = gnomon(t, [...FAST, "--set", "emulate.engine=nothing"]);
+  const administered = gnomon(t, [...FAST, ...ONE, "--admin-port", String(port)]);
+  const fleet = gnomon(t, [...FAST, ...ONE, "--set", "emulate.engine=nothing"]);
   assert.equal((await busy.exit).code, 1);
   const refusal = `cannot listen on 127.0.0.1:${port}: the address is in use; choose another with --host and --port`;
   assert.equal(busy.stderr(), `gnomon: ${refusal}\n`);

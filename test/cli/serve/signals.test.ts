@@ -8,7 +8,7 @@ import { whatIfCommand } from "#cli/what-if/what-if.ts";
 import { gnomon } from "../command-line.ts";
 import { inProcess } from "../in-process.ts";
 
-const EMULATED = ["--port", "0", "--set", "emulate.timeScale=1000", "--set", "emulate.count=2", "--log-level", "info"];
+const EMULATED = ["--port", "0", "--set", "emulate.timeScale=1000", "--set", "emulate.count=1", "--log-level", "info"];
 
 /** A gateway that answers some requests; its log. */
 async function served(t: TestContext, ...flags: readonly string[]): Promise<string> {

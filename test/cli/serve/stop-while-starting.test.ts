@@ -33,8 +33,8 @@ async function ended(signal: NodeJS.Signals, nth: number, args: readonly string[
 }
 
 const STARTS: readonly (readonly [NodeJS.Signals, string])[] = [
-  ["SIGTERM", "--port 0"],
-  ["SIGINT", "serve --port 0"],
+  ["SIGTERM", "--port 0 --set emulate.count=1"],
+  ["SIGINT", "serve --port 0 --set emulate.count=1"],
   ["SIGHUP", "emulate --count 2 --port-base 0"],
 ];
 

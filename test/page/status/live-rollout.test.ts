@@ -6,7 +6,7 @@ import type { Locator, Page } from "playwright-core";
 import { axeObjections } from "../axe-objections.ts";
 import { openPage, photograph, withoutBrowser } from "../browser.ts";
 
-const MAIN = resolve(import.meta.dirname, "../../../src/main.ts");
+const MAIN = resolve(import.meta.dirname, "../../../bin/gnomon.js");
 const ADMIN = "admin-secret";
 const LOOK = "look-secret";
 const SENDERS = 8;

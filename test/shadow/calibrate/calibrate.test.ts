@@ -85,10 +85,12 @@ function reasonsOf(evidence: Evidence, fixed: Partial<Parameters> = {}): readonl
   return [];
 }
 
+/** What several tests look at. */
+const EVIDENCE = evidenceFrom(engineWith(SIZES, TRUE), VARIED, 1);
+const FIT = calibrate(EVIDENCE, { sizes: SIZES });
+
 test("known coefficients are found again, and the held-out requests predicted", () => {
-  const { parameters, heldOut, caveats } = calibrate(evidenceFrom(engineWith(SIZES, TRUE), VARIED, 1), {
-    sizes: SIZES,
-  });
+  const { parameters, heldOut, caveats } = FIT;
   for (const name of PARAMETERS) {
     const tolerance = name === "delayMicros" || name === "perDecodeMicros" ? 0.1 : 0.02;
     assert.ok(Math.abs(parameters[name] - TRUE[name]) <= tolerance * TRUE[name], `${name} ${parameters[name]}`);
@@ -109,9 +111,8 @@ test("what attention costs is found where it is there, and left out where it is 
 });
 
 test("pauses of a second in every thirtieth request hardly move the fit", () => {
-  const clean = evidenceFrom(engineWith(SIZES, TRUE), VARIED, 3);
-  const paused = seenAs(clean, (i) => {
-    const { ttftMicros, e2eMicros } = clean.rows[i]!;
+  const paused = seenAs(EVIDENCE, (i) => {
+    const { ttftMicros, e2eMicros } = EVIDENCE.rows[i]!;
     const pause = i % 30 === 7 ? 1_000_000 : 0;
     return i % 60 === 7
       ? { ttftMicros: ttftMicros + pause, e2eMicros: e2eMicros + pause }
@@ -131,13 +132,11 @@ test("the same evidence gives the same parameters, to the bit", () => {
 });
 
 test("what is judged has not seen the requests held out; what is shipped has", () => {
-  const evidence = evidenceFrom(engineWith(SIZES, TRUE), VARIED, 5);
-  const other = seenAs(evidence, (i) => (i < 182 ? {} : { ttftMicros: 1, e2eMicros: 2 * evidence.rows[i]!.e2eMicros }));
-  const fit = calibrate(evidence, { sizes: SIZES });
+  const other = seenAs(EVIDENCE, (i) => (i < 182 ? {} : { ttftMicros: 1, e2eMicros: 2 * EVIDENCE.rows[i]!.e2eMicros }));
   const otherwise = calibrate(other, { sizes: SIZES });
-  assert.deepEqual(otherwise.trained, fit.trained, "the first part has the same error: the same fit");
+  assert.deepEqual(otherwise.trained, FIT.trained, "the first part has the same error: the same fit");
   assert.ok(otherwise.heldOut.e2eMicros!.meanRelative < -0.4, "which does not foresee what comes later");
-  assert.notDeepEqual(otherwise.parameters, fit.parameters);
+  assert.notDeepEqual(otherwise.parameters, FIT.parameters);
 });
 
 test("an engine that got faster after the first part is shipped nearer to what it is now", () => {
@@ -153,14 +152,13 @@ test("an engine that got faster after the first part is shipped nearer to what i
 });
 
 test("the file that is written is read as the engine that was fitted, with its error in comments", () => {
-  const calibration = calibrate(evidenceFrom(engineWith(SIZES, TRUE), VARIED, 6), { sizes: SIZES });
   const folder = mkdtempSync(join(tmpdir(), "gnomon-calibrate-"));
   try {
     const file = join(folder, "engine.yaml");
-    const text = engineText(calibration, { traces: ["trace"], requests: 260, source: { runs: [] }, notes: [] });
+    const text = engineText(FIT, { traces: ["trace"], requests: 260, source: { runs: [] }, notes: [] });
     writeFileSync(file, text);
     const { stepTime, queueDelay, ...sizes } = loadEngine(file);
-    const { stepTime: fitted, queueDelay: delay, ...rest } = calibration.engine;
+    const { stepTime: fitted, queueDelay: delay, ...rest } = FIT.engine;
     assert.deepEqual(sizes, rest);
     for (const [key, value] of Object.entries(fitted)) {
       const read = (stepTime as unknown as Record<string, unknown>)[key];

@@ -12,7 +12,7 @@ import { RandomStream } from "../random-stream.ts";
 import { randomText } from "../random-text.ts";
 
 const SEED = 20_261_121;
-const TEXTS = 600;
+const TEXTS = 300;
 
 const FAMILIES = { "Llama 3": (): unknown => llamaJson(), Qwen: (): unknown => asQwen(smallLlama()) };
 
