@@ -11,7 +11,7 @@
  * them would have seen them; once with nothing known of the engine, once with the step times of its engine file. virtual:
  * simulated H100 engines under profile gnomon-predicted, on the traces of BENCH_TRACES (default ../shared/traces). live:
  * eight emulated ones over sockets; --time-scale 0.5 makes them and the requests half as fast, --out keeps the trace.
- * engines: real ones, started for it: COMMAND is called with a port for each and becomes an engine there, such as a script
+ * engines: real ones, started for it, under the default: COMMAND is called with a port for each and becomes an engine there, such as a script
  * around `vllm serve`; part of Mooncake's conversations in small. --engine-file adds what is expected where the step times
  * of that file are known from the start.
  * --trace: what `gnomon serve --record` wrote under a profile that predicts, before whatever engines; with --again what

@@ -25,10 +25,7 @@ const OUTPUT_TOKENS_MAX = 80;
 /** Requests that get the engines' code compiled and their caches going, straight to each. */
 const WARM_UP_REQUESTS = 12;
 
-/**
- * Records a gateway under gnomon-predicted in front of real engines that are started for it; returns the trace's
- * folder.
- */
+/** Records a gateway under the default in front of real engines that are started for it; returns the trace's folder. */
 export async function engineRun(options: EngineRunOptions): Promise<string> {
   const { command, engines: count, requests, seed, folder } = options;
   const trace = join(folder, "engines");
@@ -42,7 +39,7 @@ export async function engineRun(options: EngineRunOptions): Promise<string> {
     gateway = await Program.start(
       {
         command: "serve",
-        flags: { endpoint: urls, port, profile: "gnomon-predicted", record: trace, seed, "log-level": "warn" },
+        flags: { endpoint: urls, port, profile: "gnomon", record: trace, seed, "log-level": "warn" },
       },
       "gnomon is ready",
     );
