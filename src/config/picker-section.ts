@@ -57,7 +57,7 @@ export const picker = z
     callIdleMillisMax: millis(1, MILLIS_PER_DAY)
       .default(3_600_000)
       .describe(
-        "Time without a message of the proxy after which its call is ended. Where it shows no bodies of responses, a call is silent as long as the response takes.",
+        "Time without a message of the proxy after which its call is ended, at the latest after twice that. Where it shows no bodies of responses, a call is silent as long as the response takes.",
       ),
   })
   .refine((value) => (value.certFile === undefined) === (value.keyFile === undefined), {

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from "node:http2";
 import { test, type TestContext } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import type { CallReceiver, GrpcCall } from "#picker/grpc/call.ts";
 import { BadMessage } from "#picker/grpc/message-reader.ts";
 import { LIMITS } from "./raw-http2.ts";
@@ -111,4 +113,34 @@ test("a writer's messages grow past its first room", () => {
       .subarray(0, 4)
       .equals(Buffer.from([10, 2, 0xc3, 0xa9])),
   );
+});
+
+test("a call that is over holds nothing of its request, whoever holds the call", async (t) => {
+  const calls: GrpcCall[] = [];
+  const receivers: WeakRef<CallReceiver>[] = [];
+  const keeping = (call: GrpcCall): CallReceiver => {
+    const receiver = echo(call);
+    calls.push(call);
+    receivers.push(new WeakRef(receiver));
+    return receiver;
+  };
+  const server = new GrpcServer({ ...LIMITS, methods: new Map([["/s/Echo", keeping]]), messageBytesMax: MAX });
+  const session = connect(`http://127.0.0.1:${await server.listen("127.0.0.1", 0)}`);
+  t.after(async () => {
+    session.destroy();
+    await server.stop(0);
+  });
+  for (let i = 0; i < 5; i++) {
+    const stream = session.request(HEAD);
+    stream.end(framed(Buffer.from("x")));
+    await outcome(stream);
+  }
+  setFlagsFromString("--expose-gc");
+  const gc = runInNewContext("gc") as () => void;
+  const held = (): number => receivers.filter((one) => one.deref() !== undefined).length;
+  while (held() > 0) {
+    await new Promise(setImmediate);
+    gc();
+  }
+  assert.equal(calls.length, 5);
 });

@@ -54,7 +54,8 @@ export interface CallLimits {
 export const NO_RECEIVER: CallReceiver = { message: () => {}, clientEnded: () => {}, closed: () => {} };
 
 const HEAD = { ":status": 200, "content-type": "application/grpc+proto", "grpc-accept-encoding": "identity" };
-const WITH_TRAILERS = { waitForTrailers: true };
+const WITH_TRAILERS = { waitForTrailers: true, sendDate: false };
+const TRAILERS_ONLY = { endStream: true, sendDate: false };
 const TIMEOUT = /^(\d{1,8})([HMSmun])$/;
 const MILLIS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 0.001, n: 0.000_001 };
 const TIMER_MILLIS_MAX = 2 ** 31 - 1;
@@ -89,6 +90,10 @@ export class GrpcCall {
     stream.on("close", () => {
       this.#stopStall();
       this.#over();
+      // The sets of Node's sessions hold streams that are gone until the next full collection, and they would hold all of a request.
+      stream.removeAllListeners();
+      stream.on("error", ignore);
+      this.#receiver = NO_RECEIVER;
     });
     if (this.#isOver) return;
     this.#expect(this.#limits.firstMessageMillisMax, "no-message");
@@ -122,7 +127,7 @@ export class GrpcCall {
     if (stream.headersSent) {
       stream.once("wantTrailers", () => stream.sendTrailers(trailers));
       stream.end();
-    } else stream.respond({ ...HEAD, ...trailers }, { endStream: true });
+    } else stream.respond({ ...HEAD, ...trailers }, TRAILERS_ONLY);
     // A client ends its side too, once it has the status; a reset now could overtake that.
     this.#stopStall();
     this.#startStall();
@@ -139,29 +144,25 @@ export class GrpcCall {
     this.#guarded(() =>
       this.#frames.push(piece, (message) => {
         if (!this.#isOpen) return;
-        this.#messageCame();
+        this.#messages++;
         this.#receiver.message(message);
       }),
     );
   }
 
-  #messageCame(): void {
-    const { idleMillisMax } = this.#receiver;
-    if (this.#messages++ > 0) this.#idle?.refresh();
-    else {
-      clearTimeout(this.#idle);
-      this.#idle = undefined;
-      if (idleMillisMax !== undefined) this.#expect(idleMillisMax, "idle");
-    }
-  }
-
+  /**
+   * Waits for the next message. Nothing is done as one comes, since most calls are over before the first look: one that has gone
+   * quiet ends between one and two such times after its last message.
+   */
   #expect(millis: number, why: "idle" | "no-message"): void {
+    const before = this.#messages;
     this.#idle = setTimeout(() => {
-      const before = this.#messages;
       // What came while this process itself stood still is read first.
       setImmediate(() => {
-        if (this.#isOpen && this.#messages === before)
-          this.#fail(why, GRPC_STATUS.deadlineExceeded, `no message for ${millis} ms`);
+        if (!this.#isOpen) return;
+        const { idleMillisMax } = this.#receiver;
+        if (this.#messages === before) this.#fail(why, GRPC_STATUS.deadlineExceeded, `no message for ${millis} ms`);
+        else if (idleMillisMax !== undefined) this.#expect(idleMillisMax, "idle");
       });
     }, millis).unref();
   }
@@ -242,6 +243,8 @@ export class GrpcCall {
     }
   }
 }
+
+export function ignore(): void {}
 
 /** As gRPC writes texts into headers. */
 function escaped(text: string): string {

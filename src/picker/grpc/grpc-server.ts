@@ -7,7 +7,7 @@ import {
 } from "node:http2";
 import type { AddressInfo, Server, Socket } from "node:net";
 import { createServer as createTlsServer, type SecureContextOptions } from "node:tls";
-import { type CallLimits, type CallReceiver, GrpcCall, type GrpcMethod, NO_RECEIVER } from "./call.ts";
+import { type CallLimits, type CallReceiver, GrpcCall, type GrpcMethod, ignore, NO_RECEIVER } from "./call.ts";
 import { ClientConnection, type ConnectionRules } from "./connection.ts";
 import { GRPC_STATUS } from "./message-frames.ts";
 import { TlsConnection } from "./tls-connection.ts";
@@ -130,7 +130,7 @@ export class GrpcServer {
 
   #called(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     // What a stream fails by closes it too, which its call is notified of.
-    stream.on("error", () => {});
+    stream.on("error", ignore);
     // It was reset within the read that brought it.
     if (stream.closed || stream.destroyed) return;
     const isGrpc = GRPC.test(headers["content-type"] ?? "");
