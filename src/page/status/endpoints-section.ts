@@ -7,7 +7,7 @@ import { matching, ordered, type Ranked } from "./endpoint-order.ts";
 import type { EndpointCard, KnownEndpoint } from "./overview.ts";
 import type { EndpointSort, PageActions, PageState } from "./page-state.ts";
 import { section } from "./section.ts";
-import type { Severity } from "./trouble.ts";
+import { type Severity, troubleOf } from "./trouble.ts";
 
 /** Rows before somebody asks for all of them. */
 const ROWS_SHOWN = 12;
@@ -179,9 +179,12 @@ function hitsText(lastMinute: EndpointCard["lastMinute"], ofEngine: number | nul
   return expectedHitRatio - hitRatio > MISSED ? element("span", { class: "warn" }, text) : text;
 }
 
-function detailOf({ id, state, models, modelsMore, known, scrapeError }: EndpointCard): Markup {
+function detailOf(card: EndpointCard): Markup {
+  const { id, state, models, modelsMore, known, scrapeError } = card;
+  const { todo } = troubleOf(card);
   const more = modelsMore > 0 ? [`and ${modelsMore} more`] : [];
   const facts: (readonly [string, string])[] = [
+    ...(todo === "" ? [] : [["What to do", todo] as const]),
     ["Address", id],
     ["State", state],
     ["Models", [...models, ...more].join(", ") || "none known"],

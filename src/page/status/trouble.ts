@@ -21,6 +21,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
   "its health checks fail": "Its engine's log has why; it is let back by itself.",
   "ejected: its requests fail": "Its engine's log has why; it is let back by itself.",
   "ejected: its tokens are slow": "Look at its board; it is let back by itself.",
+  cordoned: "Uncordon it where it may serve: gnomon endpoints uncordon.",
+  signals: "Its /metrics answers late or not at all; decisions go by what was sent there.",
   "KV cache full": "Fewer requests at once, or more memory for its cache.",
   "never scraped": "Its /metrics has to be reachable from here.",
 };

@@ -43,6 +43,10 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
       await page.locator("#decisions button.open").first().click();
       await page.locator("#endpoints button.open").nth(1).click();
       await page.locator("#decisions .detail table").waitFor();
+      assert.match(
+        await page.locator("#endpoints dl.facts").innerText(),
+        /What to do\s+See whether its engine still runs/,
+      );
       assert.equal(await sideways(page), 0, "no sideways scroll of the page");
       assert.match(await page.locator("#traffic table").innerText(), /Llama-3\.1-8B-Instruct[^]*none that is served/);
       const arms = page.locator("#rollout figure", { hasText: "Each arm: TTFT" });

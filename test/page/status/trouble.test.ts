@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { troubleOf } from "#page/status/trouble.ts";
-import { endpointCase } from "./overview-case.ts";
+import { endpointCase, overviewCase } from "./overview-case.ts";
 
 test("an endpoint that is well has no sign of trouble", () => {
   assert.deepEqual(troubleOf(endpointCase("e")), { severity: 0, signs: [], todo: "" });
@@ -35,5 +35,16 @@ test("a scrape that failed once is no trouble while the signals are fresh", () =
   assert.deepEqual(
     troubleOf(endpointCase("e", { freshness: "unknown", ageMillis: null }, { scrapeError: "404" })).signs,
     ["never scraped", "scrape: 404"],
+  );
+});
+
+test("each of those in trouble states what to do", () => {
+  const troubled = overviewCase()
+    .endpoints.map(troubleOf)
+    .filter(({ severity }) => severity > 0);
+  assert.equal(troubled.length, 6);
+  assert.deepEqual(
+    troubled.filter(({ todo }) => todo === ""),
+    [],
   );
 });
