@@ -13,12 +13,15 @@ const OF_THE_TEXT = ["documents.test.ts", "rerun.test.ts", "specification.test.t
 /**
  * Folders and files whose tests leave nothing behind in their process, no socket and no setting: each row is one
  * process, where the code is loaded and compiled once, and one browser started. Begun in this order: tests in a browser
- * wait most and come first, then the rows by how long they take, so that no long one is left for the end. All other
- * files have a process each, since they set something of their process, or start others.
+ * and of gateways that start and end wait most and come first, then the rows by how long they take, so that no long one is
+ * left for the end. All other files have a process each, since they measure or set something of their process, or take long
+ * by themselves.
  *
  * What keeps a run short, beside this order:
  * - a test waits for what is to happen, and not for a time to pass; sockets of tests that write small pieces are made with
  *   `noDelay`, or every piece may wait 40 ms for the last one's acknowledgement;
+ * - an engine that only has to be there, or to answer, is one in the test's process (cli/serve/answering-engine.ts): each
+ *   emulated one is a process, and a gateway that starts takes half a second of CPU already;
  * - a gateway that a test starts needs no warm-up (`listen.warmUpMillis` 0), which takes 1 to 2 s of CPU;
  * - what several tests look at (a simulation, a fitted engine, a tokenizer) is made once;
  * - hooks of a file that make something stand in a suite of its own: else they run around every test of the process;
@@ -28,16 +31,16 @@ const OF_THE_TEXT = ["documents.test.ts", "rerun.test.ts", "specification.test.t
  */
 const SHARED: readonly (readonly string[])[] = [
   ["page", "picker", "shadow/report/what-if-page.test.ts"],
+  ["cli/serve", "cli/bin.test.ts", "cli/closed-pipe.test.ts", "cli/keys.test.ts"],
   ["live"],
   ["shadow"],
   ["core", "engine", "sim", "trace", "config"],
   ["serve", "emulator", "drive", "deploy"],
   ["cli/calibrate", "cli/compare", "cli/evaluate", "cli/explain", "cli/rollout", "cli/simulate", "cli/sweep"],
   ["cli/trace", "cli/tune", "cli/what-if", "cli/why"],
-  ["cli/serve", "cli/bin.test.ts", "cli/closed-pipe.test.ts", "cli/keys.test.ts"],
   ["bench", "cli", "mutants", ...OF_THE_TEXT],
 ];
-/** Files in these folders that measure their own process, or start others. */
+/** Files in these folders that measure their own process, or wait long for others. */
 const ALONE: ReadonlySet<string> = new Set([
   "test/bench/parsers.test.ts",
   "test/cli/long-work/long-work.test.ts",
