@@ -63,6 +63,13 @@ export interface Answered {
   readonly backlog: { readonly growthInside: boolean; readonly drainInside: boolean } | undefined;
 }
 
+/** What calibrate asks to be equal of runs that it fits together. */
+export function sizesOf({ run, flags }: NamedRun): string {
+  const { engine } = sizedEngine(engineDefaults(), run, flags, true);
+  const { blockTokens, kvBlocks, sequencesMax, batchTokensMax, asyncScheduling, dataParallel } = engine;
+  return [blockTokens, kvBlocks, sequencesMax, batchTokensMax, asyncScheduling, dataParallel].join();
+}
+
 /** Fits one engine to runs, as calibrate does; why not, where it cannot be. */
 export function fittedTo(runs: readonly NamedRun[]): Fitted | string {
   const sized = runs.map(({ run, flags }) => {

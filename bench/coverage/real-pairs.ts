@@ -3,7 +3,7 @@ import { basename, dirname } from "node:path";
 import type { SizeFlags } from "#cli/calibrate/engine-sizes.ts";
 import { readRecordedTrace } from "#cli/trace/recorded-trace.ts";
 import { residualsFor, sourceRunOf } from "#shadow/recorded/engine-origin.ts";
-import { type Answered, answeredOf, type Fitted, fittedTo, isSaturated, type NamedRun } from "./ask.ts";
+import { type Answered, answeredOf, type Fitted, fittedTo, isSaturated, type NamedRun, sizesOf } from "./ask.ts";
 import { type Apart, apartOf, priorWithout, sessionOf, withPrior } from "./run-prior.ts";
 import { printClasses, printPairs, type Row } from "./table.ts";
 
@@ -20,7 +20,7 @@ export async function realPairs(machines: readonly Machine[]): Promise<void> {
   const rows: Row[] = [];
   const classes = new Map<string, Answered[]>();
   const ask = async (kind: string, name: string, fitted: Fitted, target: NamedRun) => {
-    const ways = kind === OWN || kind.startsWith(ALL) ? (["engine"] as const) : (["trace", "engine"] as const);
+    const ways = kind === OWN ? (["engine"] as const) : (["trace", "engine"] as const);
     for (const speed of ways) {
       const answered = await answeredOf(fitted, target, { speed });
       const known = ways.length === 1 ? "" : speed === "trace" ? ", speed seen in it" : ", speed not known";
@@ -51,16 +51,21 @@ export async function realPairs(machines: readonly Machine[]): Promise<void> {
         await ask(kindOf(source, target), `${source.name} -> ${target.name}`, engine, target);
       }
     }
-    if (runs.length < 2) continue;
-    const all = fittedTo(runs);
-    if (typeof all === "string") console.log(`  all together cannot be calibrated: ${all}`);
-    else for (const target of runs) await ask(ALL, `all -> ${target.name}`, all, target);
-    if (runs.length < 3) continue;
+    // Runs of an engine of other sizes are asked about, and not fitted with the others: calibrate refuses them.
+    const bySizes = [...Map.groupBy(runs, sizesOf).values()];
+    const together = bySizes.reduce<NamedRun[]>((most, some) => (some.length > most.length ? some : most), []);
+    if (together.length < 2) continue;
+    const all = fittedTo(together);
     for (const target of runs) {
-      const fitted = fittedTo(runs.filter((run) => run !== target));
+      const others = together.filter((run) => run !== target);
+      if (others.length < together.length && typeof all !== "string")
+        await ask(ALL, `all -> ${target.name}`, all, target);
+      if (others.length < 2) continue;
+      const fitted = others.length < together.length ? fittedTo(others) : all;
       if (typeof fitted === "string") console.log(`  all but ${target.name} cannot be calibrated: ${fitted}`);
       else await ask("all other runs together", `all others -> ${target.name}`, fitted, target);
     }
+    if (typeof all === "string") console.log(`  all together cannot be calibrated: ${all}`);
   }
   if (rows.length === 0) return;
   printPairs(rows);

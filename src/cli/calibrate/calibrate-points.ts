@@ -6,13 +6,14 @@ import { CommandFailure } from "#serve/process/command-failure.ts";
 import { engineFields } from "#shadow/calibrate/engine-text.ts";
 import {
   fitSteady,
+  fitSteadyUnstated,
   STEADY_PARAMETERS,
   type SteadyFit,
   type SteadyPoint,
   TooFewPoints,
 } from "#shadow/calibrate/steady-fit.ts";
 import { writeWholeFile } from "#trace/export/whole-file.ts";
-import { figureTable, millisOf, signedPercentOf } from "../output/figure-text.ts";
+import { figureTable, millisOf, percentOf, signedPercentOf } from "../output/figure-text.ts";
 import { benchPoints } from "./bench-points.ts";
 import { givenSizes, type SizeFlags } from "./engine-sizes.ts";
 import { liveEngine, livePoints } from "./live-points.ts";
@@ -29,7 +30,8 @@ export interface PointFlags extends SizeFlags {
 
 /** Fits an engine to a few measured points: of results of `vllm bench serve`, or measured here on a running engine. */
 export async function calibratePoints(flags: PointFlags): Promise<void> {
-  const given = { ...loadEngine(flags.engine), asyncScheduling: true, ...givenSizes(flags) };
+  const usual = flags.engine === undefined ? { asyncScheduling: true } : {};
+  const given = { ...loadEngine(flags.engine), ...usual, ...givenSizes(flags) };
   const { points, sizes, from } =
     flags.live === undefined
       ? { points: benchPoints(flags.fromBench ?? []), sizes: given, from: (flags.fromBench ?? []).join(" and ") }
@@ -37,10 +39,12 @@ export async function calibratePoints(flags: PointFlags): Promise<void> {
   const longest = Math.max(...points.map(({ promptTokens, outputTokens }) => promptTokens + outputTokens));
   const room = Math.max(sizes.kvBlocks, Math.ceil(mostTokens(points) / sizes.blockTokens) + 2);
   const fitting = { ...sizes, kvBlocks: room, modelTokensMax: Math.max(longest, sizes.modelTokensMax) };
-  const fit = fitted(points, {
-    ...fitting,
-    modelTokensMax: Math.min(fitting.modelTokensMax, (room - 1) * sizes.blockTokens),
-  });
+  const isStated = flags.asyncScheduling !== undefined || flags.engine !== undefined;
+  const fit = fitted(
+    points,
+    { ...fitting, modelTokensMax: Math.min(fitting.modelTokensMax, (room - 1) * sizes.blockTokens) },
+    isStated,
+  );
   report(fit, points, from, flags);
 }
 
@@ -60,6 +64,7 @@ async function measuredLive(address: string, given: EngineConfig, flags: PointFl
     apiKey,
     model: seen.model,
     modelTokensMax,
+    cacheTokens: seen.kvBlocks === undefined ? undefined : kvBlocks * blockTokens,
     sequencesMax: sizes.sequencesMax,
     secondsMax: flags.liveSeconds,
     seed: Math.floor(Date.now() / 1000),
@@ -81,9 +86,15 @@ function mostTokens(points: readonly SteadyPoint[]): number {
   return Math.max(...points.map(({ users, promptTokens, outputTokens }) => users * (promptTokens + outputTokens)));
 }
 
-function fitted(points: readonly SteadyPoint[], sizes: EngineConfig): SteadyFit {
+function fitted(points: readonly SteadyPoint[], sizes: EngineConfig, isStated: boolean): SteadyFit {
   try {
-    return fitSteady(points, sizes);
+    if (isStated) return fitSteady(points, sizes);
+    const { fit, otherwiseOff } = fitSteadyUnstated(points, sizes);
+    const { asyncScheduling } = fit.engine;
+    process.stderr.write(
+      `note: asyncScheduling ${asyncScheduling}: not stated; points ${percentOf(fit.off)} off, else ${percentOf(otherwiseOff)}\n`,
+    );
+    return fit;
   } catch (error) {
     if (!(error instanceof TooFewPoints)) throw error;
     throw new CommandFailure(`${error.message}, got ${points.length} results of one kind`);
@@ -114,10 +125,10 @@ function report(fit: SteadyFit, points: readonly SteadyPoint[], from: string, fl
   if (flags.output !== undefined) write(flags.output, text);
   else if (flags.json !== "-") process.stdout.write(text);
   const table = figureTable(["at once x prompt + answer", "TTFT ms", "fitted", "TPOT ms", "fitted"]);
-  points.forEach(({ users, promptTokens, outputTokens, ttftMicros, tpotMicros }, i) => {
+  points.forEach(({ users, promptTokens, outputTokens, pauseMicrosMax, ttftMicros, tpotMicros }, i) => {
     const predicted = fit.predicted[i]!;
     table.push([
-      `${users} x ${promptTokens} + ${outputTokens}`,
+      `${users} x ${promptTokens} + ${outputTokens}${pauseMicrosMax === undefined ? "" : ", pausing"}`,
       millisOf(ttftMicros),
       millisOf(predicted.ttftMicros),
       millisOf(tpotMicros),

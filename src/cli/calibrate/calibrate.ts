@@ -71,9 +71,14 @@ export function calibrateCommand(): Command {
     .option("--tp <count>", "with --from-kernels: boards that an engine uses", boards, 1)
     .option(
       "--live <url>",
-      "in place of a trace: measure this running, otherwise idle engine, with five short loads, each twice",
+      "in place of a trace: measure this running, otherwise idle engine, with six short loads, each up to four times",
     )
-    .option("--live-seconds <n>", "how long that may take at most", seconds, LIVE_SECONDS)
+    .option(
+      "--live-seconds <n>",
+      "how long that may take at most; with less time than four rounds take, fewer of them",
+      seconds,
+      LIVE_SECONDS,
+    )
     .option("--api-key-env <variable>", "with --live: environment variable with the engine's API key")
     .option("--endpoint <id>", "fit only this endpoint, for fleets of different machines; repeat for more", names)
     .addOption(

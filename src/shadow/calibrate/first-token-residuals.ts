@@ -3,6 +3,7 @@ import type { Evidence } from "./evidence.ts";
 import type { ForcedOutcome } from "./forced-replay.ts";
 import type { Parameters } from "./parameters.ts";
 import { quantile } from "#core/base/quantile.ts";
+import { runStarts } from "./step-windows.ts";
 import { meanOf } from "../figure/mean-of.ts";
 
 /** Kept at most, evenly by rank. */
@@ -15,31 +16,61 @@ const LOCAL_PART = 0.25;
 /**
  * How much later than replayed single requests had their first token, by how long the replay has it take: pauses of an
  * engine and of the way to it, which neither the means of many steps nor a robust fit hold. The median of requests of
- * about the same time is taken off, so that half of them come earlier; few and long pauses still move the mean. Undefined
+ * about the same time is taken off, so that half of them come earlier; few and long pauses still move the mean. Of several
+ * runs each has its own medians, and is brought to where the middle of the runs lies (the mean of the logarithms): in a
+ * mixture most of what is late is one run's, and would be the tail of all others. Undefined
  * where there are too few requests. `stalledMicros`: what of each row's time its machine stood still, which is
  * modelled elsewhere.
  */
 export function firstTokenResidualsOf(
-  { rows }: Evidence,
+  evidence: Evidence,
   outcome: ForcedOutcome,
   stalledMicros: Float64Array,
 ): FirstTokenResiduals | undefined {
-  const seen = rows.flatMap(({ ok, ttftMicros }, i) => {
+  const starts = runStarts(evidence);
+  const runs = starts.map((): Late[] => []);
+  let run = 0;
+  evidence.rows.forEach(({ ok, arrivalAt, ttftMicros }, i) => {
+    while (arrivalAt >= (starts[run + 1] ?? Infinity)) run++;
     const predicted = outcome.ttftMicros[i]!;
-    return ok && predicted > 0 ? [{ predicted, later: ttftMicros - stalledMicros[i]! - predicted }] : [];
+    if (ok && predicted > 0) runs[run]!.push({ predicted, later: ttftMicros - stalledMicros[i]! - predicted });
   });
-  if (seen.length < REQUESTS_MIN) return undefined;
-  seen.sort((a, b) => a.predicted - b.predicted);
-  const count = Math.min(KEPT_MAX, seen.length);
-  const kept = Array.from({ length: count }, (_, k) => seen[Math.floor(((k + 0.5) * seen.length) / count)]!);
-  const half = Math.ceil((LOCAL_PART * count) / 2);
+  if (runs.reduce((sum, one) => sum + one.length, 0) < REQUESTS_MIN) return undefined;
+  const apart = runs.map((one) => fromMedians(thinned(one)));
+  const sizes = apart.map((one) => (one.length < RUN_REQUESTS_MIN ? NaN : meanOf(one.map(sizeOf))));
+  const middle = Math.exp(meanOf(sizes.filter((size) => size > 0).map(Math.log)));
+  const all = apart.flatMap((one, r) => {
+    const scale = sizes[r]! > 0 && runs.length > 1 ? middle / sizes[r]! : 1;
+    return one.map(({ predicted, later }) => ({ predicted, later: scale * later }));
+  });
+  const kept = thinned(all);
   return {
     predictedMicros: kept.map(({ predicted }) => Math.round(predicted)),
-    laterMicros: kept.map(({ later }, k) => {
-      const around = kept.slice(Math.max(0, k - half), k + half + 1).map((one) => one.later);
-      return Math.round(later - quantile(around, 0.5));
-    }),
+    laterMicros: kept.map(({ later }) => Math.round(later)),
   };
+}
+
+interface Late {
+  readonly predicted: number;
+  readonly later: number;
+}
+
+const sizeOf = ({ later }: Late) => Math.abs(later);
+
+/** In order of when they were predicted, KEPT_MAX at most. */
+function thinned(seen: readonly Late[]): readonly Late[] {
+  const sorted = seen.toSorted((a, b) => a.predicted - b.predicted);
+  const count = Math.min(KEPT_MAX, sorted.length);
+  return Array.from({ length: count }, (_, k) => sorted[Math.floor(((k + 0.5) * sorted.length) / count)]!);
+}
+
+/** Without what requests of about the same predicted time have in common. */
+function fromMedians(kept: readonly Late[]): readonly Late[] {
+  const half = Math.ceil((LOCAL_PART * kept.length) / 2);
+  return kept.map(({ predicted, later }, k) => {
+    const around = kept.slice(Math.max(0, k - half), k + half + 1).map((one) => one.later);
+    return { predicted, later: later - quantile(around, 0.5) };
+  });
 }
 
 /** Requests of a run without which its first tokens show nothing of it. */

@@ -2,6 +2,8 @@ import type { SeenStalls } from "#engine/step-drift.ts";
 import { type Evidence, tpotOf } from "./evidence.ts";
 import type { ForcedOutcome } from "./forced-replay.ts";
 import { quantile } from "#core/base/quantile.ts";
+import { runStarts } from "./step-windows.ts";
+import { meanOf } from "../figure/mean-of.ts";
 
 /** Stalls that found their place, and what they took from each row's times. */
 export interface FoundStalls {
@@ -72,10 +74,18 @@ export function stallsOf(evidence: Evidence, outcome: ForcedOutcome): FoundStall
   const together = found.filter((one) =>
     found.some((other) => other.endpoint !== one.endpoint && Math.abs(other.at - one.at) < one.micros + other.micros),
   );
+  const runs = runStarts(evidence).map((from, r, all) => {
+    const inside = (at: number) => at >= from && at < (all[r + 1] ?? Infinity);
+    return {
+      watchedMicros: perEndpoint.reduce((sum, here) => sum + busyMicros(here.filter((span) => inside(span.from))), 0),
+      count: found.filter(({ at }) => inside(at)).length,
+    };
+  });
+  const watchedMicros = Math.max(1, Math.round(runs.reduce((sum, run) => sum + run.watchedMicros, 0)));
   return {
     seen: {
-      watchedMicros: Math.max(1, Math.round(perEndpoint.reduce((sum, here) => sum + busyMicros(here), 0))),
-      count: found.length,
+      watchedMicros,
+      count: usualCount(runs, watchedMicros),
       micros: Array.from({ length: kept }, (_, k) => lengths[Math.floor(((k + 0.5) * lengths.length) / kept)]!),
       shared: found.length === 0 ? 0 : Math.round((100 * together.length) / found.length) / 100,
     },
@@ -84,16 +94,37 @@ export function stallsOf(evidence: Evidence, outcome: ForcedOutcome): FoundStall
   };
 }
 
-/** By their beginning. */
-function spansOf({ rows }: Evidence, outcome: ForcedOutcome): Span[] {
+/**
+ * Stalls in so much time at the rate in the middle of the runs: the mean of the logarithms of rates, each with half a stall
+ * more. A busy machine's hundred are not what the others meet.
+ */
+function usualCount(
+  runs: readonly { readonly watchedMicros: number; readonly count: number }[],
+  watchedMicros: number,
+): number {
+  const watched = runs.filter((run) => run.watchedMicros > 0);
+  const all = watched.reduce((sum, { count }) => sum + count, 0);
+  if (watched.length < 2) return all;
+  const rate = Math.exp(meanOf(watched.map((run) => Math.log((run.count + 0.5) / run.watchedMicros))));
+  return Math.min(all, Math.max(0, Math.round(rate * watchedMicros - 0.5 * watched.length)));
+}
+
+/** By their beginning. What is usual, and what is beyond chance, is so within a run. */
+function spansOf(evidence: Evidence, outcome: ForcedOutcome): Span[] {
+  const { rows } = evidence;
   const decodes = rows.map((row, i) => (row.ok ? Math.log(tpotOf(row) / outcome.tpotMicros[i]!) : NaN));
   const prompts = rows.map((row, i) => {
     const predicted = outcome.ttftMicros[i]!;
     return row.ok && predicted <= PROMPT_MICROS_MAX ? row.ttftMicros - predicted : NaN;
   });
-  const [decode, prompt] = [spreadOf(decodes), spreadOf(prompts)];
+  const starts = runStarts(evidence);
+  const runOf = rows.map(({ arrivalAt }) => starts.findLastIndex((at) => at <= arrivalAt));
+  const [decodeOf, promptOf] = [decodes, prompts].map((values) =>
+    starts.map((_, r) => spreadOf(values.filter((_value, i) => runOf[i] === r))),
+  );
   return rows
     .flatMap((row, i): Span[] => {
+      const [decode, prompt] = [decodeOf![runOf[i]!]!, promptOf![runOf[i]!]!];
       const firstAt = row.arrivalAt + row.ttftMicros;
       const common = { row: i, endpoint: row.endpoint };
       const made: Span[] = [];

@@ -1,5 +1,6 @@
 import type { EngineConfig } from "#engine/config.ts";
 import { createEngine } from "#engine/create-engine.ts";
+import { pauseMicros } from "./steady-protocol.ts";
 
 /** What a client that measures an engine asks of it. Lengths in tokens. */
 export interface SteadyRequest {
@@ -9,10 +10,15 @@ export interface SteadyRequest {
   readonly text: number;
 }
 
-/** Requests at given times, or users each of whom asks again when the answer before is complete. */
+/** Requests at given times, or users each of whom asks again when the answer before is complete, after a pause. */
 export type SteadyLoad =
   | { readonly kind: "at"; readonly arrivals: readonly number[] }
-  | { readonly kind: "users"; readonly count: number; readonly requests: number };
+  | {
+      readonly kind: "users";
+      readonly count: number;
+      readonly requests: number;
+      readonly pauseMicrosMax?: number | undefined;
+    };
 
 /** Means over the requests that count, in microseconds. */
 export interface SteadyTimes {
@@ -32,6 +38,12 @@ export function replaySteady(
   const firstAt = new Float64Array(total).fill(NaN);
   const lastAt = new Float64Array(total).fill(NaN);
   const gaps = new Float64Array(total);
+  let begun = 0;
+  /** Users who pause, by when they ask. */
+  const pausing: number[] = [];
+  const begin = (at: number) => {
+    if (load.kind === "users" && begun < total) pausing.push(at + pauseMicros(load, begun++));
+  };
   let next = 0;
   const engine = createEngine(config, {
     token: (at, { id }, tokens) => {
@@ -39,9 +51,7 @@ export function replaySteady(
       if (tokens === 1) firstAt[row] = at;
       lastAt[row] = at;
     },
-    finished: (at) => {
-      if (load.kind === "users" && next < total) submit(at);
-    },
+    finished: begin,
   });
   const submit = (at: number) => {
     const { promptTokens, outputTokens, text } = requestOf(next);
@@ -58,8 +68,16 @@ export function replaySteady(
     });
   };
   if (load.kind === "at") for (const at of load.arrivals) submit(at);
-  else for (let user = 0; user < Math.min(load.count, total); user++) submit(0);
-  for (let at = engine.nextEventAt(); at !== undefined; at = engine.nextEventAt()) engine.advanceTo(at);
+  else for (let user = 0; user < Math.min(load.count, total); user++) begin(0);
+  for (;;) {
+    const at = engine.nextEventAt() ?? Infinity;
+    const asking = pausing.reduce((least, one) => Math.min(least, one), Infinity);
+    if (asking <= at && asking < Infinity) {
+      pausing.splice(pausing.indexOf(asking), 1);
+      submit(asking);
+    } else if (at < Infinity) engine.advanceTo(at);
+    else break;
+  }
   let ttft = 0;
   let tpot = 0;
   for (let row = uncounted; row < total; row++) {

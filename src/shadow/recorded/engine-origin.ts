@@ -28,8 +28,9 @@ interface SeenHere {
 
 /**
  * The engine's residuals as they hold for a trace: without what another run is off by in the very run that it was fitted
- * to; in one of several that it was fitted to, with what that one was off by; and with what is stated where a file does not
- * hold it. In another run, `seen` may state how fast the engine was there and how its times wandered. Notes which it is, and where machine, engine or day are others than the file's.
+ * to, and with what is stated where a file does not hold it. Of any other run `seen` may state how fast the engine was there
+ * and how its times wandered: of the noise of several, most is the noisiest one's. Where it does not, one of several that
+ * were fitted has the speed that the fit found. Notes which it is, and where machine, engine or day are others than the file's.
  */
 export function residualsFor(
   residuals: StepResiduals | undefined,
@@ -46,18 +47,19 @@ export function residualsFor(
   }
   const betweenRuns = residuals.betweenRuns ?? BETWEEN_RUNS_STATED;
   const thisRun = betweenRuns.seen?.[runs.findIndex((run) => isSame(run, here))];
-  if (thisRun !== undefined) {
-    const { level } = thisRun;
-    const words = `intervals: one of the ${runs.length} runs that the engine was fitted to; steps were ${signed(level)} as long as in all`;
-    return { residuals: atSpeed(residuals, betweenRuns, thisRun), notes: [words] };
-  }
-  const apart = differences(runs, here);
+  const among = `intervals: one of the ${runs.length} runs that the engine was fitted to`;
+  const apart = thisRun === undefined ? differences(runs, here) : [];
   const shown = seen?.();
   if (shown !== undefined) {
     const { speed, own } = shown;
-    const words = `intervals: another run than the engine was fitted to; by the trace's own answers steps were ${signed(speed.level)} as long there (${percent(speed.error)})`;
+    const which = thisRun === undefined ? "intervals: another run than the engine was fitted to" : among;
+    const words = `${which}; by the trace's own answers steps were ${signed(speed.level)} as long there (${percent(speed.error)})`;
     const here = { ...atSpeed(residuals, { ...betweenRuns, noise: 0 }, speed), ...own };
     return { residuals: here, notes: [words, ...apart] };
+  }
+  if (thisRun !== undefined) {
+    const words = `${among}; steps were ${signed(thisRun.level)} as long as in all`;
+    return { residuals: atSpeed(residuals, betweenRuns, thisRun), notes: [words] };
   }
   const session = isSameSession(runs, here);
   const between = session ? withinSession(betweenRuns) : betweenRuns;

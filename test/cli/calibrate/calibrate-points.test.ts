@@ -113,7 +113,7 @@ test("a running engine is measured, and the file that comes of it predicts anoth
   });
   t.after(() => emulator.close());
   const output = join(FOLDER, "live.yaml");
-  const live = ["--live", emulator.url, "--sequences-max", "16", "-o", output];
+  const live = ["--live", emulator.url, "--live-seconds", "35", "--sequences-max", "16", "-o", output];
   const shut = await gnomon(t, ...live);
   assert.equal(shut.code, 1);
   assert.match(shut.said, /v1\/models: expected an answer, got status 401/);

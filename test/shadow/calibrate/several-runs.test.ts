@@ -180,6 +180,25 @@ test("more runs of other speeds move no coefficient away, make no tail of it, an
   assert.ok(spread[1]! < spread[0]!, String(spread));
 });
 
+test("late first tokens of one run are no tail of the others; what-if asks that run itself for its own", () => {
+  const calm = [evidenceFrom(MODEL, 1, 60), evidenceFrom(MODEL, 1, 61)] as const;
+  const late = evidenceFrom(MODEL, 1, 62);
+  const micros = 400_000;
+  const rows = late.rows.map((row, i) => {
+    const more = i % 5 === 0 ? micros : 0;
+    return { ...row, ttftMicros: row.ttftMicros + more, e2eMicros: row.e2eMicros + more };
+  });
+  const noisy = { ...late, rows };
+  const found = calibrate(joinedRuns([...calm, noisy]), { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED });
+  const most = Math.max(...found.residuals!.firstTokens!.laterMicros);
+  assert.ok(most > 0 && most < micros / 4, `all of them: ${most}`);
+  const of = { runs: ["a", "b", "noisy"].map((run) => ({ run })) };
+  const here = residualsFor(found.residuals, of, headerOf("noisy"), () => seenSpeed(noisy, found.engine));
+  const own = Math.max(...here.residuals!.firstTokens!.laterMicros);
+  assert.ok(own > micros / 2, `its own: ${own}`);
+  assert.match(here.notes.join(), /one of the 3 runs that the engine was fitted to; by the trace's own answers/);
+});
+
 test("a run's own answers show how fast it was, idle or full, though the engine was fitted to another day", () => {
   const alone = calibrate(first!, { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED });
   for (const gapMicros of [400_000, 110_000])

@@ -2,7 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { randomFor } from "#core/base/random.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
-import { fitSteady, type SteadyParameter, type SteadyPoint, TooFewPoints } from "#shadow/calibrate/steady-fit.ts";
+import {
+  fitSteady,
+  fitSteadyUnstated,
+  type SteadyParameter,
+  type SteadyPoint,
+  TooFewPoints,
+} from "#shadow/calibrate/steady-fit.ts";
 import { steadyProtocol } from "#shadow/calibrate/steady-protocol.ts";
 import { replaySteady, type SteadyLoad } from "#shadow/calibrate/steady-replay.ts";
 
@@ -25,13 +31,13 @@ function engineOf(parameters: Readonly<Record<SteadyParameter, number>>): Engine
 
 function measured(engine: EngineConfig): SteadyPoint[] {
   return steadyProtocol(engine)!.map((point) => {
-    const { users, requests, promptTokens, outputTokens } = point;
-    const load: SteadyLoad = { kind: "users", count: users, requests };
+    const { users, requests, promptTokens, outputTokens, pauseMicrosMax } = point;
+    const load: SteadyLoad = { kind: "users", count: users, requests, pauseMicrosMax };
     return { ...point, ...replaySteady(engine, load, (text) => ({ promptTokens, outputTokens, text }), 0) };
   });
 }
 
-test("the protocol's five points identify every coefficient: whatever the engine has, the fit finds again", () => {
+test("the protocol identifies every coefficient and how steps are scheduled: whatever the engine has, the fit finds again", () => {
   const random = randomFor(11, 3);
   const between = (low: number, high: number) => low + (high - low) * random.next();
   for (let i = 0; i < 2; i++) {
@@ -43,8 +49,10 @@ test("the protocol's five points identify every coefficient: whatever the engine
       prefillPair: between(0.001, 0.01),
       delay: between(1_000, 10_000),
     };
-    const engine = engineOf(truth);
-    const fit = fitSteady(measured(engine), SIZES);
+    const engine = { ...engineOf(truth), asyncScheduling: i === 0 };
+    const { fit, otherwiseOff } = fitSteadyUnstated(measured(engine), SIZES);
+    assert.equal(fit.engine.asyncScheduling, i === 0);
+    assert.ok(otherwiseOff > 2 * fit.off, `${otherwiseOff} and ${fit.off}`);
     assert.deepEqual(fit.assumed, {});
     for (const name of ["base", "prefillToken", "decode", "contextToken", "prefillPair", "delay"] as const) {
       const off = Math.abs(fit.parameters[name] / truth[name] - 1);
@@ -71,17 +79,20 @@ test("what points cannot separate is assumed and named, and one point alone is r
   assert.throws(() => fitSteady([short, short], SIZES), TooFewPoints);
 });
 
-test("the protocol fits the engine: no request is longer than its model, no user more than its batch", () => {
+test("the protocol fits the engine: no request is longer than its model, no user more than its batch, and the cache holds all of them", () => {
   for (const limits of [
     { modelTokensMax: 512, sequencesMax: 4 },
     { modelTokensMax: 131_072, sequencesMax: 1024 },
+    { modelTokensMax: 8192, sequencesMax: 64, cacheTokens: 10_000 },
   ]) {
     const points = steadyProtocol(limits)!;
     for (const { users, promptTokens, outputTokens } of points) {
       assert.ok(users <= limits.sequencesMax && promptTokens + outputTokens <= limits.modelTokensMax);
+      assert.ok(users * (promptTokens + outputTokens) <= (limits.cacheTokens ?? Infinity));
     }
-    assert.equal(new Set(points.map(({ promptTokens }) => promptTokens)).size, 3);
-    assert.equal(new Set(points.map(({ users }) => users)).size, 2);
+    assert.ok(new Set(points.map(({ promptTokens }) => promptTokens)).size >= 3);
+    assert.ok(new Set(points.map(({ users }) => users)).size >= 2);
   }
   assert.equal(steadyProtocol({ modelTokensMax: 256, sequencesMax: 8 }), undefined);
+  assert.equal(steadyProtocol({ modelTokensMax: 8192, sequencesMax: 8, cacheTokens: 1500 }), undefined);
 });
