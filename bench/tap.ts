@@ -113,11 +113,22 @@ async function measure({ name, start }: Peer): Promise<void> {
   await load(tap.port);
   // The last ones are looked at once more.
   await sleep(2 * Number(values.every) + 500);
+  const why = await unexplained(tap.adminPort);
   tap.process.kill("SIGTERM");
   await once(tap.process, "exit");
   router.end();
   await report(name, trace, engines.went);
+  if (why !== "") console.log(`  not shown by the counters: ${why}`);
   await engines.stop();
+}
+
+/** Requests that the counters did not explain, by reason. */
+async function unexplained(adminPort: number): Promise<string> {
+  const page = await (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
+  return [...page.matchAll(/^gnomon_tap_unexplained_total\{reason="(\w+)"\} (\d+)/gm)]
+    .filter(([, , count]) => count !== "0")
+    .map(([, reason, count]) => `${reason} ${count}`)
+    .join(", ");
 }
 
 /** A router may start to answer after its port is open. */

@@ -28,9 +28,12 @@ export interface Explanation {
   readonly cutShort: boolean;
 }
 
-/** Steps of a search. */
-const STEPS_MAX = 20_000;
-/** Of what a request takes at its engine and what it took before it, for each request of a cell. */
+/** Steps of a search, of some 50 ns; a cell that is covered takes as long as some. */
+const STEPS_MAX = 50_000;
+const COVER_STEPS = 16;
+/** Beyond so many requests only what explains all of the counts is looked for. */
+const STRANGE_REQUESTS_MAX = 6;
+/** By how much what a request takes beside its engine differs from the usual, at least. */
 const SPREAD_MICROS = 4_000;
 /** How unlikely it is that an end is counted of which nobody here knows, or one is counted nowhere. */
 const STRANGE = 1e-4;
@@ -49,26 +52,26 @@ export function explainCounts(
   delayMicros: number,
 ): Explanation {
   const exact = new Search(requests, cells, delayMicros, true);
-  if (exact.found || exact.cutShort) return exact.explanation();
+  if (exact.found || exact.cutShort || requests.length > STRANGE_REQUESTS_MAX) return exact.explanation();
   // Somebody else's requests are among the counts, or an end of ours is not.
   return new Search(requests, cells, delayMicros, false).explanation();
 }
 
+/** Covers the cells one after another, each by every choice of requests that fits its counts. */
 class Search {
   readonly #requests: readonly EndedRequest[];
   readonly #cells: readonly CountedEnds[];
   readonly #delayMicros: number;
   /** Every end is one of these requests, and every one of these ended in one of the cells. */
   readonly #isExact: boolean;
-  readonly #prompts: Bounds;
-  readonly #outputs: Bounds;
-  readonly #slackMax: number;
-  /** Requests by how few places they may have, and how much they weigh there: those with one first. */
+  /** Cells by how many ends they have: those with one first. */
   readonly #order: readonly number[];
+  /** Of each cell, the requests that may be in it, those with long prompts first. */
+  readonly #candidates: readonly (readonly number[])[];
+  /** Of each request, the place in that order of the last cell that it may be in. */
+  readonly #lastTurn: readonly number[];
   readonly #chosen: Int32Array;
-  readonly #left: Rest[];
   readonly #shares: Float64Array;
-  #endsLeft: number;
   #total = 0;
   #steps = 0;
 
@@ -77,19 +80,14 @@ class Search {
     this.#cells = cells;
     this.#delayMicros = delayMicros;
     this.#isExact = isExact;
-    this.#prompts = boundsOf(requests.map(({ promptTokens }) => promptTokens));
-    this.#outputs = boundsOf(requests.map(({ outputTokens }) => outputTokens));
-    this.#slackMax = Math.max(0, ...requests.map(({ outputSlack }) => outputSlack));
-    const weightOf = (i: number) => (requests[i]!.promptTokens || 0) + (requests[i]!.outputTokens || 0);
-    const order = requests.map((_, i) => i);
-    this.#order = order.sort(
-      (a, b) => requests[a]!.cells.length - requests[b]!.cells.length || weightOf(b) - weightOf(a) || a - b,
-    );
+    this.#order = cells.map((_, c) => c).sort((a, b) => cells[a]!.ends - cells[b]!.ends || a - b);
+    const promptOf = (i: number) => requests[i]!.promptTokens || 0;
+    const sorted = requests.map((_, i) => i).sort((a, b) => promptOf(b) - promptOf(a) || a - b);
+    this.#candidates = cells.map((_, c) => sorted.filter((i) => requests[i]!.cells.includes(c)));
+    this.#lastTurn = requests.map(({ cells: own }) => this.#order.findLastIndex((c) => own.includes(c)));
     this.#chosen = new Int32Array(requests.length).fill(NOWHERE);
-    this.#left = cells.map((cell) => ({ ...cell, outputSlack: 0 }));
     this.#shares = new Float64Array(requests.length * (cells.length + 1));
-    this.#endsLeft = cells.reduce((sum, { ends }) => sum + ends, 0);
-    this.#place(0, 1);
+    this.#cover(0, 1);
   }
 
   get cutShort(): boolean {
@@ -108,100 +106,143 @@ class Search {
     const width = this.#cells.length + 1;
     return this.#requests.map((_, i) => {
       if (this.#total === 0 || this.cutShort) return undefined;
-      let cell = NOWHERE;
-      for (let c = 0; c < this.#cells.length; c++) {
-        const best = cell === NOWHERE ? this.#shares[i * width + this.#cells.length]! : this.#shares[i * width + cell]!;
-        if (this.#shares[i * width + c]! > best) cell = c;
-      }
-      return cell === NOWHERE ? undefined : { cell, share: this.#shares[i * width + cell]! / this.#total };
+      const own = this.#shares.subarray(i * width, (i + 1) * width);
+      const cell = own.indexOf(Math.max(...own));
+      return cell === this.#cells.length ? undefined : { cell, share: own[cell]! / this.#total };
     });
   }
 
-  /** Tries every place of the request that is next, and then those behind it. */
-  #place(depth: number, weight: number): void {
-    if (++this.#steps >= STEPS_MAX) return;
-    if (depth === this.#order.length) return this.#count(weight);
-    if (this.#isExact && this.#endsLeft > this.#order.length - depth) return;
-    const request = this.#order[depth]!;
-    const { cells, promptTokens, outputTokens, outputSlack, micros, optional } = this.#requests[request]!;
-    for (const cell of cells) {
-      const left = this.#left[cell]!;
-      if (left.ends < 1 || left.promptTokens < promptTokens - TOKENS_OFF) continue;
-      if (left.outputTokens + left.outputSlack < outputTokens - outputSlack - TOKENS_OFF) continue;
-      const before = { ...left };
-      left.ends--;
-      // What is not known makes NaN of the sum, which then binds nothing.
-      left.promptTokens -= promptTokens;
-      left.outputTokens -= outputTokens;
-      left.outputSlack += outputSlack;
-      left.micros -= micros - this.#delayMicros;
-      this.#endsLeft--;
-      this.#chosen[request] = cell;
-      if (this.#canBeFilled(cell)) this.#place(depth + 1, weight);
-      this.#endsLeft++;
-      this.#left[cell] = before;
+  /** Covers the cell whose turn it is, and those behind it. */
+  #cover(turn: number, weight: number): void {
+    this.#steps += COVER_STEPS;
+    if (this.cutShort) return;
+    // Whoever may be in no later cell has its place by now.
+    for (let i = 0; i < this.#requests.length; i++) {
+      const isLeft = this.#chosen[i] === NOWHERE && this.#lastTurn[i]! < turn && !this.#requests[i]!.optional;
+      if (isLeft && this.#isExact) return;
     }
-    this.#chosen[request] = NOWHERE;
-    if (optional) this.#place(depth + 1, weight);
-    else if (!this.#isExact) this.#place(depth + 1, weight * STRANGE);
+    if (turn === this.#order.length) return this.#count(weight);
+    const cell = this.#order[turn]!;
+    const { ends } = this.#cells[cell]!;
+    const free = this.#candidates[cell]!.filter((i) => this.#chosen[i] === NOWHERE);
+    const most = Math.min(ends, free.length);
+    const least = this.#isExact ? ends : 0;
+    for (let size = most; size >= least; size--) {
+      const choice = new Choice(free, size, this.#requests, this.#cells[cell]!);
+      this.#choose(choice, 0, size, { turn, cell, weight: weight * STRANGE ** (ends - size) });
+    }
   }
 
-  /** Whether what is left of a cell can be so many of these requests. */
-  #canBeFilled(cell: number): boolean {
-    if (!this.#isExact) return true;
-    const { ends, promptTokens, outputTokens, outputSlack } = this.#left[cell]!;
-    return (
-      isWithin(promptTokens, ends, this.#prompts, 0) &&
-      isWithin(outputTokens, ends, this.#outputs, outputSlack + ends * this.#slackMax)
-    );
+  #choose(choice: Choice, from: number, size: number, at: Turn): void {
+    if (size === 0) return this.#chose(choice, at);
+    for (let j = from; j <= choice.free.length - size; j++) {
+      if (++this.#steps >= STEPS_MAX) return;
+      const fit = choice.fits(j, size, this.#isExact);
+      if (fit === "never") return;
+      if (fit === "no") continue;
+      const i = choice.free[j]!;
+      const request = this.#requests[i]!;
+      choice.take(request, this.#delayMicros);
+      this.#chosen[i] = at.cell;
+      this.#choose(choice, j + 1, size - 1, at);
+      this.#chosen[i] = NOWHERE;
+      choice.giveBack(request, this.#delayMicros);
+    }
   }
 
-  /** All requests have a place: this explains the counts, well or badly. */
+  /** A choice is whole: it fits what the cell counted, or not. */
+  #chose(choice: Choice, { turn, cell, weight }: Turn): void {
+    const { ends } = this.#cells[cell]!;
+    const isAll = choice.taken === ends;
+    if (!choice.isExplained(isAll)) return;
+    // Where others have a part in the sums, times show nothing.
+    this.#cover(turn + 1, isAll ? weight * this.#timesFit(choice.micros, ends) : weight);
+  }
+
+  #timesFit(micros: number, ends: number): number {
+    if (ends === 0 || Number.isNaN(micros)) return 1;
+    const off = micros / ((SPREAD_MICROS + this.#delayMicros) * Math.sqrt(ends));
+    // Never nothing: a request may have waited before its engine.
+    return Math.max(1e-9, Math.exp(-0.5 * off * off));
+  }
+
+  /** All cells are covered: this explains the counts. */
   #count(given: number): void {
     let weight = given;
-    for (let c = 0; c < this.#left.length && weight > 0; c++) weight *= this.#fit(c);
-    if (weight <= 0) return;
+    this.#chosen.forEach((cell, i) => {
+      if (cell === NOWHERE && !this.#requests[i]!.optional) weight *= STRANGE;
+    });
     this.#total += weight;
     const width = this.#cells.length + 1;
     this.#chosen.forEach((cell, i) => {
       this.#shares[i * width + (cell === NOWHERE ? this.#cells.length : cell)]! += weight;
     });
   }
-
-  #fit(c: number): number {
-    const { ends, promptTokens, outputTokens, outputSlack, micros } = this.#left[c]!;
-    // Others have a part in its sums.
-    if (ends > 0) return STRANGE ** ends;
-    if (Math.abs(promptTokens) > TOKENS_OFF || Math.abs(outputTokens) > TOKENS_OFF + outputSlack) return 0;
-    const counted = this.#cells[c]!.ends;
-    if (counted === 0 || Number.isNaN(micros)) return 1;
-    const off = micros / (SPREAD_MICROS * Math.sqrt(counted));
-    // Never nothing: a request may have waited before its engine.
-    return Math.max(1e-9, Math.exp(-0.5 * off * off));
-  }
 }
 
 const NOWHERE = -1;
 
-interface Bounds {
-  readonly min: number;
-  readonly max: number;
+interface Turn {
+  readonly turn: number;
+  readonly cell: number;
+  readonly weight: number;
 }
 
-/** NaN among the figures makes NaN of the bounds, which bound nothing. */
-function boundsOf(figures: readonly number[]): Bounds {
-  return { min: Math.min(...figures), max: Math.max(...figures) };
-}
-
-function isWithin(sum: number, ends: number, { min, max }: Bounds, slack: number): boolean {
-  return !(sum < ends * min - TOKENS_OFF - slack || sum > ends * max + TOKENS_OFF + slack);
-}
-
-/** What of a cell is not explained yet, and by how much its tokens may be off. */
-interface Rest {
-  ends: number;
-  promptTokens: number;
-  outputTokens: number;
-  outputSlack: number;
+/** Requests for one cell as they are chosen, and what of its counts is not explained by them. */
+class Choice {
+  /** In the order of their prompts, the longest first. */
+  readonly free: readonly number[];
+  taken = 0;
   micros: number;
+  #promptTokens: number;
+  #outputTokens: number;
+  #slack = 0;
+  /** Sums over the first so many of `free`; NaN from the first on whose prompt is not known. */
+  readonly #prompts: Float64Array;
+
+  constructor(free: readonly number[], size: number, requests: readonly EndedRequest[], cell: CountedEnds) {
+    this.free = free;
+    this.micros = cell.micros;
+    this.#promptTokens = cell.promptTokens;
+    this.#outputTokens = cell.outputTokens;
+    this.#prompts = new Float64Array(free.length + 1);
+    if (size > 0) free.forEach((i, j) => (this.#prompts[j + 1] = this.#prompts[j]! + requests[i]!.promptTokens));
+  }
+
+  /**
+   * Whether so many, the first of them free[j] and the others behind it, may have the tokens that are left. never: nor may
+   * those that begin later. Comparisons with NaN are false, so that what is not known rules nothing out.
+   */
+  fits(j: number, size: number, isExact: boolean): "maybe" | "no" | "never" {
+    const sums = this.#prompts;
+    const { length } = this.free;
+    const left = this.#promptTokens;
+    if (isExact && sums[j + size]! - sums[j]! < left - TOKENS_OFF) return "never";
+    if (sums[length]! - sums[length - size]! > left + TOKENS_OFF) return "never";
+    if (sums[j + 1]! - sums[j]! > left + TOKENS_OFF) return "no";
+    return this.#outputTokens < -TOKENS_OFF - this.#slack ? "never" : "maybe";
+  }
+
+  take({ promptTokens, outputTokens, outputSlack, micros }: EndedRequest, delayMicros: number): void {
+    this.taken++;
+    this.#promptTokens -= promptTokens;
+    this.#outputTokens -= outputTokens;
+    this.#slack += outputSlack;
+    this.micros -= micros - delayMicros;
+  }
+
+  giveBack({ promptTokens, outputTokens, outputSlack, micros }: EndedRequest, delayMicros: number): void {
+    this.taken--;
+    this.#promptTokens += promptTokens;
+    this.#outputTokens += outputTokens;
+    this.#slack -= outputSlack;
+    this.micros += micros - delayMicros;
+  }
+
+  /** Whether the tokens are those of the choice; or are enough for it, where it is not `all`. */
+  isExplained(all: boolean): boolean {
+    const off = TOKENS_OFF + this.#slack;
+    if (this.#promptTokens < -TOKENS_OFF || this.#outputTokens < -off) return false;
+    return !all || !(this.#promptTokens > TOKENS_OFF || this.#outputTokens > off);
+  }
 }

@@ -39,6 +39,8 @@ interface Cell extends Mutable<CountedEnds> {
   readonly to: Micros;
   /** How sure it is that those that were found in it were. */
   trust: number;
+  /** What it counted could not be explained: others may be in it, and nobody is found there. */
+  spoiled: boolean;
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -165,7 +167,7 @@ export class MetricsLearner implements PlaceLearner {
     this.#last.set(id, seen);
     const counted = before && between(before, seen);
     if (counted !== undefined && counted.ends > 0)
-      this.#cells.push({ ...counted, endpoint: id, from: before!.askedAt, to: seen.readAt, trust: 1 });
+      this.#cells.push({ ...counted, endpoint: id, from: before!.askedAt, to: seen.readAt, trust: 1, spoiled: false });
   }
 
   /** Explains the ends of which all is known: whatever may have counted them was looked at, and whoever else may be in it. */
@@ -177,7 +179,8 @@ export class MetricsLearner implements PlaceLearner {
     if (due.length === 0) return;
     const gone = new Set(due);
     this.#ended = this.#ended.filter((one) => !gone.has(one));
-    for (const { cells, ended } of groupsOf(due, this.#cells.filter(known))) this.#explainGroup(cells, ended);
+    const open = this.#cells.filter((cell) => known(cell) && !cell.spoiled);
+    for (const { cells, ended } of groupsOf(due, open)) this.#explainGroup(cells, ended);
     const oldest = this.#ended.reduce((least, { end }) => Math.min(least, end.at), lookedAt);
     this.#cells = this.#cells.filter(({ to, ends }) => ends > 0 && to >= oldest - LATE_MICROS);
   }
@@ -191,10 +194,11 @@ export class MetricsLearner implements PlaceLearner {
       outputSlack: one.end.promptTokens === undefined ? SLACK_TOKENS + SLACK_SHARE * (one.end.outputTokens ?? 0) : 0,
       micros: one.end.at - one.arrivedAt,
       cells: cells.flatMap((cell, c) => (mayCount(cell, one) ? [c] : [])),
-      optional: i >= ended.length || one.end.outcome !== "ok",
+      optional: i >= ended.length || one.end.outcome !== "ok" || this.#isSpoiled(one),
     }));
     const { places, cutShort } = explainCounts(requests, cells, this.#delayMicros);
     const { unexplained } = this.counts;
+    if (cutShort || places.every((place) => place === undefined)) for (const cell of cells) cell.spoiled = true;
     const trust = cells.reduce((least, cell) => Math.min(least, cell.trust), 1);
     ended.forEach((one, i) => {
       const place = places[i];
@@ -213,6 +217,11 @@ export class MetricsLearner implements PlaceLearner {
       cell.trust = Math.min(cell.trust, sure);
       this.#options.held.placed(one.id, { endpoint: cell.endpoint, by: "metrics", sure });
     });
+  }
+
+  /** It may be counted where nobody is found any more. */
+  #isSpoiled(one: Ended): boolean {
+    return this.#cells.some((cell) => cell.spoiled && mayCount(cell, one));
   }
 
   #learnDelay(micros: Micros): void {
