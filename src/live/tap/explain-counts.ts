@@ -24,12 +24,15 @@ export interface CountedEnds {
 export interface Explanation {
   /** By request, the likeliest cell and its share of all that fits; undefined where none is known. */
   readonly places: readonly ({ readonly cell: number; readonly share: number } | undefined)[];
-  /** There were more possibilities than were looked at. */
+  /** There were more possibilities than were looked at: only who is sure by one cell alone has a place. */
   readonly cutShort: boolean;
 }
 
-/** Steps of a search, of some 50 ns; a cell that is covered takes as long as some. */
-const STEPS_MAX = 50_000;
+/** Steps of a search, of some 20 ns; a cell that is covered takes as long as some. */
+const STEPS_MAX = 200_000;
+/** The same of a search for one cell alone. */
+const CELL_STEPS_MAX = 100_000;
+const SURE = 0.99;
 const COVER_STEPS = 16;
 /** Beyond so many requests only what explains all of the counts is looked for. */
 const STRANGE_REQUESTS_MAX = 6;
@@ -52,9 +55,29 @@ export function explainCounts(
   delayMicros: number,
 ): Explanation {
   const exact = new Search(requests, cells, delayMicros, true);
-  if (exact.found || exact.cutShort || requests.length > STRANGE_REQUESTS_MAX) return exact.explanation();
+  if (exact.cutShort) return { places: oneByOne(requests, cells, delayMicros), cutShort: true };
+  if (exact.found || requests.length > STRANGE_REQUESTS_MAX) return exact.explanation();
   // Somebody else's requests are among the counts, or an end of ours is not.
   return new Search(requests, cells, delayMicros, false).explanation();
+}
+
+/** Of all cells together there is too much to look at: those who are sure by one cell's counts alone. */
+function oneByOne(
+  requests: readonly EndedRequest[],
+  cells: readonly CountedEnds[],
+  delayMicros: number,
+): Explanation["places"] {
+  const places: Explanation["places"][number][] = requests.map(() => undefined);
+  const order = cells.map((_, c) => c).sort((a, b) => cells[a]!.ends - cells[b]!.ends || a - b);
+  for (const cell of order) {
+    const free = requests.map((_, i) => i).filter((i) => places[i] === undefined && requests[i]!.cells.includes(cell));
+    const some = free.map((i) => ({ ...requests[i]!, cells: [0], optional: true }));
+    const search = new Search(some, [cells[cell]!], delayMicros, true, CELL_STEPS_MAX);
+    search.explanation().places.forEach((place, k) => {
+      if (place !== undefined && place.share >= SURE) places[free[k]!] = { cell, share: place.share };
+    });
+  }
+  return places;
 }
 
 /** Covers the cells one after another, each by every choice of requests that fits its counts. */
@@ -72,10 +95,18 @@ class Search {
   readonly #lastTurn: readonly number[];
   readonly #chosen: Int32Array;
   readonly #shares: Float64Array;
+  readonly #stepsMax: number;
   #total = 0;
   #steps = 0;
 
-  constructor(requests: readonly EndedRequest[], cells: readonly CountedEnds[], delayMicros: number, isExact: boolean) {
+  constructor(
+    requests: readonly EndedRequest[],
+    cells: readonly CountedEnds[],
+    delayMicros: number,
+    isExact: boolean,
+    stepsMax = STEPS_MAX,
+  ) {
+    this.#stepsMax = stepsMax;
     this.#requests = requests;
     this.#cells = cells;
     this.#delayMicros = delayMicros;
@@ -91,7 +122,7 @@ class Search {
   }
 
   get cutShort(): boolean {
-    return this.#steps >= STEPS_MAX;
+    return this.#steps >= this.#stepsMax;
   }
 
   get found(): boolean {
@@ -135,8 +166,10 @@ class Search {
 
   #choose(choice: Choice, from: number, size: number, at: Turn): void {
     if (size === 0) return this.#chose(choice, at);
-    for (let j = from; j <= choice.free.length - size; j++) {
-      if (++this.#steps >= STEPS_MAX) return;
+    // The last one has to have just the tokens that are left.
+    const first = size === 1 && this.#isExact ? choice.firstThatMayEnd(from) : from;
+    for (let j = first; j <= choice.free.length - size; j++) {
+      if (++this.#steps >= this.#stepsMax) return;
       const fit = choice.fits(j, size, this.#isExact);
       if (fit === "never") return;
       if (fit === "no") continue;
@@ -207,6 +240,20 @@ class Choice {
     this.#outputTokens = cell.outputTokens;
     this.#prompts = new Float64Array(free.length + 1);
     if (size > 0) free.forEach((i, j) => (this.#prompts[j + 1] = this.#prompts[j]! + requests[i]!.promptTokens));
+  }
+
+  /** Where, from a place on, prompts begin that are short enough to be all that is left. */
+  firstThatMayEnd(from: number): number {
+    const sums = this.#prompts;
+    const most = this.#promptTokens + TOKENS_OFF;
+    let [low, high] = [from, this.free.length];
+    if (Number.isNaN(most) || Number.isNaN(sums[high]!)) return from;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (sums[middle + 1]! - sums[middle]! > most) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   /**

@@ -6,7 +6,8 @@ import { nowMicros } from "../base/clock.ts";
 import type { EndpointDirectory, EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import type { PlaceLearner } from "./attribution.ts";
 import { between, type EndsSeen, type EngineCounts } from "./engine-counts.ts";
-import { type CountedEnds, type EndedRequest, explainCounts } from "./explain-counts.ts";
+import type { CountedEnds, EndedRequest } from "./explain-counts.ts";
+import { Explainer } from "./explainer.ts";
 import type { FollowedInput } from "./front-tap.ts";
 import type { HeldTap } from "./held-tap.ts";
 
@@ -75,6 +76,7 @@ export class MetricsLearner implements PlaceLearner {
   readonly #open = new Map<string, Arrived>();
   #ended: Ended[] = [];
   #cells: Cell[] = [];
+  readonly #explainer = new Explainer();
   readonly #last = new Map<EndpointId, EndsSeen>();
   #delayMicros = DELAY_MICROS_AT_FIRST;
   #timer: NodeJS.Timeout | undefined;
@@ -122,10 +124,10 @@ export class MetricsLearner implements PlaceLearner {
     if (at >= 0) this.#ended.splice(at, 1);
   }
 
-  stop(): Promise<void> {
+  stop(): Promise<unknown> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
-    return this.#options.counts.stop();
+    return Promise.all([this.#options.counts.stop(), this.#explainer.stop()]);
   }
 
   /** Looks at once where it has not looked for long, else when it is due. */
@@ -157,7 +159,7 @@ export class MetricsLearner implements PlaceLearner {
         for (const entry of entries) this.#saw(entry, ranks);
       }),
     );
-    this.#explain(askedAt);
+    await this.#explain(askedAt);
   }
 
   #saw({ id, dataParallelRank }: EndpointEntry, ranks: ReadonlyMap<string, EndsSeen>): void {
@@ -171,7 +173,7 @@ export class MetricsLearner implements PlaceLearner {
   }
 
   /** Explains the ends of which all is known: whatever may have counted them was looked at, and whoever else may be in it. */
-  #explain(lookedAt: Micros): void {
+  async #explain(lookedAt: Micros): Promise<void> {
     const known = (cell: Cell): boolean => cell.to <= lookedAt - LATE_MICROS;
     const isDue = (one: Ended): boolean =>
       one.end.at + EARLY_MICROS <= lookedAt && this.#cells.every((cell) => known(cell) || !mayCount(cell, one));
@@ -180,12 +182,12 @@ export class MetricsLearner implements PlaceLearner {
     const gone = new Set(due);
     this.#ended = this.#ended.filter((one) => !gone.has(one));
     const open = this.#cells.filter((cell) => known(cell) && !cell.spoiled);
-    for (const { cells, ended } of groupsOf(due, open)) this.#explainGroup(cells, ended);
+    for (const { cells, ended } of groupsOf(due, open)) await this.#explainGroup(cells, ended);
     const oldest = this.#ended.reduce((least, { end }) => Math.min(least, end.at), lookedAt);
     this.#cells = this.#cells.filter(({ to, ends }) => ends > 0 && to >= oldest - LATE_MICROS);
   }
 
-  #explainGroup(cells: readonly Cell[], ended: readonly Ended[]): void {
+  async #explainGroup(cells: readonly Cell[], ended: readonly Ended[]): Promise<void> {
     // Some of the counted ends may be of requests that are not due; those may be in later cells as well.
     const others = this.#ended.filter((one) => cells.some((cell) => mayCount(cell, one)));
     const requests = [...ended, ...others].map((one, i): EndedRequest => ({
@@ -196,9 +198,8 @@ export class MetricsLearner implements PlaceLearner {
       cells: cells.flatMap((cell, c) => (mayCount(cell, one) ? [c] : [])),
       optional: i >= ended.length || one.end.outcome !== "ok" || this.#isSpoiled(one),
     }));
-    const { places, cutShort } = explainCounts(requests, cells, this.#delayMicros);
+    const { places, cutShort } = await this.#explainer.explain({ requests, cells, delayMicros: this.#delayMicros });
     const { unexplained } = this.counts;
-    if (cutShort || places.every((place) => place === undefined)) for (const cell of cells) cell.spoiled = true;
     const trust = cells.reduce((least, cell) => Math.min(least, cell.trust), 1);
     ended.forEach((one, i) => {
       const place = places[i];
@@ -217,6 +218,8 @@ export class MetricsLearner implements PlaceLearner {
       cell.trust = Math.min(cell.trust, sure);
       this.#options.held.placed(one.id, { endpoint: cell.endpoint, by: "metrics", sure });
     });
+    if (!cutShort && places.some((place) => place !== undefined)) return;
+    for (const cell of cells) if (cell.ends > 0) cell.spoiled = true;
   }
 
   /** It may be counted where nobody is found any more. */
