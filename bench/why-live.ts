@@ -1,17 +1,17 @@
 /**
  * Causes put on purpose before a gateway that serves over sockets, recorder on, and what `gnomon why` names first of what it
- * recorded: the gateway follows each engine's KV events at its neighbour's port, caches have a fifth of their room, one
- * tenant sends most of what is computed, one engine runs at half its speed or computes prompts at a third of it, prefixes
- * weigh a hundredth; and nothing.
+ * recorded: the gateway follows each engine's KV events at its neighbour's port, caches have a tenth of their room or less,
+ * one tenant sends most of what is computed, one engine runs at half its speed or computes prompts at a third of it,
+ * prefixes weigh a hundredth; and nothing.
  *
- *     BENCH_TRACES=FOLDER npx node bench/why-live.ts [--workload chat|agents|conversations] [--seeds 10] [--first-seed 1]
- *         [--causes index,cache,tenant,engines,prefill,policy,none] [--time-scale 0.3] [--port 21300] [--folder DIR] [--record-only] [--again]
+ *     BENCH_TRACES=FOLDER npx node bench/why-live.ts [--workload chat|conversations] [--seeds 10] [--first-seed 1]
+ *         [--causes index,cache,tenant,engines,prefill,policy,none] [--time-scale 0.3] [--port 21300] [--folder DIR]
+ *         [--at-once 1] [--record-only] [--again] [--by-hand]
  *
- * chat is the project's own generator; agents and conversations are what others recorded (WEKA, Mooncake; the hot tenant's
- * are Azure's), under BENCH_TRACES (default ../shared/traces). A run takes half a minute. Its trace stays in DIR, and what is
- * there is not run again; --again asks `why` anew about traces that are there.
- *
- * --by-hand: of the first seed's runs, what the records say of the slowest request, and `why --request` of it.
+ * chat is the project's own generator; conversations are what others recorded (Mooncake's, the hot tenant's Azure's), under
+ * BENCH_TRACES (default ../shared/traces). A run takes a minute, --at-once of them side by side. Its trace stays in DIR, and
+ * what is there is not run again; --again asks `why` anew about traces that are there. --by-hand: of the first seed's runs,
+ * what the records say of the slowest request, and `why --request` of it.
  *
  * `why` is asked on an engine that `calibrate` fitted to another run in which nothing is wrong (seed 0), and once more as
  * anybody would ask, without --engine.
@@ -33,6 +33,7 @@ import {
   nameOf,
 } from "./why/live-cause.ts";
 import { slowestByHand } from "./why/by-hand.ts";
+import { partOf } from "./why/injected-cause.ts";
 import { counted, range } from "./why/shown.ts";
 
 const { values: flags } = parseArgs({
@@ -45,6 +46,7 @@ const { values: flags } = parseArgs({
     port: { type: "string", default: "21300" },
     folder: { type: "string", default: join(tmpdir(), "gnomon-why-live") },
     again: { type: "boolean", default: false },
+    "at-once": { type: "string", default: "1" },
     "record-only": { type: "boolean", default: false },
     "by-hand": { type: "boolean", default: false },
   },
@@ -61,11 +63,10 @@ const seeds = Array.from({ length: Number(flags.seeds) }, (_, i) => firstSeed + 
 const causes = flags.causes.split(",") as LiveCause[];
 const HOWS = ["fitted", "plain"] as const;
 type How = (typeof HOWS)[number];
-/** Causes by the part that stands for them, where that has another name. */
-const PART: Partial<Record<LiveCause, string>> = { prefill: "engines" };
 const LATE_MILLIS_MAX = 50;
+const PORTS_APART = 10;
 /** Runs until one kept up, for the engine that is fitted. */
-const REFERENCES_MAX = 4;
+const REFERENCES_MAX = 1;
 
 mkdirSync(flags.folder, { recursive: true });
 const fitted = flags["record-only"] ? "" : await healthyEngine();
@@ -73,10 +74,16 @@ const found: Found[] = [];
 if (flags["by-hand"]) for (const cause of causes) await byHand({ workload, cause, seed: firstSeed });
 else {
   const asked = seeds.flatMap((seed) => causes.map((cause): LiveCaseAsked => ({ workload, cause, seed })));
-  for (const one of asked) await recorded(one);
+  // Each at ports of its own.
+  let next = 0;
+  const records = async (number: number): Promise<void> => {
+    for (let one = asked[next++]; one !== undefined; one = asked[next++])
+      await recorded(one, setting.port + PORTS_APART * number);
+  };
+  await Promise.all(Array.from({ length: Number(flags["at-once"]) }, (_, number) => records(number)));
   if (!flags["record-only"]) {
     for (const one of asked) found.push(await foundOf(one));
-    for (const how of HOWS) show(how);
+    show();
   }
 }
 
@@ -95,12 +102,15 @@ async function healthyEngine(): Promise<string> {
   return file;
 }
 
-async function recorded(asked: LiveCaseAsked): Promise<{ readonly folder: string; readonly result: LiveResult }> {
+async function recorded(
+  asked: LiveCaseAsked,
+  port = setting.port,
+): Promise<{ readonly folder: string; readonly result: LiveResult }> {
   const folder = join(flags.folder, nameOf(asked));
   const file = join(folder, "result.json");
   // What engines are fitted to is to be of a machine that kept up.
   for (let left = asked.seed === 0 ? REFERENCES_MAX : 1; left > 0 && !existsSync(file); left--) {
-    const result = await liveCause(asked, setting);
+    const result = await liveCause(asked, { ...setting, port });
     if (left === 1 || !isLate(result)) writeFileSync(file, JSON.stringify(result));
     process.stderr.write(`${nameOf(asked)}: ${JSON.stringify(result)}\n`);
   }
@@ -133,61 +143,57 @@ async function why(folder: string, how: How): Promise<WhyAnswer> {
 async function byHand(asked: LiveCaseAsked): Promise<void> {
   const { folder } = await recorded(asked);
   const trace = join(folder, "trace");
-  const [read] = await slowestByHand(trace, 1, asked.cause === "tenant" ? "hot" : "");
+  const hot = (await why(folder, "fitted")).slow.hotTenant?.tenant ?? "";
+  const read = await slowestByHand(trace, hot, asked.cause === "index");
   const file = join(folder, "by-hand.json");
-  const words = { output: file, against: "llm-d", engine: fitted, request: read!.id };
+  const words = { output: file, against: "llm-d", engine: fitted, request: read.id };
   await Program.run({ command: "why", operands: [trace], flags: words });
   const { slow, request } = JSON.parse(readFileSync(file, "utf8")) as WhyAnswer;
-  const { believed, others, promptTokens, cachedTokens, ttftMillis, endpoint } = read!;
+  const { believed, others, promptTokens, cachedTokens, ttftMillis, endpoint } = read;
   const computed = others.reduce((sum, one) => sum + one.computed, 0);
   const lost = request!.losses.map(({ loss, tokens }) => `${loss} ${tokens}`).join(", ") || "none";
   const parts = slow.parts.filter(({ micros }) => micros !== 0);
-  console.log(`\n${asked.cause}: a request of ${read!.tenant} at ${endpoint}, TTFT ${ttftMillis.toFixed(1)} ms`);
+  console.log(`\n${asked.cause}: a request at ${endpoint}, TTFT ${ttftMillis.toFixed(1)} ms`);
   console.log(`  records: ${promptTokens} tokens, ${cachedTokens} cached; believed ${JSON.stringify(believed)}`);
   console.log(
-    `  records: meanwhile there ${others.length} others, ${computed} tokens of them computed${hotOf(others)}`,
+    `  records: meanwhile there ${others.length} others, ${computed} tokens of them computed${hotOf(others, hot)}`,
   );
   console.log(`  why: hit ${request!.hit}, lost: ${lost}; elsewhere ${JSON.stringify(request!.elsewhere ?? "nobody")}`);
   console.log(`  why, ms: ${parts.map(({ part, micros }) => `${part} ${(micros / 1_000).toFixed(1)}`).join(", ")}`);
 }
 
-function hotOf(others: readonly { readonly tenant: string; readonly computed: number }[]): string {
-  const hot = others.filter(({ tenant }) => tenant === "hot").reduce((sum, { computed }) => sum + computed, 0);
-  return hot === 0 ? "" : `, ${hot} of tenant hot`;
+function hotOf(others: readonly { readonly tenant: string; readonly computed: number }[], hot: string): string {
+  const own = others.filter(({ tenant }) => tenant === hot).reduce((sum, { computed }) => sum + computed, 0);
+  return own === 0 ? "" : `, ${own} of the hot tenant's`;
 }
 
 function firstOf({ slow }: WhyAnswer): string {
   return firstCause(slow)?.part ?? "nothing";
 }
 
-function show(how: How): void {
-  console.log(
-    `\n${how === "fitted" ? "On an engine fitted to a run in which nothing was wrong:" : "Without --engine:"}\n`,
-  );
+function show(): void {
   const head = [
     "injected",
     "named first",
+    "without --engine",
     "its part, %",
     "unexplained, %",
-    "TTFT ms",
     "most tokens lost to",
-    "of possible, %",
     "late",
   ];
   console.log(`| ${head.join(" | ")} |\n${"|---".repeat(head.length)}|`);
   for (const cause of causes) {
     const own = found.filter((one) => one.cause === cause);
-    const answers = own.map((one) => one.answers[how]);
+    const fit = own.map(({ answers }) => answers.fitted);
     const part = (answer: WhyAnswer, name: string) =>
       (answer.slow.parts.find((one) => one.part === name)?.micros ?? 0) / answer.slow.micros;
     const cells = [
       cause,
-      counted(answers.map(firstOf)),
-      range(answers.map((answer) => part(answer, PART[cause] ?? cause))),
-      range(answers.map((answer) => part(answer, "unexplained"))),
-      range(answers.map(({ slow }) => slow.micros / 100_000)),
-      counted(answers.map(({ tokens }) => tokens.losses[0]?.loss ?? "nothing")),
-      range(answers.map(({ tokens }) => (tokens.losses[0]?.tokens ?? 0) / Math.max(1, tokens.possible))),
+      counted(fit.map(firstOf)),
+      counted(own.map(({ answers }) => firstOf(answers.plain))),
+      range(fit.map((answer) => part(answer, partOf(cause)))),
+      range(fit.map((answer) => part(answer, "unexplained"))),
+      counted(fit.map(({ tokens }) => tokens.losses[0]?.loss ?? "nothing")),
       `${own.filter((one) => one.isLate).length} of ${own.length}`,
     ];
     console.log(`| ${cells.join(" | ")} |`);

@@ -1,10 +1,10 @@
 /**
  * Causes that were put into traffic on purpose, and what `gnomon why` names first: an index that takes each engine's
- * cache for its neighbour's, caches that are too small, a tenant that asks for most, an engine at half its speed, prefixes
+ * cache for its neighbour's, caches that are too small, a tenant that asks for most, an engine at half its speed or slow at prompts alone, prefixes
  * that weigh a hundredth. Beside them nothing at all, and nothing but twice the load.
  *
  *     npx node bench/why.ts [--workload chat|agents] [--in-force llm-d|gnomon|...] [--seeds 10] [--first-seed 1] [--conversations 250]
- *         [--against gnomon] [--causes index,cache,tenant,engines,policy,none,load] [--trace]
+ *         [--against gnomon] [--causes index,cache,tenant,engines,prefill,policy,none,load] [--trace]
  *
  * The policy in force is held against what should be in force, or against --against.
  * Four simulated engines whose steps wander by a tenth, which the explanation does not know. --trace: 12,000 requests of Mooncake's conversations under BENCH_TRACES
@@ -21,7 +21,7 @@ import type { WhyAnswer } from "#shadow/why/why-answer.ts";
 import { cpuSecondsOf } from "./child-cpu.ts";
 import { explained } from "./why/explained.ts";
 import { counted, range } from "./why/shown.ts";
-import { INJECTED, injectedTrace, type InjectedCase, type WorkloadName } from "./why/injected-cause.ts";
+import { INJECTED, injectedTrace, partOf, type InjectedCase, type WorkloadName } from "./why/injected-cause.ts";
 
 const { values: flags } = parseArgs({
   options: {
@@ -53,40 +53,34 @@ async function named(): Promise<void> {
   const head = [
     "injected",
     "named first",
-    "named at all",
+    ...(flags.against === undefined ? [] : ["named at all"]),
     "its part, %",
-    "next cause, %",
     "unexplained, %",
     "most tokens lost to",
-    "of possible, %",
   ];
   console.log(`| ${head.join(" | ")} |\n${"|---".repeat(head.length)}|`);
   for (const cause of flags.causes.split(",") as InjectedCase["cause"][]) {
     const [firsts, losses]: string[][] = [[], []];
     let named = 0;
-    const [own, next, unexplained, lost]: number[][] = [[], [], [], []];
+    const [own, unexplained]: number[][] = [[], []];
     const first = Number(flags["first-seed"]);
     for (let seed = first; seed < first + Number(flags.seeds); seed++) {
       const { slow, tokens } = await explained(injectedTrace(caseOf(cause, seed)), againstOf(cause));
       const all = namedCauses(slow).map(({ part }) => part as string);
       firsts!.push(all[0] ?? "nothing");
-      if (all.includes(cause)) named++;
+      if (all.includes(partOf(cause))) named++;
       const [loss] = tokens.losses;
       losses!.push(loss?.loss ?? "nothing");
-      own!.push(shareOf(slow, cause));
-      next!.push(Math.max(0, ...INJECTED.filter((one) => one !== cause).map((one) => shareOf(slow, one))));
+      own!.push(shareOf(slow, partOf(cause)));
       unexplained!.push(shareOf(slow, "unexplained"));
-      lost!.push((loss?.tokens ?? 0) / tokens.possible);
     }
     const cells = [
       cause,
       counted(firsts!),
-      (INJECTED as readonly string[]).includes(cause) ? `${named} of ${firsts!.length}` : "-",
+      ...(flags.against === undefined ? [] : [`${named} of ${firsts!.length}`]),
       range(own!),
-      range(next!),
       range(unexplained!),
       counted(losses!),
-      range(lost!),
     ];
     console.log(`| ${cells.join(" | ")} |`);
   }

@@ -17,6 +17,8 @@ export interface ReadByHand {
   readonly others: readonly { readonly id: string; readonly tenant: string; readonly computed: number }[];
 }
 
+const BELIEVED_TOKENS_MIN = 256;
+
 interface Life {
   readonly arrived: RequestArrived;
   readonly decision: RecordedDecision | undefined;
@@ -24,8 +26,11 @@ interface Life {
   cachedTokens: number;
 }
 
-/** Requests of a trace whose first tokens came last, the slowest first. */
-export async function slowestByHand(trace: string, count: number, but: string): Promise<ReadByHand[]> {
+/**
+ * The request of a trace whose first token came last, of others than this tenant; where `believed`, of those of which the
+ * gateway believed more to be there than was.
+ */
+export async function slowestByHand(trace: string, but: string, believed: boolean): Promise<ReadByHand> {
   const lives = new Map<string, Life>();
   for await (const item of new TraceReader(trace).items()) {
     if (item.kind !== "record") continue;
@@ -41,11 +46,13 @@ export async function slowestByHand(trace: string, count: number, but: string): 
     }
   }
   const all = [...lives.values()].filter(({ firstAt }) => !Number.isNaN(firstAt));
-  return all
+  const slowest = all
     .filter(({ arrived }) => arrived.request.tenant !== but)
     .sort((a, b) => b.firstAt - b.arrived.at - (a.firstAt - a.arrived.at))
-    .slice(0, count)
-    .map((one) => readOf(one, all));
+    .map((one) => readOf(one, all))
+    .find((one) => !believed || one.believed[one.endpoint]! >= one.cachedTokens + BELIEVED_TOKENS_MIN);
+  if (slowest === undefined) throw new Error(`${trace} has no such request`);
+  return slowest;
 }
 
 function readOf({ arrived, decision, firstAt, cachedTokens }: Life, all: readonly Life[]): ReadByHand {

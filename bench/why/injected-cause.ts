@@ -18,7 +18,7 @@ import { synthesize } from "#trace/import/synthetic.ts";
 import { parseSyntheticSpec } from "#trace/import/synthetic-spec.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 
-export const INJECTED = ["index", "cache", "tenant", "engines", "policy"] as const;
+export const INJECTED = ["index", "cache", "tenant", "engines", "prefill", "policy"] as const;
 export type Injected = (typeof INJECTED)[number];
 
 export interface InjectedCase {
@@ -88,6 +88,7 @@ export type WorkloadName = keyof typeof WORKLOADS;
 /** What is assumed of the engines, but for their sizes, which the trace states. */
 export const ENGINE: EngineConfig = engineDefaults({ modelTokensMax: 40_000 });
 const SLOW_FACTOR = 2;
+const SLOW_PREFILL_FACTOR = 3;
 /** Conversations of the control in which there are simply too many of them. */
 const LOAD_FACTOR = 2;
 const BLOCK_TOKENS = 16;
@@ -106,6 +107,7 @@ export const SIGNALS: SignalOptions = {
  * - cache: the engines have room for a fifth of the blocks or less
  * - tenant: one tenant among four sends prompts of thousands of tokens
  * - engines: one engine's steps take twice as long
+ * - prefill: one engine's prompt tokens take three times as long
  * - policy: prefixes weigh a hundredth of what they should, under llm-d's scorers
  * - none: nothing; load: nothing but twice as many conversations a second
  */
@@ -141,7 +143,7 @@ export function injectedTrace(asked: InjectedCase): TraceItem[] {
     engines: options.engines.map((one, place) => ({
       ...one,
       config: {
-        ...one.config,
+        ...(cause === "prefill" && place === 0 ? slowPrefill(one.config) : one.config),
         stepDrift: wandering(seed, place, cause === "engines" && place === 0 ? SLOW_FACTOR : 1),
       },
     })),
@@ -150,6 +152,19 @@ export function injectedTrace(asked: InjectedCase): TraceItem[] {
   });
   simulation.run();
   return items;
+}
+
+/** Prompt tokens take longer, and nothing else. */
+export function slowPrefill(engine: EngineConfig): EngineConfig {
+  const { stepTime } = engine;
+  if (stepTime.kind !== "coefficients") throw new TypeError(`expected coefficients, got ${stepTime.kind}`);
+  const perPrefillTokenMicros = SLOW_PREFILL_FACTOR * stepTime.perPrefillTokenMicros;
+  return { ...engine, stepTime: { ...stepTime, perPrefillTokenMicros } };
+}
+
+/** The part of an answer that stands for a cause. */
+export function partOf(cause: string): string {
+  return cause === "prefill" ? "engines" : cause;
 }
 
 /** The traffic of a case. */

@@ -11,13 +11,13 @@ import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { Program } from "../closed-loop/program.ts";
 import { choiceWorkload } from "../default-choice/choice-workload.ts";
 import { LIVE_CASES } from "../live-policies/live-case.ts";
-import { ENGINE, injectedWorkload } from "./injected-cause.ts";
+import { ENGINE, injectedWorkload, slowPrefill } from "./injected-cause.ts";
 
 export const LIVE_CAUSES = ["index", "cache", "tenant", "engines", "prefill", "policy", "none"] as const;
 /** What is injected: as of injectedTrace; prefill: one engine computes prompts at a third of its speed. */
 export type LiveCause = (typeof LIVE_CAUSES)[number];
-/** chat: our own generator's. agents, conversations: recorded by others (WEKA, Mooncake), which nothing was tuned to. */
-export type LiveWorkload = "chat" | "agents" | "conversations";
+/** chat: our own generator's. conversations: recorded by others (Mooncake), which nothing was tuned to. */
+export type LiveWorkload = "chat" | "conversations";
 
 export interface LiveCaseAsked {
   readonly cause: LiveCause;
@@ -38,7 +38,6 @@ const HOST = "127.0.0.1";
 const MODEL = "emulated";
 const CONVERSATIONS = 100;
 const SLOW_FACTOR = 2;
-const SLOW_PREFILL_FACTOR = 3;
 const PROFILE = "llm-d";
 const TENANTS = ["red", "green", "blue", "hot"];
 
@@ -46,10 +45,9 @@ const TENANTS = ["red", "green", "blue", "hot"];
 const CHAT = { kvBlocks: 8_000, small: 800 } as const;
 /** What of another's recording is sent: how many requests, what scales them, and room of its caches. */
 const RECORDED = {
-  agents: { live: "agents", requests: 420, sessionsPerSecond: 1.2, tokenScale: 0.1, kvBlocks: 8_000, small: 2_000 },
   conversations: {
     live: "conversations",
-    requests: 420,
+    requests: 220,
     rateScale: 16,
     tokenScale: 0.2,
     kvBlocks: 12_000,
@@ -82,7 +80,7 @@ export async function liveCause(asked: LiveCaseAsked, setting: LiveSetting): Pro
   const workload = join(folder, "workload.jsonl");
   writeFileSync(workload, workloadFileHeader([nameOf(asked)]) + requests.map(workloadLine).join(""));
   const usual = engineFor(asked);
-  const other = cause === "engines" ? slower(usual, SLOW_FACTOR) : cause === "prefill" ? slowPrefill(usual) : usual;
+  const other = cause === "engines" ? slower(usual) : cause === "prefill" ? slowPrefill(usual) : usual;
   const engines = await Promise.all(
     Array.from({ length: ENGINES }, (_, i) =>
       startEmulator({
@@ -147,27 +145,12 @@ function engineFor({ cause, workload }: LiveCaseAsked): EngineConfig {
   return { ...ENGINE, kvBlocks, modelTokensMax: Math.min(ENGINE.modelTokensMax, (kvBlocks - 1) * ENGINE.blockTokens) };
 }
 
-function slower(engine: EngineConfig, factor: number): EngineConfig {
-  return withSteps(engine, (steps) =>
-    Object.fromEntries(Object.entries(steps).map(([name, value]) => [name, factor * value])),
-  );
-}
-
-function slowPrefill(engine: EngineConfig): EngineConfig {
-  return withSteps(engine, (steps) => ({
-    ...steps,
-    perPrefillTokenMicros: SLOW_PREFILL_FACTOR * steps["perPrefillTokenMicros"]!,
-  }));
-}
-
-function withSteps(
-  engine: EngineConfig,
-  change: (steps: Readonly<Record<string, number>>) => Readonly<Record<string, number>>,
-): EngineConfig {
+function slower(engine: EngineConfig): EngineConfig {
   const { stepTime } = engine;
   if (stepTime.kind !== "coefficients") throw new TypeError(`expected coefficients, got ${stepTime.kind}`);
   const { kind, ...steps } = stepTime;
-  return { ...engine, stepTime: { kind, ...change(steps as Record<string, number>) } as EngineConfig["stepTime"] };
+  const slow = Object.fromEntries(Object.entries(steps).map(([name, micros]) => [name, SLOW_FACTOR * micros]));
+  return { ...engine, stepTime: { ...stepTime, ...(slow as Partial<typeof stepTime>), kind } };
 }
 
 /** Prefixes weigh a hundredth of what they should. */
