@@ -16,7 +16,8 @@ import { parseArgs } from "node:util";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
 import { readDecidedRun } from "#shadow/reproduce/decided-run.ts";
 import { type Explaining, reproduce, type Reproduction } from "#shadow/reproduce/reproduce.ts";
-import { specChanges } from "#shadow/reproduce/spec-changes.ts";
+import { likelyFirst } from "#cli/reproduce/likely-profiles.ts";
+import { changesOf } from "#cli/reproduce/reproduction-text.ts";
 import type { WhatIfAnswer } from "#shadow/question/what-if.ts";
 import { TraceReader } from "#trace/reader.ts";
 import { Program } from "./closed-loop/program.ts";
@@ -86,7 +87,8 @@ async function reproductions(): Promise<void> {
 
 async function reproduced(trace: string): Promise<Reproduction> {
   const run = await readDecidedRun(new TraceReader(trace).items(), Infinity);
-  const steps = reproduce({ run, profiles, candidatesMax: 1_500 });
+  const tried = likelyFirst(profiles, run.header.observed?.router);
+  const steps = reproduce({ run, profiles: tried, candidatesMax: 1_500 });
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
@@ -98,7 +100,7 @@ function rowOf(
   { best, differences, candidates }: Reproduction,
 ): string {
   const { heldOut } = best;
-  const goal = isDeterministic ? (heldOut.share >= 0.95 ? "" : " (goal 95)") : "";
+  const goal = isDeterministic ? (heldOut.share >= 0.95 * heldOut.own ? "" : " (goal 95)") : "";
   const differs =
     differences.decisions === 0 || !isDeterministic ? "" : (differences.speaks ?? "nothing that the trace has");
   return line([
@@ -108,19 +110,21 @@ function rowOf(
     heldOut.decisions,
     `${percent(heldOut.share)}${goal}`,
     percent(heldOut.own),
+    percent(heldOut.possible),
     percent(heldOut.blind),
     differs,
     candidates,
   ]);
 }
 
-function nameOf({ base, spec, gauges }: Explaining): string {
-  const shipped = profiles.find(({ name }) => name === base)!.spec;
-  const changes = [
-    ...specChanges(shipped, spec),
-    ...(gauges === "" || gauges === "as recorded" ? [] : [`gauges ${gauges}`]),
-  ];
-  return [base, ...changes].join(", ");
+function nameOf(one: Explaining): string {
+  return [
+    one.base,
+    ...changesOf(
+      one,
+      profiles.find(({ name }) => name === one.base),
+    ),
+  ].join(", ");
 }
 
 /** Predicted from what was observed under the other router, beside what gnomon then brought. */

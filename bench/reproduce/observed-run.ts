@@ -1,37 +1,34 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { Program } from "../closed-loop/program.ts";
+import { enginePort } from "../engine-group.ts";
 import { freePort } from "../free-port.ts";
+import { NamingDoors } from "./naming-doors.ts";
 import { type Programs, type RouterCase, type RunningRouter, startRouter } from "./routers.ts";
 
 const ENGINES = 4;
 const MODEL = "emulated";
 
-/** Emulated engines at addresses of their own and one port, as pods have. */
+/** Emulated engines behind doors that name them. */
 class EngineFleet {
-  readonly #programs: readonly Program[];
-  readonly addresses: readonly string[];
+  readonly #engines: Program;
+  readonly #doors: NamingDoors;
 
-  private constructor(programs: readonly Program[], addresses: readonly string[]) {
-    this.#programs = programs;
-    this.addresses = addresses;
+  private constructor(engines: Program, doors: NamingDoors) {
+    this.#engines = engines;
+    this.#doors = doors;
   }
 
   static async start(engine: string, seed: number): Promise<EngineFleet> {
-    const port = await freePort();
-    const hosts = Array.from({ length: ENGINES }, (_, i) => `127.0.0.${5 + i}`);
-    const programs = await Promise.all(
-      hosts.map((host, i) =>
-        Program.start(
-          { command: "emulate", flags: { count: 1, host, "port-base": port, model: MODEL, engine, seed: seed + i } },
-          "gnomon emulates",
-        ),
-      ),
-    );
-    return new EngineFleet(
-      programs,
-      hosts.map((host) => `${host}:${port}`),
-    );
+    const base = enginePort();
+    const flags = { count: ENGINES, "port-base": base, model: MODEL, engine, seed };
+    const engines = await Program.start({ command: "emulate", flags }, "gnomon emulates");
+    const doors = await NamingDoors.open(Array.from({ length: ENGINES }, (_, i) => base + i));
+    return new EngineFleet(engines, doors);
+  }
+
+  get addresses(): readonly string[] {
+    return this.#doors.addresses;
   }
 
   get urls(): string[] {
@@ -39,7 +36,8 @@ class EngineFleet {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#programs.map((one) => one.stop()));
+    this.#doors.close();
+    await this.#engines.stop();
   }
 }
 

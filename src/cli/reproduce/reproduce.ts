@@ -5,7 +5,7 @@ import { loadProfile, profileNames } from "#config/profile-file.ts";
 import { addJson, addOutput } from "#drive/output-option.ts";
 import { rareOption } from "#drive/rare-option.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
-import { type DecidedRun, readDecidedRun } from "#shadow/reproduce/decided-run.ts";
+import { type DecidedRun, readDecidedRun, routerOfHeader } from "#shadow/reproduce/decided-run.ts";
 import { reproduce } from "#shadow/reproduce/reproduce.ts";
 import { writeWholeFile } from "#trace/export/whole-file.ts";
 import { TraceReader } from "#trace/reader.ts";
@@ -15,6 +15,7 @@ import { repeated } from "../flag/list-flag.ts";
 import { doLongWork } from "../long-work/long-work.ts";
 import { checkOutputFile } from "../output/check-output-file.ts";
 import { reportNotes } from "../trace/report-notes.ts";
+import { likelyFirst } from "./likely-profiles.ts";
 import { reproductionText } from "./reproduction-text.ts";
 
 interface ReproduceFlags {
@@ -67,7 +68,8 @@ async function answer(path: string, flags: ReproduceFlags): Promise<void> {
   const startedAt = performance.now();
   const { run, notes } = await decidedRun(path, flags.limit);
   for (const line of notes) process.stderr.write(`note: ${line}\n`);
-  const steps = reproduce({ run, profiles, candidatesMax: flags.candidates });
+  const tried = likelyFirst(profiles, routerOfHeader(run.header));
+  const steps = reproduce({ run, profiles: tried, candidatesMax: flags.candidates });
   const result = await doLongWork({ cache: false }, (work) => work.inTurns(steps, "walks through the trace"));
   for (const file of new Set([flags.json, flags.output])) {
     if (file === undefined) continue;

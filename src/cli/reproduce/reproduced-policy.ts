@@ -4,6 +4,7 @@ import { readDecidedRun } from "#shadow/reproduce/decided-run.ts";
 import { reproduce } from "#shadow/reproduce/reproduce.ts";
 import { TraceReader } from "#trace/reader.ts";
 import type { LongWork } from "../long-work/long-work.ts";
+import { likelyFirst } from "./likely-profiles.ts";
 import { sentence } from "./reproduction-text.ts";
 
 /** Enough to name a policy by; `reproduce` looks at more. */
@@ -18,7 +19,7 @@ export async function reproducedPolicy(
 ): Promise<{ readonly candidate: Candidate; readonly notes: readonly string[] }> {
   const run = await readDecidedRun(new TraceReader(path).items(), DECISIONS_MAX);
   const profiles = profileNames().map(loadProfile);
-  const steps = reproduce({ run, profiles, candidatesMax: CANDIDATES_MAX });
+  const steps = reproduce({ run, profiles: likelyFirst(profiles, router), candidatesMax: CANDIDATES_MAX });
   const found = work === undefined ? finished(steps) : await work.inTurns(steps, "walks through the trace");
   const { base, spec } = found.best;
   const known = new Map(profiles.map((one) => [one.name, one]));

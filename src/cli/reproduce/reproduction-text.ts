@@ -72,10 +72,23 @@ function explained({ share, own, blind }: ExplainedFigures): number {
   return own - blind <= 0 ? 0 : (share - blind) / (own - blind);
 }
 
-function policyName({ base, spec, gauges }: Explaining, known: ReadonlyMap<string, KnownProfile>): string {
-  const profile = known.get(base);
+/** What of it is otherwise than in the profile that it is a variant of. */
+export function changesOf(
+  { spec, gauges, hasTieOrder }: Pick<Explaining, "spec" | "gauges" | "hasTieOrder">,
+  profile: KnownProfile | undefined,
+): string[] {
   const changes = profile === undefined ? [] : specChanges(profile.spec, spec);
-  const all = [...changes, ...(gauges === "" || gauges === "as recorded" ? [] : [`gauges ${gauges}`])];
+  return [
+    ...(hasTieOrder ? changes.filter((change) => !change.startsWith("max-score.tieBreak")) : changes),
+    ...(hasTieOrder ? ["ties in a fixed order"] : []),
+    ...(gauges === "" || gauges === "as recorded" ? [] : [`gauges ${gauges}`]),
+  ];
+}
+
+function policyName(one: Explaining, known: ReadonlyMap<string, KnownProfile>): string {
+  const { base } = one;
+  const profile = known.get(base);
+  const all = changesOf(one, profile);
   const source = profile === undefined ? "" : ` (${profile.source})`;
   return `${base}${source}${all.length === 0 ? "" : ` with ${all.join(", ")}`}`;
 }
@@ -92,9 +105,7 @@ function profileTable(all: readonly Explaining[], known: ReadonlyMap<string, Kno
       percent(heldOut.share).padStart(8),
       percent(heldOut.own).padStart(6),
     ];
-    const changes = specChanges(known.get(base)?.spec ?? one.spec, one.spec);
-    const gauges = one.gauges === "" || one.gauges === "as recorded" ? [] : [`gauges ${one.gauges}`];
-    const how = [...changes, ...gauges].join(", ");
+    const how = changesOf(one, known.get(base)).join(", ");
     return `${base.padEnd(width)}  ${figures.join("  ")}  ${heldOut.gain.toFixed(3)}  ${how}`.trimEnd();
   });
   return [head, ...rows, "own: what a router by that policy would have of it; gain: beyond chance", ""];

@@ -96,8 +96,12 @@ class RunReading {
   }
 
   done(): DecidedRun {
+    const { inputs, together } =
+      this.#header.observed === undefined ? { inputs: this.#inputs, together: 0 } : withoutOrder(this.#inputs);
+    if (together > 0)
+      this.leave("came together with others, so that nobody knows which was decided on first", together);
     const left = Object.fromEntries(this.#left);
-    return { header: this.#header, inputs: this.#inputs, decisions: this.decisions, left };
+    return { header: this.#header, inputs, decisions: this.decisions - together, left };
   }
 
   #arrived(input: RequestArrived, went: EndpointId | undefined, waits: boolean): void {
@@ -135,6 +139,44 @@ class RunReading {
   #push(input: Input, endpoint: EndpointId | undefined, isJudged: boolean): void {
     this.#inputs.push({ input, endpoint, isJudged });
   }
+}
+
+/** Requests closer than this may be decided on in another order than they came to a bystander. */
+const TOGETHER_MICROS = 3_000;
+
+/**
+ * Of another router's decisions those are no evidence that came together. They stand in the order of their endpoints' turns
+ * before, from which the turns that follow are counted.
+ */
+function withoutOrder(inputs: readonly DecidedInput[]): {
+  readonly inputs: readonly DecidedInput[];
+  readonly together: number;
+} {
+  const ordered = [...inputs];
+  const turns = new Map<EndpointId, number>();
+  let [together, group, lastAt]: [number, number[], number] = [0, [], -Infinity];
+  const close = (): void => {
+    const turnOf = (place: number): number => turns.get(ordered[place]!.endpoint ?? "") ?? -1;
+    const members = group.toSorted((a, b) => turnOf(a) - turnOf(b)).map((place) => ordered[place]!);
+    group.forEach((place, i) => {
+      const { at } = inputs[place]!.input;
+      const member = members[i]!;
+      if (group.length > 1) {
+        if (member.isJudged) together++;
+        ordered[place] = { ...member, input: { ...member.input, at }, isJudged: false };
+      }
+      turns.set(member.endpoint ?? "", place);
+    });
+    group = [];
+  };
+  for (const [place, { input }] of inputs.entries()) {
+    if (input.kind !== "request-arrived") continue;
+    if (input.at - lastAt >= TOGETHER_MICROS) close();
+    group.push(place);
+    lastAt = input.at;
+  }
+  close();
+  return { inputs: ordered, together };
 }
 
 /** The other router whose decisions a trace has; undefined where they are gnomon's own. */

@@ -40,11 +40,11 @@ export interface Differences {
 const REQUESTS_MAX = 10;
 
 /** Where a policy would have chosen otherwise, and by which signals. */
-export function differencesOf(run: DecidedRun, { spec, reading }: TriedPolicy): Differences {
+export function differencesOf(run: DecidedRun, policy: TriedPolicy): Differences {
   const rows = new Map(Object.keys(SIGNALS).map((signal) => [signal, { theirs: 0, alike: 0, ours: 0, best: 0 }]));
   const requests: string[] = [];
   let decisions = 0;
-  walk(run, [spec], reading, ({ view, chosen, chances, isHeldOut }: ComparedDecision) => {
+  walk(run, [policy], policy.reading, ({ view, chosen, chances, isHeldOut }: ComparedDecision) => {
     if (!isHeldOut || chanceOf(chances, chosen).chance > 0) return;
     decisions++;
     if (requests.length < REQUESTS_MAX) requests.push(view.request.id);

@@ -12,6 +12,8 @@ import { ExplainedShare } from "./explained-share.ts";
 import { type Chances, chanceOf, chancesOf } from "./chances.ts";
 import type { DecidedRun } from "./decided-run.ts";
 import { type GaugeReading, readSo } from "./gauge-reading.ts";
+import type { TriedPolicy } from "./neighbours.ts";
+import { TieOrder } from "./tie-order.ts";
 
 /** How a policy fares on the decisions that it is fitted to, and on those after them. */
 export interface Halves {
@@ -47,17 +49,17 @@ const READS_SESSIONS: ProfileSpec = {
 };
 
 /**
- * Decides a run again under each of `specs`, every request being sent where it really went: what a policy would have
+ * Decides a run again under each policy, every request being sent where it really went: what a policy would have
  * chosen is compared, and never followed. So each decision is judged beside the state that there was, whatever a policy
  * would have made of the ones before it.
  */
 export function walk(
   run: DecidedRun,
-  specs: readonly ProfileSpec[],
+  tried: readonly Pick<TriedPolicy, "spec" | "inOrder">[],
   reading: GaugeReading,
   onCompared?: (compared: ComparedDecision, place: number) => void,
 ): { readonly halves: readonly Halves[]; readonly counts: WalkCounts } {
-  const policies = specs.map((spec) => new WalkedPolicy(spec));
+  const policies = tried.map((one) => new WalkedPolicy(one));
   const counts: WalkCounts = { compared: 0, only: 0, unexpected: 0 };
   const requests = new Map<string, RouteRequest>();
   const half = Math.ceil(run.decisions / 2);
@@ -118,17 +120,22 @@ function routerFor({ header }: DecidedRun, reading: GaugeReading, sees: (view: D
 class WalkedPolicy {
   readonly #spec: ProfileSpec;
   readonly #profile: Profile;
+  readonly #order: TieOrder | undefined;
   /** What its plugins learn of the decision under way. */
   #noted: Noted | undefined;
   readonly halves: Halves = { fitted: new ExplainedShare(), heldOut: new ExplainedShare() };
 
-  constructor(spec: ProfileSpec) {
+  constructor({ spec, inOrder }: Pick<TriedPolicy, "spec" | "inOrder">) {
     this.#spec = spec;
+    this.#order = inOrder === true ? new TieOrder() : undefined;
     this.#profile = buildProfile(NAME, spec, false);
   }
 
   compare(view: DecisionView, chosen: number, among: number, isHeldOut: boolean): Chances {
-    const chances = chancesOf(this.#profile, this.#spec, view, nameHash(view.request.id));
+    const alike = chancesOf(this.#profile, this.#spec, view, nameHash(view.request.id));
+    const chances = this.#order?.first(alike, view.ids) ?? alike;
+    // What is judged by is not learned from.
+    if (!isHeldOut) this.#order?.learn(alike, view.ids, chosen);
     const { chance, squares } = chanceOf(chances, chosen);
     this.#noted = this.#profile.noted(view.states[chosen]!);
     this.halves[isHeldOut ? "heldOut" : "fitted"].add(among, chance, squares);

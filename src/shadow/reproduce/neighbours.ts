@@ -13,14 +13,16 @@ export interface TriedPolicy {
   readonly changes: readonly string[];
   readonly spec: ProfileSpec;
   readonly reading: GaugeReading;
+  /** Of those that tie always the same one first, in an order that the decisions show. */
+  readonly inOrder?: boolean;
 }
 
 /** Weights are tried at so many times what they are. */
 const WEIGHT_FACTORS: readonly number[] = [0.25, 0.5, 2, 4];
 /** So are numbers without two bounds. */
 const FACTORS: readonly number[] = [0.25, 0.5, 0.8, 1.25, 2, 4];
-/** In place of 0, of which there is no multiple. */
-const FROM_ZERO: readonly number[] = [1, 1.5, 4, 16, 64];
+/** Beside them, since a threshold that is never reached has no neighbour that is. */
+const USUAL: readonly number[] = [0, 1, 1.5, 2, 4, 8, 16, 64];
 /** Between two bounds. */
 const STEPS: readonly number[] = [0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1];
 const DIGITS = 4;
@@ -36,6 +38,13 @@ export function otherReadings(policy: TriedPolicy): TriedPolicy[] {
   return GAUGE_READINGS.filter((reading) => reading !== policy.reading).map((reading) => ({ ...policy, reading }));
 }
 
+/** The same policy with ties in a fixed order, if it leaves them to chance. */
+export function tiesInOrder(policy: TriedPolicy): TriedPolicy[] {
+  const { plugin, parameters } = policy.spec.picker;
+  if (policy.inOrder === true || plugin !== "max-score" || parameters["tieBreak"] !== "random") return [];
+  return [{ ...policy, inOrder: true }];
+}
+
 /** Every policy that differs in one thing: a weight, a parameter, a plugin less, how gauges are read. */
 export function neighboursOf(policy: TriedPolicy): TriedPolicy[] {
   const { spec } = policy;
@@ -43,6 +52,7 @@ export function neighboursOf(policy: TriedPolicy): TriedPolicy[] {
     checkProfile(other).length > 0 ? [] : [{ ...policy, spec: other, changes: [...policy.changes, change] }];
   return [
     ...otherReadings(policy),
+    ...tiesInOrder(policy),
     ...parametersOf("pickers", [spec.picker]).flatMap(({ plugin, change }) =>
       changed(change, { ...spec, picker: plugin }),
     ),
@@ -126,9 +136,7 @@ function otherValues(before: ParameterValue, meaning: ParameterDescription): Par
       const isBounded = Number.isFinite(min) && Number.isFinite(max) && type === "number";
       const values = isBounded
         ? STEPS.map((step) => min + step * (max - min))
-        : from === 0
-          ? FROM_ZERO
-          : [...FACTORS.map((factor) => from * factor), ...(min <= 0 ? [0] : [])];
+        : [...FACTORS.map((factor) => from * factor), ...USUAL];
       const rounded = values.map((value) =>
         type === "integer" ? Math.round(value) : Number(value.toPrecision(DIGITS)),
       );

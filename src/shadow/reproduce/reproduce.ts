@@ -6,7 +6,7 @@ import { type Differences, differencesOf } from "./differences.ts";
 import { type Halves, walk, type WalkCounts } from "./forced-walk.ts";
 import { AS_RECORDED, type GaugeReading } from "./gauge-reading.ts";
 import { specChanges } from "./spec-changes.ts";
-import { neighboursOf, otherReadings, type TriedPolicy, withoutOne } from "./neighbours.ts";
+import { neighboursOf, otherReadings, tiesInOrder, type TriedPolicy, withoutOne } from "./neighbours.ts";
 
 /** How a policy fares on decisions: see ExplainedShare. */
 export interface ExplainedFigures {
@@ -25,6 +25,8 @@ export interface Explaining {
   readonly spec: ProfileSpec;
   /** How it reads gauges; absent where it reads none. */
   readonly gauges: string;
+  /** Ties are broken in a fixed order, which is not the names'. */
+  readonly hasTieOrder: boolean;
   readonly fitted: ExplainedFigures;
   readonly heldOut: ExplainedFigures;
 }
@@ -47,37 +49,47 @@ export interface Reproduction {
   readonly differences: Differences;
 }
 
+export interface TriedProfile {
+  readonly name: string;
+  readonly spec: ProfileSpec;
+  /** It is of the other router's own project. */
+  readonly isLikely?: boolean;
+}
+
 export interface ReproduceQuestion {
   readonly run: DecidedRun;
   /** Profiles that may be the other router's, the likeliest first: of equals the first is named. */
-  readonly profiles: readonly { readonly name: string; readonly spec: ProfileSpec }[];
+  readonly profiles: readonly TriedProfile[];
   /** Policies that are tried at most. */
   readonly candidatesMax: number;
 }
 
 /** Profiles whose variants are tried in a round. */
-const ELITE = 3;
+const ELITE = 6;
 /** Policies that go through the run together: each keeps what its plugins learn. */
 const TOGETHER = 64;
 /** Decisions that a change has to explain beyond what is explained without it. */
 const CHANGE_DECISIONS = 2;
+/** Decisions by which a profile of another project has to be ahead of one of the router's own. */
+const LIKELY_DECISIONS = 4;
 
 /** Looks for the policy that explains a run's decisions best. One step is one walk through the run. */
 export function* reproduce({ run, profiles, candidatesMax }: ReproduceQuestion): Generator<void, Reproduction> {
   const search = new Search(run, candidatesMax, profiles);
   const bases = profiles
     .filter(({ spec }) => spec.disaggregation === undefined)
-    .flatMap(({ name, spec }) =>
-      [spec, withFreeTies(spec)].map((one): TriedPolicy => ({
+    .flatMap(({ name, spec }) => {
+      const [own, free] = [spec, withFreeTies(spec)].map((one): TriedPolicy => ({
         base: name,
         changes: [],
         spec: one,
         reading: AS_RECORDED,
-      })),
-    );
+      })) as [TriedPolicy, TriedPolicy];
+      return [own, free, ...tiesInOrder(free)];
+    });
   if (bases.length === 0) throw new Error("expected a profile to try, got none");
   yield* search.tryAll(bases);
-  yield* search.tryAll(search.best(ELITE * 2).flatMap(otherReadings));
+  yield* search.tryAll(search.best(2 * ELITE).flatMap(otherReadings));
   for (let next = search.unexplored(); next.length > 0; next = search.unexplored())
     yield* search.tryAll(next.flatMap(neighboursOf));
   const [best] = search.best(1) as [TriedPolicy];
@@ -142,8 +154,8 @@ class Search {
   }
 
   *#walk(together: readonly (readonly [string, TriedPolicy])[], reading: GaugeReading): Generator<void> {
-    const specs = together.map(([, { spec }]) => spec);
-    const { halves, counts } = walk(this.#run, specs, reading);
+    const policies = together.map(([, policy]) => policy);
+    const { halves, counts } = walk(this.#run, policies, reading);
     this.counts = counts;
     together.forEach(([key, policy], i) => this.#found.set(key, { policy, halves: halves[i]! }));
     yield;
@@ -172,7 +184,16 @@ class Search {
     const { changes, spec, reading } = policy;
     const base = this.#nearest(spec);
     const gauges = otherReadings(policy).length === 0 ? "" : reading.name;
-    return { base, changes, spec, gauges, fitted: figuresOf(halves.fitted), heldOut: figuresOf(halves.heldOut) };
+    const hasTieOrder = policy.inOrder === true;
+    return {
+      base,
+      changes,
+      spec,
+      gauges,
+      hasTieOrder,
+      fitted: figuresOf(halves.fitted),
+      heldOut: figuresOf(halves.heldOut),
+    };
   }
 
   /** The profile that a policy is least changed from, wherever the search came from. */
@@ -183,7 +204,9 @@ class Search {
 
   #worth({ policy, halves }: { readonly policy: TriedPolicy; readonly halves: Halves }): number {
     const changes = policy.changes.length + (policy.reading === AS_RECORDED ? 0 : 1);
-    return halves.fitted.gain - (changes * CHANGE_DECISIONS) / Math.max(1, halves.fitted.decisions);
+    const isLikely = this.#profiles.some(({ name, isLikely }) => name === policy.base && isLikely === true);
+    const ahead = (isLikely ? LIKELY_DECISIONS : 0) - changes * CHANGE_DECISIONS;
+    return halves.fitted.gain + ahead / Math.max(1, halves.fitted.decisions);
   }
 }
 
@@ -195,8 +218,8 @@ function distance(from: ProfileSpec, to: ProfileSpec): number {
 
 const PART_CHANGES = 10;
 
-function keyOf({ spec, reading }: TriedPolicy): string {
-  return `${reading.name} ${policyKey(spec)}`;
+function keyOf({ spec, reading, inOrder }: TriedPolicy): string {
+  return `${reading.name} ${inOrder === true} ${policyKey(spec)}`;
 }
 
 function figuresOf({ decisions, share, own, blind, possible, gain }: ExplainedShare): ExplainedFigures {

@@ -14,6 +14,7 @@ const SECOND = 1_000_000;
 const RUNNING_MAX = 4;
 const ENDPOINTS = 4;
 const CAPACITY_TOKENS = 200_000;
+const APART_MICROS = 4_000;
 const ANSWER_BLOCKS = 12;
 const SYSTEM_BLOCKS = 10;
 
@@ -47,6 +48,7 @@ class Bystander {
   readonly #events = new DueQueue<() => void>();
   readonly #held: string[][] = Array.from({ length: ENDPOINTS }, () => []);
   #asked = 0;
+  #askedAt = -Infinity;
   #readAt = -Infinity;
 
   constructor(traffic: ForeignTraffic) {
@@ -91,6 +93,10 @@ class Bystander {
 
   #turn(at: number, conversation: number, turn: number): void {
     if (this.#asked >= this.#traffic.requests) return;
+    // What comes at once has no order for a bystander.
+    const soonest = this.#askedAt + APART_MICROS;
+    if (at < soonest) return this.#later(soonest, (later) => this.#turn(later, conversation, turn));
+    this.#askedAt = at;
     const id = `r${this.#asked++}`;
     // Many conversations begin alike; now and then a prompt is all its own.
     const own = turn === 0 && this.#random.below(5) === 0;
