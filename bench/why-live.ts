@@ -21,7 +21,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { WhyAnswer } from "#shadow/why/why-answer.ts";
-import { firstCause } from "#shadow/why/first-cause.ts";
+import { namedCauses } from "#shadow/why/named-causes.ts";
 import { Program } from "./closed-loop/program.ts";
 import {
   LIVE_CAUSES,
@@ -168,7 +168,7 @@ function hotOf(others: readonly { readonly tenant: string; readonly computed: nu
 }
 
 function firstOf({ slow }: WhyAnswer): string {
-  return firstCause(slow)?.part ?? "nothing";
+  return namedCauses(slow)[0]?.part ?? "nothing";
 }
 
 function show(): void {

@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
-import { namedCauses } from "#shadow/why/first-cause.ts";
+import { namedCauses } from "#shadow/why/named-causes.ts";
 import type { SlowAnswer } from "#shadow/why/slow-answers.ts";
 import type { WhyAnswer } from "#shadow/why/why-answer.ts";
 import { cpuSecondsOf } from "./child-cpu.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firstCause } from "#shadow/why/first-cause.ts";
+import { namedCauses } from "#shadow/why/named-causes.ts";
 import { explained } from "../../bench/why/explained.ts";
-import { INJECTED, injectedTrace } from "../../bench/why/injected-cause.ts";
+import { INJECTED, injectedTrace, partOf } from "../../bench/why/injected-cause.ts";
 
 /** Where lost tokens show what was injected, and how. */
 const TOKENS_SHOW = { index: "index", cache: "evicted", policy: "policy" } as const;
@@ -10,7 +10,7 @@ const TOKENS_SHOW = { index: "index", cache: "evicted", policy: "policy" } as co
 for (const cause of INJECTED) {
   test(`what was injected is named first: ${cause}`, async () => {
     const { tokens, slow } = await explained(injectedTrace({ cause, seed: 1, conversations: 150 }), "llm-d");
-    assert.equal(firstCause(slow)?.part, cause);
+    assert.equal(namedCauses(slow)[0]?.part, partOf(cause));
     const sum = slow.parts.reduce((all, { micros }) => all + micros, 0);
     assert.ok(Math.abs(sum - slow.micros) < 1e-6 * slow.micros);
     assert.equal(tokens.hit + tokens.losses.reduce((all, one) => all + one.tokens, 0), tokens.possible);

@@ -1,4 +1,4 @@
-import { isCause } from "#shadow/why/first-cause.ts";
+import { isCause } from "#shadow/why/named-causes.ts";
 import type { TokenSummary } from "#shadow/why/token-summary.ts";
 import type { WhyAnswer } from "#shadow/why/why-answer.ts";
 import { lossMeaning, meaningOf, nameOf, slowSentence, tokenSentence } from "#shadow/why/why-words.ts";

@@ -1,7 +1,7 @@
 import { millis, percent, signedTime, time } from "#page/part/format.ts";
 import type { SlowEngine } from "./engine-speeds.ts";
 import { figureName } from "./figure-asked.ts";
-import { isCause, namedCauses } from "./first-cause.ts";
+import { isCause, namedCauses } from "./named-causes.ts";
 import type { SlowAnswer, SlowPart, TimePart } from "./slow-answers.ts";
 import type { TokenRow } from "./token-ledger.ts";
 import type { TokenLoss } from "./token-loss.ts";

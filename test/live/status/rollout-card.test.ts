@@ -63,7 +63,7 @@ test("each arm has its own points where it had a window, and none where it had n
 test("a guardrail shows how much of its limit is used, once there are samples enough", () => {
   const { guardrails } = rolloutCard(rolloutViewCase());
   assert.deepEqual(guardrails, [
-    { figure: "error-rate", arm: "b", limit: "at most 4.00 %", used: 0.5, value: "2.00 %" },
+    { figure: "error-rate", arm: "b", limit: "at most 4 %", used: 0.5, value: "2.00 %" },
     { figure: "ttft.p99", arm: "b", limit: "at most 2 times the control's", used: null, value: "300 ms" },
   ]);
 });

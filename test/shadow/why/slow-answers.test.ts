@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pdSpec, withRoles } from "#cli/flag/architecture-flags.ts";
-import { firstCause } from "#shadow/why/first-cause.ts";
+import { namedCauses } from "#shadow/why/named-causes.ts";
 import { TRANSFER_DEFAULTS } from "#sim/setting/transfer-options.ts";
 import {
   type Candidate,
@@ -170,7 +170,7 @@ test("blocks that go slowly from one engine to another are named first, and not 
     const setting = { ...SETTING, endpoints, rateScale: 0.5, transfers: { ...TRANSFER_DEFAULTS, bytesPerSecond } };
     const answer = answerOf({ setting, inForce, otherwise: inForce, observed: observedOf(setting, inForce) });
     near(sumOf(answer), answer.micros);
-    return firstCause(answer)?.part;
+    return namedCauses(answer)[0]?.part;
   };
   assert.equal(firstAt(1e9), "transfer");
   assert.notEqual(firstAt(1e12), "transfer");

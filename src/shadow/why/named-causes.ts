@@ -14,11 +14,6 @@ export function namedCauses({ parts, micros }: Pick<SlowAnswer, "parts" | "micro
     .sort((a, b) => b.micros - a.micros);
 }
 
-/** The cause to name first, if any stands out. */
-export function firstCause(answer: Pick<SlowAnswer, "parts" | "micros">): SlowPart | undefined {
-  return namedCauses(answer)[0];
-}
-
 /** Parts that were seen and not simulated. */
 const SEEN: ReadonlySet<TimePart> = new Set(["retries", "gateway"]);
 
