@@ -4,10 +4,10 @@ import { ImportError } from "#trace/import/import-report.ts";
 import { drive, DriveError, type DriveControl } from "./drive.ts";
 import { addDriveFlags, driveOptions, type DriveFlags } from "./flags.ts";
 import type { DriveOptions } from "./options.ts";
+import { writeOutputs } from "./output-file.ts";
 import { showProgress } from "./progress-line.ts";
 import { reportTable } from "./report-table.ts";
 import type { DriveReport } from "./report.ts";
-import { writeWholeFile } from "#trace/export/whole-file.ts";
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -28,7 +28,9 @@ export function driveCommand(): Command {
     refuseUnwritable("--output", flags.output);
     refuseUnwritable("--requests-out", flags.requestsOut);
     const report = await driven(options);
-    publish(report, new Set([flags.json, flags.output].filter((file) => file !== undefined)));
+    const isAnswered = flags.json === "-" || flags.output === "-";
+    (isAnswered ? process.stderr : process.stdout).write(reportTable(report));
+    writeOutputs(flags, `${JSON.stringify(report, null, 2)}\n`);
     if (report.interrupted) throw new CommanderError(EXIT_INTERRUPTED, "gnomon.driveInterrupted", "interrupted");
     const { failed } = report.requests;
     if (failed > 0) throw new CommanderError(EXIT_FAILED, "gnomon.driveFailed", `${failed} requests failed`);
@@ -78,14 +80,5 @@ function refuseUnwritable(flag: string, file: string | undefined): void {
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new CommanderError(EXIT_USAGE, "gnomon.driveUsage", `${flag}: ${reason}`);
-  }
-}
-
-function publish(report: DriveReport, files: ReadonlySet<string>): void {
-  const text = `${JSON.stringify(report, null, 2)}\n`;
-  (files.has("-") ? process.stderr : process.stdout).write(reportTable(report));
-  for (const file of files) {
-    if (file === "-") process.stdout.write(text);
-    else writeWholeFile(file, text);
   }
 }

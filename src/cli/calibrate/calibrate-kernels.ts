@@ -10,7 +10,7 @@ import { modelledEngine } from "#engine/modelled-engine.ts";
 import type { BoardExchange, RankExchange } from "#engine/step-time/board-exchange.ts";
 import { GRAPH_TOKENS_MAX } from "#engine/step-time/graph-tokens.ts";
 import { engineFields } from "#shadow/calibrate/engine-text.ts";
-import { writeWholeFile } from "#trace/export/whole-file.ts";
+import { writeOutput } from "#drive/output-file.ts";
 import { boardNamed, modelIn } from "../simulate/model-on-board.ts";
 import { givenSizes, type SizeFlags } from "./engine-sizes.ts";
 import type { KernelTarget } from "./kernel-tables/kernel-form.ts";
@@ -42,8 +42,7 @@ export function calibrateKernels(folders: readonly string[], flags: KernelFlags)
   const engine = kernelEngine(folders, { model, board: boardNamed(hardware), tensorParallel }, givenSizes(flags));
   const comment = `# Measured kernels of one ${hardware} in ${folders.join(", ")}, put together by gnomon. Not validated on a run of this engine.`;
   const text = `${comment}\n${stringify(engineFields(engine), { lineWidth: 0 })}`;
-  if (output === undefined || output === "-") process.stdout.write(text);
-  else writeWholeFile(output, text);
+  writeOutput(output ?? "-", text);
 }
 
 /** The engine of measured kernels, as vLLM would serve its model by default but for what is given. Throws ConfigError. */

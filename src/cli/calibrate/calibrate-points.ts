@@ -12,7 +12,7 @@ import {
   type SteadyPoint,
   TooFewPoints,
 } from "#shadow/calibrate/steady-fit.ts";
-import { writeWholeFile } from "#trace/export/whole-file.ts";
+import { writeOutput } from "#drive/output-file.ts";
 import { figureTable, millisOf, percentOf, signedPercentOf } from "../output/figure-text.ts";
 import { benchPoints } from "./bench-points.ts";
 import { givenSizes, type SizeFlags } from "./engine-sizes.ts";
@@ -120,9 +120,9 @@ function report(fit: SteadyFit, points: readonly SteadyPoint[], from: string, fl
   const text = `${comment.map((line) => `# ${line}`).join("\n")}\n${stringify(engineFields(fit.engine), { lineWidth: 0 })}`;
   if (flags.json !== undefined) {
     const { parameters, predicted } = fit;
-    write(flags.json, `${JSON.stringify({ parameters, assumed: fit.assumed, points, predicted })}\n`);
+    writeOutput(flags.json, `${JSON.stringify({ parameters, assumed: fit.assumed, points, predicted })}\n`);
   }
-  if (flags.output !== undefined) write(flags.output, text);
+  if (flags.output !== undefined) writeOutput(flags.output, text);
   else if (flags.json !== "-") process.stdout.write(text);
   const table = figureTable(["at once x prompt + answer", "TTFT ms", "fitted", "TPOT ms", "fitted"]);
   points.forEach(({ users, promptTokens, outputTokens, pauseMicrosMax, ttftMicros, tpotMicros }, i) => {
@@ -136,9 +136,4 @@ function report(fit: SteadyFit, points: readonly SteadyPoint[], from: string, fl
     ]);
   });
   process.stderr.write(`${table.toString()}\n`);
-}
-
-function write(file: string, text: string): void {
-  if (file === "-") process.stdout.write(text);
-  else writeWholeFile(file, text);
 }

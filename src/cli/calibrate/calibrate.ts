@@ -30,7 +30,7 @@ import { loadOnly } from "./load-only.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
 import { kernelForms } from "./kernel-tables/kernel-tables.ts";
 import { readRecordedTrace } from "../trace/recorded-trace.ts";
-import { writeWholeFile } from "#trace/export/whole-file.ts";
+import { writeOutput } from "#drive/output-file.ts";
 
 interface CalibrateFlags extends PointFlags, KernelFlags, LongWorkFlags {
   readonly endpoint?: readonly string[];
@@ -213,7 +213,7 @@ function evaluated({ path, evidence, sizes: engine, header }: OpenedRun, { engin
       modelErrorOf(evidence, outcome, (row) => evidence.rows[row]!.endpoint === number),
     ]),
   );
-  if (json !== undefined) write(json, `${JSON.stringify({ error, byEndpoint, left: evidence.left })}\n`);
+  if (json !== undefined) writeOutput(json, `${JSON.stringify({ error, byEndpoint, left: evidence.left })}\n`);
   if (json !== "-") process.stdout.write(evaluationTable(error, byEndpoint));
 }
 
@@ -260,8 +260,8 @@ function report(
   const { engine: _engine, ...figures } = calibration;
   for (const caveat of calibration.caveats) process.stderr.write(`note: ${caveat}\n`);
   if (flags.json !== undefined)
-    write(flags.json, `${JSON.stringify({ ...figures, left: evidence.left, loadOnly: load })}\n`);
-  if (flags.output !== undefined) write(flags.output, text);
+    writeOutput(flags.json, `${JSON.stringify({ ...figures, left: evidence.left, loadOnly: load })}\n`);
+  if (flags.output !== undefined) writeOutput(flags.output, text);
   else if (flags.json !== "-") process.stdout.write(text);
   const stream =
     flags.output === undefined || flags.output === "-" || flags.json === "-" ? process.stderr : process.stdout;
@@ -270,11 +270,6 @@ function report(
     const next = `gnomon what-if ${paths[0]} --engine ${flags.output} --profile NAME`;
     process.stderr.write(`wrote ${flags.output}; next: ${next}\n`);
   }
-}
-
-function write(file: string, text: string): void {
-  if (file === "-") process.stdout.write(text);
-  else writeWholeFile(file, text);
 }
 
 function boards(text: string): number {

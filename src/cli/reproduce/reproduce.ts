@@ -7,7 +7,7 @@ import { rareOption } from "#drive/rare-option.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
 import { type DecidedRun, readDecidedRun, routerOfHeader } from "#shadow/reproduce/decided-run.ts";
 import { reproduce } from "#shadow/reproduce/reproduce.ts";
-import { writeWholeFile } from "#trace/export/whole-file.ts";
+import { writeOutputs } from "#drive/output-file.ts";
 import { TraceReader } from "#trace/reader.ts";
 import { isTrace } from "#trace/segment-name.ts";
 import { whole } from "../flag/flag-number.ts";
@@ -71,12 +71,7 @@ async function answer(path: string, flags: ReproduceFlags): Promise<void> {
   const tried = likelyFirst(profiles, routerOfHeader(run.header));
   const steps = reproduce({ run, profiles: tried, candidatesMax: flags.candidates });
   const result = await doLongWork({ cache: false }, (work) => work.inTurns(steps, "walks through the trace"));
-  for (const file of new Set([flags.json, flags.output])) {
-    if (file === undefined) continue;
-    const text = `${JSON.stringify({ ...result, notes })}\n`;
-    if (file === "-") process.stdout.write(text);
-    else writeWholeFile(file, text);
-  }
+  writeOutputs(flags, `${JSON.stringify({ ...result, notes })}\n`);
   if (flags.json !== "-" && flags.output !== "-") process.stdout.write(reproductionText(result, profiles));
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   process.stderr.write(`${run.decisions} decisions, ${result.candidates} policies tried in ${seconds} s\n`);

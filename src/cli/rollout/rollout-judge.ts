@@ -14,7 +14,7 @@ import { brokenName, figureTable, millisOf, percentOf, signedMillis, wrapped } f
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
 import { anyTrafficOf, notesOf } from "../what-if/what-if-traffic.ts";
 import { addTrafficFlags } from "./traffic-flags.ts";
-import { writeWholeFile } from "#trace/export/whole-file.ts";
+import { writeOutputs } from "#drive/output-file.ts";
 
 interface JudgeFlags extends TrafficFlags {
   readonly rollout?: string;
@@ -47,17 +47,10 @@ async function judge(path: string, flags: JudgeFlags): Promise<void> {
     process.stderr.write("note: no request since the last start can be simulated: it is judged as it was measured\n");
   const judged = await judgedRollout(recorded, traffic.setting, traffic.requestIds ?? [], items());
   const sessions = await armSessions(items(), recorded.rollout);
-  const files = new Set([flags.json, flags.output].filter((file) => file !== undefined));
-  if (files.size > 0) {
-    const { arms, ...rest } = judged;
-    const named = arms.map(({ name, profile }) => ({ name, profile, sessions: sessions.get(name) }));
-    const text = `${JSON.stringify({ ...rest, arms: named })}\n`;
-    for (const file of files) {
-      if (file === "-") process.stdout.write(text);
-      else writeWholeFile(file, text);
-    }
-  }
-  if (!files.has("-")) process.stdout.write(judgeTable(judged, sessions));
+  const { arms, ...rest } = judged;
+  const named = arms.map(({ name, profile }) => ({ name, profile, sessions: sessions.get(name) }));
+  writeOutputs(flags, `${JSON.stringify({ ...rest, arms: named })}\n`);
+  if (flags.json !== "-" && flags.output !== "-") process.stdout.write(judgeTable(judged, sessions));
 }
 
 type ArmSessions = ReadonlyMap<string, Distribution>;

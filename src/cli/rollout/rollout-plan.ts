@@ -18,7 +18,7 @@ import { doLongWork, type LongWork } from "../long-work/long-work.ts";
 import { ownTrafficOf } from "./own-traffic.ts";
 import { type RolloutPlanFlags, rolloutPlanOptions } from "./rollout-plan-flags.ts";
 import { rolloutPlanTable } from "./rollout-plan-table.ts";
-import { writeWholeFile } from "#trace/export/whole-file.ts";
+import { writeOutput } from "#drive/output-file.ts";
 
 /** Plans a rollout of one profile against another by simulating it on recorded traffic. */
 export function rolloutPlanCommand(): Command {
@@ -37,9 +37,12 @@ async function plan(path: string, flags: RolloutPlanFlags): Promise<void> {
   const known = notesOn(study);
   for (const line of known) process.stderr.write(`note: ${line}\n`);
   if (flags.json !== undefined)
-    write(flags.json, `${JSON.stringify({ ...study, left: traffic.left, notes: [...notes, ...known] })}\n`);
+    writeOutput(flags.json, `${JSON.stringify({ ...study, left: traffic.left, notes: [...notes, ...known] })}\n`);
   if (flags.write !== undefined) {
-    write(flags.write, stringify(rolloutDocument(study, `${control.name}-to-${other.name}`, guardrailDocuments())));
+    writeOutput(
+      flags.write,
+      stringify(rolloutDocument(study, `${control.name}-to-${other.name}`, guardrailDocuments())),
+    );
   }
   if (flags.json !== "-" && flags.write !== "-") {
     const { name, isGuess } = traffic.engine;
@@ -136,9 +139,4 @@ function notesOn({ spanMicros }: RolloutStudy): string[] {
   if (spanMicros >= SHORT_MICROS) return [];
   const span = `${(spanMicros / (60 * MICROS_PER_SECOND)).toFixed(1)} minutes`;
   return [`the trace covers ${span}; durations beyond it take it that traffic goes on like that`];
-}
-
-function write(file: string, text: string): void {
-  if (file === "-") process.stdout.write(text);
-  else writeWholeFile(file, text);
 }

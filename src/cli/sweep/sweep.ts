@@ -13,7 +13,7 @@ import { runPoints } from "./run-points.ts";
 import { readSweep, type Sweep } from "./sweep-file.ts";
 import { mergedLines, pointsOf, readPart, type Shard, wholeText, writePart } from "./sweep-part.ts";
 import { sweepTable } from "./sweep-table.ts";
-import { writeWholeFile } from "#trace/export/whole-file.ts";
+import { writeOutput } from "#drive/output-file.ts";
 
 interface SweepFlags {
   readonly out?: string;
@@ -71,7 +71,7 @@ async function sweepOrPart(file: string, flags: SweepFlags): Promise<void> {
   checkOutputFile("--job", flags.job);
   const sweep = readSweep(file);
   checkPoints(sweep.command, sweep.points);
-  if (flags.job !== undefined) return write(flags.job, manifestOf(file, flags));
+  if (flags.job !== undefined) return writeOutput(flags.job, manifestOf(file, flags));
   if (flags.merge) return finish(sweep, flags, mergedLines(flags.parts, sweep, shardsOf(flags, "--merge")));
   const shard = shardOf(flags);
   if (shard !== undefined) return runShard(sweep, shard, flags);
@@ -134,14 +134,9 @@ function manifestOf(file: string, flags: SweepFlags): string {
 
 /** The whole sweep's results and table. Points that cannot be run are among them; the command fails for them at its end. */
 function finish(sweep: Sweep, { out }: SweepFlags, lines: readonly string[]): void {
-  if (out !== undefined) write(out, wholeText(sweep, lines));
+  if (out !== undefined) writeOutput(out, wholeText(sweep, lines));
   if (out !== "-") process.stdout.write(sweepTable(lines));
   const failed = lines.filter((line) => "error" in (JSON.parse(line) as object)).length;
   if (failed > 0)
     throw new CommandFailure(`${failed} of ${lines.length} points could not be run; their errors are in the results`);
-}
-
-function write(file: string, text: string): void {
-  if (file === "-") process.stdout.write(text);
-  else writeWholeFile(file, text);
 }

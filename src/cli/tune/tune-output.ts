@@ -12,7 +12,7 @@ import type { Found } from "#shadow/tune/search.ts";
 import type { TuneAnswer } from "#shadow/tune/tune.ts";
 import { policyKey } from "#shadow/tune/policy-space.ts";
 import { percentOf } from "../output/figure-text.ts";
-import { writeWholeFile } from "#trace/export/whole-file.ts";
+import { writeOutput } from "#drive/output-file.ts";
 
 const DIGEST_CHARS = 8;
 
@@ -78,18 +78,18 @@ export function writeExports(
   const { writeLlmD, writeAibrix, writeOptions } = files;
   if (writeLlmD !== undefined) {
     const exported = exportLlmD(spec);
-    if (exported.ok) write(writeLlmD, yamlText(exported.value));
+    if (exported.ok) writeOutput(writeLlmD, yamlText(exported.value));
     else notes.push(...exported.reasons.map((reason) => `--write-llm-d: not expressible: ${reason}`));
   }
   if (writeAibrix !== undefined) {
     const exported = exportAibrix(spec);
     const lines = exported.ok ? Object.entries(exported.value).map(([name, value]) => `${name}=${value}\n`) : [];
-    if (exported.ok) write(writeAibrix, lines.join(""));
+    if (exported.ok) writeOutput(writeAibrix, lines.join(""));
     else notes.push(...exported.reasons.map((reason) => `--write-aibrix: not expressible: ${reason}`));
   }
   if (writeOptions !== undefined && isSmgKind(files.for)) {
     const exported = exportSmg(spec, files.for);
-    if (exported.ok) write(writeOptions, `${smgCommandLine(exported.value)}\n`);
+    if (exported.ok) writeOutput(writeOptions, `${smgCommandLine(exported.value)}\n`);
     else notes.push(...exported.reasons.map((reason) => `--write-options: not expressible: ${reason}`));
   }
   return notes;
@@ -97,9 +97,4 @@ export function writeExports(
 
 export function yamlText(value: unknown): string {
   return stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
-}
-
-export function write(file: string, text: string): void {
-  if (file === "-") process.stdout.write(text);
-  else writeWholeFile(file, text);
 }

@@ -1,3 +1,4 @@
+import { writeOutput } from "#drive/output-file.ts";
 import { guardrailDocuments } from "#serve/rollout/guardrails.ts";
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
@@ -20,7 +21,7 @@ import { ownTrafficOf } from "../rollout/own-traffic.ts";
 import { notesOf, type Traffic } from "../what-if/what-if-traffic.ts";
 import { sloTargets } from "./slo-targets.ts";
 import { type TuneFlags, tuneOptions } from "./tune-flags.ts";
-import { tunedProfileText, statedSignals, tunedName, write, writeExports, yamlText } from "./tune-output.ts";
+import { tunedProfileText, statedSignals, tunedName, writeExports, yamlText } from "./tune-output.ts";
 import { spaceFor } from "./tune-space.ts";
 import { questionDigest, TuneState } from "./tune-state.ts";
 import { topologyTable, tuneTable } from "./tune-table.ts";
@@ -54,7 +55,7 @@ async function answer(path: string, flags: TuneFlags): Promise<void> {
   }
   for (const line of found === undefined ? unwritten(flags) : await written(traffic, flags, result, found))
     process.stderr.write(`note: ${line}\n`);
-  if (flags.json !== undefined) write(flags.json, `${jsonText(result, found, fleets, notes)}\n`);
+  if (flags.json !== undefined) writeOutput(flags.json, `${jsonText(result, found, fleets, notes)}\n`);
   process.stderr.write(`${((performance.now() - startedAt) / 1000).toFixed(1)} s\n`);
 }
 
@@ -178,7 +179,7 @@ async function written(
   found: Candidate,
 ): Promise<string[]> {
   const { writeProfile, writeRollout, threads } = flags;
-  if (writeProfile !== undefined) write(writeProfile, tunedProfileText(found, result));
+  if (writeProfile !== undefined) writeOutput(writeProfile, tunedProfileText(found, result));
   const notes = writeExports(found.spec, flags);
   if (writeRollout === undefined) return notes;
   const { workload, endpoints } = setting;
@@ -209,7 +210,7 @@ async function written(
     }),
   );
   const head = `# The policy must know ${found.name} first: its file is a profile of the policy's profiles.\n`;
-  write(writeRollout, head + yamlText(rolloutDocument(study, `to-${found.name}`, guardrailDocuments())));
+  writeOutput(writeRollout, head + yamlText(rolloutDocument(study, `to-${found.name}`, guardrailDocuments())));
   return notes;
 }
 

@@ -14,6 +14,7 @@ import { writeWhatIfPage } from "./what-if-html.ts";
 import { whatIfScreen } from "./what-if-screen.ts";
 import { whatIfTable } from "./what-if-table.ts";
 import { candidatesOf, notesOf, signalsUsed, type Traffic, trafficOf } from "./what-if-traffic.ts";
+import { writeOutput } from "#drive/output-file.ts";
 import { writeWholeFile } from "#trace/export/whole-file.ts";
 
 /** Asks what other profiles would have done with recorded traffic. */
@@ -48,7 +49,7 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
   const { setting, candidates } = question;
   const { name: engine, isGuess: isEngineGuess } = traffic.engine;
   for (const file of new Set([flags.json, flags.output])) {
-    if (file !== undefined && file !== html) write(file, `${answerText(asked, result)}\n`);
+    if (file !== undefined && file !== html) writeOutput(file, `${answerText(asked, result)}\n`);
   }
   if (html !== undefined) {
     const { observed, inForce } = question;
@@ -165,9 +166,4 @@ function replicasFor(
   if (affordable >= REPLICAS_MIN) return { replicas: affordable, note: [] };
   const much = `${workload.length} requests x ${candidates} candidates would be simulated many times over`;
   return { replicas: 0, note: [`no prediction intervals: ${much}; --replicas ${REPLICAS_MIN} or more has them`] };
-}
-
-function write(file: string, text: string): void {
-  if (file === "-") process.stdout.write(text);
-  else writeWholeFile(file, text);
 }

@@ -11,7 +11,7 @@ import { slowAnswers } from "#shadow/why/slow-answers.ts";
 import type { TokenLedger } from "#shadow/why/token-ledger.ts";
 import { knewTooLittle, tokenSummary } from "#shadow/why/token-summary.ts";
 import { CAUSES } from "#shadow/why/world.ts";
-import { writeWholeFile } from "#trace/export/whole-file.ts";
+import { writeOutputs } from "#drive/output-file.ts";
 import { TraceReader } from "#trace/reader.ts";
 import { isTrace } from "#trace/segment-name.ts";
 import { asked } from "../flag/asked-request.ts";
@@ -40,12 +40,7 @@ async function answer(path: string, flags: WhyFlags): Promise<void> {
     for (const line of notes) process.stderr.write(`note: ${line}\n`);
     return explained(path, traffic, flags, notes, work);
   });
-  for (const file of new Set([flags.json, flags.output])) {
-    if (file === undefined) continue;
-    const text = `${JSON.stringify(result)}\n`;
-    if (file === "-") process.stdout.write(text);
-    else writeWholeFile(file, text);
-  }
+  writeOutputs(flags, `${JSON.stringify(result)}\n`);
   if (flags.json !== "-" && flags.output !== "-") process.stdout.write(explanationText(result));
   const { worlds } = result.slow;
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
