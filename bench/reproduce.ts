@@ -13,6 +13,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { finished } from "#core/base/finished.ts";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
 import { readDecidedRun } from "#shadow/reproduce/decided-run.ts";
 import { type Explaining, reproduce, type Reproduction } from "#shadow/reproduce/reproduce.ts";
@@ -89,10 +90,7 @@ async function reproduced(trace: string): Promise<Reproduction> {
   const run = await readDecidedRun(new TraceReader(trace).items(), Infinity);
   const tried = likelyFirst(profiles, run.header.observed?.router);
   const steps = reproduce({ run, profiles: tried, candidatesMax: 1_500 });
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
+  return finished(steps);
 }
 
 function rowOf(

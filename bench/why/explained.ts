@@ -1,3 +1,4 @@
+import { finished } from "#core/base/finished.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { inForceOf } from "#shadow/candidate/in-force.ts";
 import { recordedSetting } from "#shadow/candidate/recorded-setting.ts";
@@ -36,9 +37,7 @@ export async function explained(items: readonly TraceItem[], against: string): P
     replicas: 0,
     seed: 1,
   });
-  let step = steps.next();
-  while (step.done !== true) step = steps.next();
-  return { tokens, slow: step.value };
+  return { tokens, slow: finished(steps) };
 }
 
 async function* streamOf(items: readonly TraceItem[]): AsyncGenerator<TraceItem> {

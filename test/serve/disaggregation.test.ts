@@ -56,11 +56,7 @@ async function rig(t: TestContext, more: readonly string[] = []): Promise<Rig> {
   }));
   stack.keeper.setTargets("static", targets);
   await until("all are there", () => inputs.filter(({ kind }) => kind === "endpoint-joined").length === ROLES.length);
-  let isOpen = true;
-  const close = async (): Promise<void> => {
-    if (isOpen) await stack.close();
-    isOpen = false;
-  };
+  const { close } = stack;
   t.after(async () => {
     await close();
     await Promise.all(engines.map((engine) => engine.close()));

@@ -51,11 +51,7 @@ async function rig(t: TestContext, kept = 1_000, tier?: EngineConfig["tier"]): P
     "listen.drainNoticeMillis=0",
   ];
   const stack = await startedGateway(servePlan({ set }, {}));
-  let isOpen = true;
-  const close = async (): Promise<void> => {
-    if (isOpen) await stack.close();
-    isOpen = false;
-  };
+  const { close } = stack;
   t.after(async () => {
     await close();
     await engine.close();

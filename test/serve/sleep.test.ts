@@ -31,11 +31,7 @@ async function rig(t: TestContext) {
   const engines = [await startEmulator(common), await startEmulator(common)] as const;
   const set = [`record.directory=${directory}`, "scrape.intervalMillis=10", "listen.drainNoticeMillis=0"];
   const stack = await startedGateway(servePlan({ set }, {}));
-  let isOpen = true;
-  const close = async (): Promise<void> => {
-    if (isOpen) await stack.close();
-    isOpen = false;
-  };
+  const { close } = stack;
   t.after(async () => {
     await close();
     for (const engine of engines) await engine.close();

@@ -12,5 +12,8 @@ export async function startedGateway(
 ) {
   const given = { plan, environment, log: pino({ level: "silent" }), leaving: new AbortController().signal };
   const { parts, stop } = await GATEWAY.start(given, {}, names);
-  return { ...parts, close: stop };
+  let stopped: Promise<void> | undefined;
+  /** However often it is asked for. */
+  const close = (): Promise<void> => (stopped ??= stop());
+  return { ...parts, close };
 }

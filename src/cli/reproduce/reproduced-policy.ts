@@ -1,3 +1,4 @@
+import { finished } from "#core/base/finished.ts";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
 import type { Candidate } from "#shadow/candidate/candidate.ts";
 import { readDecidedRun } from "#shadow/reproduce/decided-run.ts";
@@ -24,11 +25,4 @@ export async function reproducedPolicy(
   const { base, spec } = found.best;
   const known = new Map(profiles.map((one) => [one.name, one]));
   return { candidate: { name: `${router} (as ${base})`, spec }, notes: [sentence(found, known)] };
-}
-
-function finished<T>(steps: Generator<void, T>): T {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
 }

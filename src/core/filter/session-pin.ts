@@ -1,7 +1,7 @@
 import { AFFINITY_PARAMETERS } from "../session/affinity-parameters.ts";
 import { AffinityTable } from "../session/affinity-table.ts";
 import { MICROS_PER_SECOND } from "../base/units.ts";
-import { requestKey } from "../request/request-key.ts";
+import { REQUEST_KEY_PARAMETERS, requestKey } from "../request/request-key.ts";
 import type { RouteRequest } from "../request/request.ts";
 import { filterPlugin } from "./filter.ts";
 
@@ -13,16 +13,7 @@ export const sessionPin = filterPlugin({
   summary: "keeps only the endpoint that the session is bound to",
   reads: ["session", "tenant", "prefix-index"],
   source: "B3 Routing Policies (sticky); llm-d session-affinity-filter",
-  parameters: {
-    ...AFFINITY_PARAMETERS,
-    key: {
-      type: "choice",
-      default: "session",
-      values: ["session", "tenant", "prefix"],
-      meaning: "what stays together",
-    },
-    prefixTokens: { type: "integer", default: 256, min: 1, meaning: "leading tokens that name a prefix" },
-  },
+  parameters: { ...AFFINITY_PARAMETERS, ...REQUEST_KEY_PARAMETERS },
   readsWith: ({ key }) => [key === "prefix" ? "prefix-index" : key],
   create(name, { sessionsMax, idleSecondsMax, key, prefixTokens }) {
     const keyOf = (request: RouteRequest): string =>

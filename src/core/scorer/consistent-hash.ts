@@ -1,5 +1,5 @@
 import { mix32, nameHash } from "../base/random.ts";
-import { requestKey } from "../request/request-key.ts";
+import { REQUEST_KEY_PARAMETERS, requestKey } from "../request/request-key.ts";
 import { ABSTAIN, scorerPlugin } from "./scorer.ts";
 
 /**
@@ -16,13 +16,7 @@ export const consistentHash = scorerPlugin({
   reads: ["session", "tenant", "prefix-index"],
   source: "SMG consistent_hashing and prefix_hash, production-stack session (rings there)",
   parameters: {
-    key: {
-      type: "choice",
-      default: "session",
-      values: ["session", "tenant", "prefix"],
-      meaning: "what stays together",
-    },
-    prefixTokens: { type: "integer", default: 256, min: 1, meaning: "leading tokens that name a prefix" },
+    ...REQUEST_KEY_PARAMETERS,
     scores: {
       type: "choice",
       default: "rank",

@@ -343,7 +343,7 @@ const BLANK_LINE = Buffer.from("\n\n");
 const NULL = Buffer.from("null");
 
 /** These streams end with a mark of completion, so that its absence means a cut. */
-function promisesEnd(dialect: Dialect): boolean {
+export function promisesEnd(dialect: Dialect): boolean {
   return dialect !== "other";
 }
 

@@ -1,7 +1,7 @@
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "../answer/answer.ts";
 import { findUsage, type Usage } from "../answer/answer-json.ts";
 import { SseScanner } from "../answer/sse-scanner.ts";
-import { TokenForm } from "../answer/stream-answer.ts";
+import { promisesEnd, TokenForm } from "../answer/stream-answer.ts";
 import { WholeChunk } from "../http/chunk-framing.ts";
 import { headerOf, isMediaType } from "../http/headers.ts";
 
@@ -128,7 +128,7 @@ class ReadStream {
 
   /** By its mark, where such streams promise one. */
   get isWhole(): boolean {
-    return !this.#hasFailed && (this.#isMarked || this.#delivery.dialect === "other");
+    return !this.#hasFailed && (this.#isMarked || !promisesEnd(this.#delivery.dialect));
   }
 
   read(chunk: Buffer): void {

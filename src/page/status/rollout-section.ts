@@ -1,5 +1,5 @@
 import { dataTable, type TableRow } from "../part/data-table.ts";
-import { age, count, dayAndClock, duration, percent } from "../part/format.ts";
+import { capitalised, age, count, dayAndClock, duration, percent } from "../part/format.ts";
 import { type MarkupContent, element, type Markup } from "../part/markup.ts";
 import { meter } from "../part/meter.ts";
 import { pill } from "../part/pill.ts";
@@ -91,7 +91,7 @@ function doneMeter({ phase, verdict: { done, planned, unit }, scope }: RolloutCa
 }
 
 function verdictText({ verdict: { text } }: RolloutCard): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+  return `${capitalised(text)}.`;
 }
 
 function windowText({ window, cooldownEndsAt }: RolloutCard, at: number): string {

@@ -117,7 +117,7 @@ export class GrpcServer {
   #connected(socket: Socket): void {
     this.#sockets.add(socket);
     // Who reads it learns of that by its close; nobody may be left who does.
-    socket.on("error", () => {});
+    socket.on("error", ignore);
     socket.once("close", () => this.#sockets.delete(socket));
   }
 

@@ -2,6 +2,7 @@ import { type Logger, destination, pino, stdTimeFunctions } from "pino";
 import type { BreakerChange } from "#core/endpoint/breaker.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
+import { framesOf } from "#live/log/frames-of.ts";
 import type { RequestObserver } from "#live/log/request-observer.ts";
 import type { KeeperEvent } from "#live/endpoints/keeper-event.ts";
 import { type FaultEvent, FaultLog } from "#live/log/fault-log.ts";
@@ -147,12 +148,6 @@ export function requestObserver(
       traffic.fault(event);
       faults.report(event);
     },
-    // Where it broke, not its text: a message may quote what a client sent.
     bug: (error) => log.error({ frames: framesOf(error) }, "a bug in the request path"),
   };
-}
-
-function framesOf(error: unknown): readonly string[] {
-  const lines = error instanceof Error ? (error.stack ?? "").split("\n") : [];
-  return lines.filter((line) => line.startsWith("    at ")).map((line) => line.trim());
 }

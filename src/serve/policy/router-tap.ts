@@ -1,5 +1,6 @@
 import type { Config } from "#config/schema.ts";
 import type { Router } from "#core/router.ts";
+import { framesOf } from "#live/log/frames-of.ts";
 import { RouterTap } from "#live/base/router-tap.ts";
 import type { FaultEvent, FaultLog } from "#live/log/fault-log.ts";
 import { HeldTap } from "#live/tap/held-tap.ts";
@@ -11,13 +12,11 @@ export function routerTap({ tap }: Config, router: Router, { report }: Pick<Faul
   return new HeldTap({ router, holdMillis: tap.holdMillis, holdBytesMax: tap.holdBytesMax, failed });
 }
 
-/** Where it broke, not its text: a message may quote what a client sent. */
 export function tapFailure(error: unknown): FaultEvent {
-  const { name, stack = "" } = error instanceof Error ? error : new Error();
-  const frame = (stack.split("\n").find((line) => line.startsWith("    at ")) ?? "").trim();
+  const [frame = ""] = framesOf(error);
   return {
     kind: "tap-failed",
-    detail: `${name} ${frame}`,
+    detail: `${error instanceof Error ? error.name : "Error"} ${frame}`,
     done: "the request goes on; of it the trace may lack something",
   };
 }

@@ -41,6 +41,15 @@ export class Pace {
     // Less than a millisecond is not slept, and adds up.
     if (left >= 1 || left <= 0) this.begin();
   }
+
+  /** Does work in steps, with a rest after each. */
+  async through<T>(steps: Generator<unknown, T>): Promise<T> {
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+      await this.rest();
+    }
+  }
 }
 
 /** Processor time of the calling thread, in microseconds. */

@@ -132,25 +132,13 @@ async function once(header: TraceHeader, round: number): Promise<void> {
 }
 
 async function explain(of: WindowWhy, run: RecordedRun): Promise<void> {
-  const steps = of.explain(run, settingOf(run), Date.now());
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return send({ kind: "explained", why: value });
-    await pace.rest();
-  }
+  send({ kind: "explained", why: await pace.through(of.explain(run, settingOf(run), Date.now())) });
 }
 
 async function refit(run: RecordedRun): Promise<void> {
   const since = { millis: performance.now(), cpuMicros: threadCpuMicros() };
-  const attempt = fit.attempt(run);
-  for (;;) {
-    const { done, value } = attempt.next();
-    if (done === true) {
-      send({ kind: "fitted", report: value, ...spent(since) });
-      return;
-    }
-    await pace.rest();
-  }
+  const report = await pace.through(fit.attempt(run));
+  send({ kind: "fitted", report, ...spent(since) });
 }
 
 async function evaluate(run: RecordedRun): Promise<void> {

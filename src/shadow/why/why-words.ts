@@ -1,4 +1,4 @@
-import { millis, percent, signedTime, time } from "#page/part/format.ts";
+import { capitalised, millis, percent, signedTime, time } from "#page/part/format.ts";
 import type { SlowEngine } from "./engine-speeds.ts";
 import { figureName } from "./figure-asked.ts";
 import { isCause, namedCauses } from "./named-causes.ts";
@@ -23,7 +23,7 @@ export function slowSentence(answer: WhyAnswer): string {
   if (first !== undefined) {
     const share = percent(first.micros / micros);
     const more = others.map((one) => ` Beside it ${meaningOf(one.part, answer)}: ${time(one.micros)}${within(one)}.`);
-    return `${sentenceCase(meaningOf(first.part, answer))}: that is ${time(first.micros)}${within(first)}, ${share} of the ${whose}, ${whole}${unseen}.${more.join("")}`;
+    return `${capitalised(meaningOf(first.part, answer))}: that is ${time(first.micros)}${within(first)}, ${share} of the ${whose}, ${whole}${unseen}.${more.join("")}`;
   }
   const unexplained = parts.find(({ part }) => part === "unexplained");
   const largest = parts.find(({ part }) => isCause(part));
@@ -122,10 +122,6 @@ function speedOf({ endpoint, factor, prefillFactor }: SlowEngine): string {
 
 export function nameOf(tenant: string): string {
   return tenant === "" ? "without a name" : tenant;
-}
-
-function sentenceCase(text: string): string {
-  return text === "" ? text : text[0]!.toUpperCase() + text.slice(1);
 }
 
 function within({ interval }: SlowPart): string {

@@ -47,11 +47,7 @@ async function rig(t: TestContext, header: string | undefined, set: readonly str
     endpoint: engines.map(({ url }) => url),
   };
   const stack = await startedGateway(servePlan(given, {}), {}, ["gateway", "endpoints"]);
-  let isOpen = true;
-  const close = async (): Promise<void> => {
-    if (isOpen) await stack.close();
-    isOpen = false;
-  };
+  const { close } = stack;
   t.after(async () => {
     await close();
     await router.stop();

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { finished } from "#core/base/finished.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
 import { readDecidedRun } from "#shadow/reproduce/decided-run.ts";
@@ -16,10 +17,7 @@ async function reproduced(traffic: Omit<ForeignTraffic, "requests" | "seed">, na
   const run = await readDecidedRun(itemsOf(items), Infinity);
   const profiles = names === undefined ? PROFILES : names.map(loadProfile);
   const steps = reproduce({ run, profiles, candidatesMax: 600 });
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
+  return finished(steps);
 }
 
 const parameterOf = ({ best }: Reproduction, plugin: string, name: string) =>

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { finished } from "#core/base/finished.ts";
 import { pdSpec, withRoles } from "#cli/flag/architecture-flags.ts";
 import { namedCauses } from "#shadow/why/named-causes.ts";
 import { TRANSFER_DEFAULTS } from "#sim/setting/transfer-options.ts";
@@ -47,9 +48,7 @@ function answerOf(question: Partial<SlowQuestion>): SlowAnswer {
     seed: 1,
     ...question,
   });
-  let step = steps.next();
-  while (step.done !== true) step = steps.next();
-  return step.value;
+  return finished(steps);
 }
 
 const sumOf = ({ parts }: SlowAnswer) => parts.reduce((sum, { micros }) => sum + micros, 0);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { finished } from "#core/base/finished.ts";
 import { RunBook } from "#shadow/recorded/recorded-run.ts";
 import { recordedSetting } from "#shadow/candidate/recorded-setting.ts";
 import { simulationOf } from "#shadow/candidate/candidate.ts";
@@ -44,10 +45,7 @@ function windowOf(requestsMax: number) {
   simulation.run();
   const run = book.close(header);
   const explained = recordedSetting(run, { engine: setting.engine, residuals: undefined, signals: setting.signals });
-  const steps = why.explain(run, explained, 1_000);
-  let step = steps.next();
-  while (step.done !== true) step = steps.next();
-  return { card: step.value, run };
+  return { card: finished(why.explain(run, explained, 1_000)), run };
 }
 
 test("a window is explained as a trace is: parts add up to what was seen, tokens to all prompts, and what weighed more is named", () => {
