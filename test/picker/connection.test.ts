@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import { test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { randomFor } from "#core/base/random.ts";
 import type { CallReceiver, GrpcCall } from "#picker/grpc/call.ts";
 import { GrpcServer, type GrpcServerOptions } from "#picker/grpc/grpc-server.ts";
 import { until } from "../live/discovery/fleet-under-test.ts";
@@ -112,6 +114,27 @@ for (const isTls of [false, true]) {
     await client.until(() => false);
     assert.ok(client.count(FRAME.ping) > 0);
     assert.deepEqual(served.failures, ["no-pong"]);
+  });
+
+  test(`${carried}: clients that leave in any way while the server informs and asks them end nothing but themselves`, async (t) => {
+    const served = await Served.start(t, { tls, pingMillis: 1, pingAnswerMillisMax: HOUR });
+    const random = randomFor(5, 1);
+    const informing = setInterval(() => void served.server.notify(), 1);
+    t.after(() => clearInterval(informing));
+    for (let client = 0; client < 120; client++) {
+      const raw = await RawClient.connect(served.port, isTls);
+      const isAsking = random.below(4) > 0;
+      if (isAsking) raw.send(callHeaders(1), frame(FRAME.data, END_STREAM, 1, messageOf(Buffer.alloc(60_000))));
+      await sleep(random.below(4));
+      if (random.below(2) === 1) raw.socket.pause();
+      if (random.below(3) === 0) raw.socket.destroy();
+      else raw.socket.end();
+      await sleep(random.below(3));
+    }
+    clearInterval(informing);
+    const call = await opened(served.connect(t));
+    call.end();
+    assert.equal(await statusOf(call), "0");
   });
 }
 

@@ -4,17 +4,20 @@ import type { TLSSocket } from "node:tls";
 /**
  * A TLS socket as a stream of bytes. Node's HTTP/2 writes to a socket itself, past its queue, and Node ends the process where
  * somebody else writes to a TLS socket meanwhile; through a stream all that is written has one order.
+ *
+ * It closes, and does not end, as its client leaves: at a stream's end Node shuts its own side down behind what is still to be
+ * written, and ends the process where HTTP/2 writes before that is done. The socket does the same without that: it ends its side
+ * as the client's ends, what is written after that fails, and both are closed.
  */
 export class TlsConnection extends Duplex {
   readonly #socket: TLSSocket;
 
   constructor(socket: TLSSocket) {
-    super({ allowHalfOpen: false });
+    super();
     this.#socket = socket;
     socket.on("data", (bytes: Buffer) => {
       if (!this.push(bytes)) socket.pause();
     });
-    socket.on("end", () => this.push(null));
     socket.on("error", (error) => this.destroy(error));
     socket.on("close", () => this.destroy());
   }
