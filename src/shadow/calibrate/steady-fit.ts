@@ -1,4 +1,5 @@
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
+import { EngineMemory } from "#engine/engine-memory.ts";
 import type { CoefficientSpec } from "#engine/step-time/coefficients.ts";
 import { type LeastSquaresFit, leastSquares } from "./least-squares.ts";
 import type { ProtocolPoint } from "./steady-protocol.ts";
@@ -91,10 +92,11 @@ export function fitSteady(points: readonly SteadyPoint[], sizes: EngineConfig): 
     free.forEach((name, i) => (parameters[name] = x[i]! * SCALES[name]));
     return parameters;
   };
+  const memory = new EngineMemory();
   const timesOf = (x: readonly number[]) => {
     const engine = engineWith(sizes, parametersOf(x));
     const once = new Map<string, SteadyTimes>();
-    return points.map((point) => once.getOrInsertComputed(keyOf(point), () => replayPoint(engine, point)));
+    return points.map((point) => once.getOrInsertComputed(keyOf(point), () => replayPoint(engine, point, memory)));
   };
   const residualsOf = (x: readonly number[]) => {
     return Float64Array.from(
@@ -159,8 +161,8 @@ function keyOf({ users, requests, promptTokens, outputTokens, pauseMicrosMax }: 
 }
 
 /** Prompts are all different, as a measurement's should be. */
-function replayPoint(engine: EngineConfig, point: SteadyPoint): SteadyTimes {
+function replayPoint(engine: EngineConfig, point: SteadyPoint, memory: EngineMemory): SteadyTimes {
   const { users, requests, promptTokens, outputTokens, pauseMicrosMax } = point;
   const load = { kind: "users", count: users, requests, pauseMicrosMax } as const;
-  return replaySteady(engine, load, (number) => ({ promptTokens, outputTokens, text: number }), 0);
+  return replaySteady(engine, load, () => ({ promptTokens, outputTokens, text: undefined }), 0, memory);
 }

@@ -1,13 +1,15 @@
 import type { EngineConfig } from "#engine/config.ts";
 import { createEngine } from "#engine/create-engine.ts";
+import type { EngineMemory } from "#engine/engine-memory.ts";
+import type { EngineSink } from "#engine/sink.ts";
 import { pauseMicros } from "./steady-protocol.ts";
 
 /** What a client that measures an engine asks of it. Lengths in tokens. */
 export interface SteadyRequest {
   readonly promptTokens: number;
   readonly outputTokens: number;
-  /** Requests of one text have one prompt, which is cached after the first of them. */
-  readonly text: number;
+  /** Requests of one text have one prompt, which is cached after the first of them; undefined: like no other. */
+  readonly text: number | undefined;
 }
 
 /** Requests at given times, or users each of whom asks again when the answer before is complete, after a pause. */
@@ -26,12 +28,16 @@ export interface SteadyTimes {
   readonly tpotMicros: number;
 }
 
-/** The first `uncounted` requests only fill the engine. An engine that cannot take a request gives NaN. */
+/**
+ * The first `uncounted` requests only fill the engine. An engine that cannot take a request gives NaN. `memory` is for those
+ * who replay again and again.
+ */
 export function replaySteady(
   config: EngineConfig,
   load: SteadyLoad,
   requestOf: (number: number) => SteadyRequest,
   uncounted: number,
+  memory?: EngineMemory,
 ): SteadyTimes {
   const total = load.kind === "at" ? load.arrivals.length : load.requests;
   const submittedAt = new Float64Array(total);
@@ -45,14 +51,15 @@ export function replaySteady(
     if (load.kind === "users" && begun < total) pausing.push(at + pauseMicros(load, begun++));
   };
   let next = 0;
-  const engine = createEngine(config, {
+  const sink: EngineSink = {
     token: (at, { id }, tokens) => {
       const row = Number(id);
       if (tokens === 1) firstAt[row] = at;
       lastAt[row] = at;
     },
     finished: begin,
-  });
+  };
+  const engine = createEngine(config, sink, memory);
   const submit = (at: number) => {
     const { promptTokens, outputTokens, text } = requestOf(next);
     submittedAt[next] = at;
@@ -61,7 +68,7 @@ export function replaySteady(
       id: String(next++),
       promptTokens,
       outputTokens,
-      hashes: hashesOf(text, Math.floor(promptTokens / config.blockTokens)),
+      hashes: text === undefined ? NO_HASHES : hashesOf(text, Math.floor(promptTokens / config.blockTokens)),
       priority: 0,
       deadlineAt: undefined,
       cacheRead: true,
@@ -87,6 +94,9 @@ export function replaySteady(
   const counted = total - uncounted;
   return { ttftMicros: ttft / counted, tpotMicros: tpot / counted };
 }
+
+/** Blocks that nothing can find. */
+const NO_HASHES = new Int32Array(0);
 
 /** Two words a block: the text, and the block's place in it. */
 function hashesOf(text: number, blocks: number): Int32Array {

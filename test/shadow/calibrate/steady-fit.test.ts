@@ -67,6 +67,25 @@ test("the protocol identifies every coefficient and how steps are scheduled: wha
   }
 });
 
+test("a prompt like no other costs what one with a text of its own costs", () => {
+  const engine = engineOf({
+    base: 6_000,
+    prefillToken: 25,
+    decode: 30,
+    contextToken: 0.1,
+    prefillPair: 0.001,
+    delay: 5_000,
+  });
+  const load = { kind: "users", count: 12, requests: 80 } as const;
+  const timesWith = (textOf: (number: number) => number | undefined) =>
+    replaySteady(engine, load, (i) => ({ promptTokens: 100 + 90 * (i % 20), outputTokens: 60, text: textOf(i) }), 4);
+  assert.deepEqual(
+    timesWith(() => undefined),
+    timesWith((number) => number),
+  );
+  assert.ok(timesWith((number) => number % 5).ttftMicros < timesWith((number) => number).ttftMicros);
+});
+
 test("what points cannot separate is assumed and named, and one point alone is refused", () => {
   const truth = { base: 6_000, prefillToken: 25, decode: 30, contextToken: 0, prefillPair: 0, delay: 5_000 };
   const points = measured(engineOf(truth));
