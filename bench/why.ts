@@ -3,7 +3,7 @@
  * cache for its neighbour's, caches that are too small, a tenant that asks for most, an engine at half its speed or slow at prompts alone, prefixes
  * that weigh a hundredth. Beside them nothing at all, and nothing but twice the load.
  *
- *     npx node bench/why.ts [--workload chat|agents] [--in-force llm-d|gnomon|...] [--seeds 10] [--first-seed 1] [--conversations 250]
+ *     npx node bench/why.ts [--workload chat|agents|conversations|sessions] [--in-force llm-d|gnomon|...] [--seeds 10] [--first-seed 1] [--conversations 250]
  *         [--against gnomon] [--causes index,cache,tenant,engines,prefill,policy,none,load] [--trace]
  *
  * The policy in force is held against what should be in force, or against --against.
@@ -18,10 +18,12 @@ import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { namedCauses } from "#shadow/why/named-causes.ts";
 import type { SlowAnswer } from "#shadow/why/slow-answers.ts";
 import type { WhyAnswer } from "#shadow/why/why-answer.ts";
+import type { TraceItem } from "#trace/codec/record.ts";
 import { cpuSecondsOf } from "./child-cpu.ts";
 import { explained } from "./why/explained.ts";
 import { counted, range } from "./why/shown.ts";
 import { INJECTED, injectedTrace, partOf, type InjectedCase, type WorkloadName } from "./why/injected-cause.ts";
+import { RECORDED_NAMES, recordedTraffic } from "./why/recorded-traffic.ts";
 
 const { values: flags } = parseArgs({
   options: {
@@ -46,6 +48,9 @@ const caseOf = (cause: InjectedCase["cause"], seed: number): InjectedCase => ({
   inForce: flags["in-force"],
 });
 
+const recorded = RECORDED_NAMES.find((name) => name === flags.workload);
+const traces = process.env["BENCH_TRACES"] ?? "../shared/traces";
+
 if (flags.trace) ofTrace();
 else await named();
 
@@ -65,7 +70,7 @@ async function named(): Promise<void> {
     const [own, unexplained]: number[][] = [[], []];
     const first = Number(flags["first-seed"]);
     for (let seed = first; seed < first + Number(flags.seeds); seed++) {
-      const { slow, tokens } = await explained(injectedTrace(caseOf(cause, seed)), againstOf(cause));
+      const { slow, tokens } = await explained(await traceOf(cause, seed), againstOf(cause));
       const all = namedCauses(slow).map(({ part }) => part as string);
       firsts!.push(all[0] ?? "nothing");
       if (all.includes(partOf(cause))) named++;
@@ -86,12 +91,18 @@ async function named(): Promise<void> {
   }
 }
 
+async function traceOf(cause: InjectedCase["cause"], seed: number): Promise<TraceItem[]> {
+  const asked = caseOf(cause, seed);
+  if (recorded === undefined) return injectedTrace(asked);
+  return injectedTrace(asked, await recordedTraffic({ name: recorded, cause, seed, traces }));
+}
+
 function shareOf({ parts, micros }: SlowAnswer, part: string): number {
   return (parts.find((one) => one.part === part)?.micros ?? 0) / micros;
 }
 
 function ofTrace(): void {
-  const path = join(process.env["BENCH_TRACES"] ?? "../shared/traces", "mooncake/conversation_trace.jsonl");
+  const path = join(traces, "mooncake/conversation_trace.jsonl");
   if (!existsSync(path)) {
     console.log(`no ${path}; set BENCH_TRACES`);
     return;

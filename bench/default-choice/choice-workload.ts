@@ -17,18 +17,22 @@ type Part = Pick<
   "path" | "halves" | "rateScale" | "tokenScale" | "outputScale" | "sessionsPerSecond" | "thinkSecondsMax"
 >;
 
-/** The requests of a case at their own pace, of a half and a seed from 0 on; no request is in two of them. */
+/**
+ * The requests of a case at their own pace, of a half and a seed from 0 on; no request of a trace that is cut by time is in
+ * two of as many `seeds`.
+ */
 export async function choiceWorkload(
   one: ChoiceCase,
   half: HalfName,
   seed: number,
   requestsMax: number,
   traces: string,
+  seeds = SEEDS,
 ): Promise<WorkloadRequest[]> {
   const parts: Part[] = [one, ...one.beside.map((other) => ({ ...one, ...other }))];
   const all: WorkloadRequest[] = [];
   for (const [i, part] of parts.entries()) {
-    const requests = await partOf(part, half, seed, Math.ceil(requestsMax / parts.length), traces);
+    const requests = await partOf(part, half, seed, Math.ceil(requestsMax / parts.length), traces, seeds);
     all.push(...requests.map((request) => salted(request, i)));
   }
   const inOrder = one.beside.length === 0 ? all : all.toSorted((a, b) => a.arrivalMicros - b.arrivalMicros);
@@ -41,9 +45,10 @@ async function partOf(
   seed: number,
   requestsMax: number,
   traces: string,
+  seeds: number,
 ): Promise<WorkloadRequest[]> {
   const all = await readAll(part, half, seed, traces);
-  const kept = cut(all, part, half, seed, requestsMax);
+  const kept = cut(all, part, half, seed, requestsMax, seeds);
   const fit = new WorkloadFit({
     tokenScale: part.tokenScale,
     outputScale: part.outputScale,
@@ -145,14 +150,15 @@ function cut(
   half: HalfName,
   seed: number,
   requestsMax: number,
+  seeds: number,
 ): readonly WorkloadRequest[] {
   if (halves === "draws") return all.slice(0, requestsMax);
   if (halves === "time" || halves === "conversations") {
     const middle = Math.ceil(all.length / 2);
     const [from, length] =
       halves === "conversations" ? [0, all.length] : half === "choosing" ? [0, middle] : [middle, all.length - middle];
-    const start = from + Math.floor(((seed % SEEDS) * length) / SEEDS);
-    return all.slice(start, Math.min(start + requestsMax, start + Math.floor(length / SEEDS)));
+    const start = from + Math.floor(((seed % seeds) * length) / seeds);
+    return all.slice(start, Math.min(start + requestsMax, start + Math.floor(length / seeds)));
   }
   return evenly(all, requestsMax);
 }

@@ -31,6 +31,13 @@ export interface InjectedCase {
   readonly inForce?: string;
 }
 
+export interface InjectedTraffic {
+  readonly requests: readonly WorkloadRequest[];
+  /** Room of an engine's cache as it should be, and where it is too small. */
+  readonly kvBlocks: number;
+  readonly smallKvBlocks: number;
+}
+
 /** Traffic of four tenants, and the sizes of caches for it. */
 interface InjectedWorkload {
   readonly arrivals: string;
@@ -111,10 +118,9 @@ export const SIGNALS: SignalOptions = {
  * - policy: prefixes weigh a hundredth of what they should, under llm-d's scorers
  * - none: nothing; load: nothing but twice as many conversations a second
  */
-export function injectedTrace(asked: InjectedCase): TraceItem[] {
-  const { cause, seed, workload = "chat", inForce = "llm-d" } = asked;
-  const { kvBlocks: usualBlocks, smallKvBlocks } = WORKLOADS[workload];
-  const kvBlocks = cause === "cache" ? smallKvBlocks : usualBlocks;
+export function injectedTrace(asked: InjectedCase, traffic = injectedTraffic(asked)): TraceItem[] {
+  const { cause, seed, inForce = "llm-d" } = asked;
+  const kvBlocks = cause === "cache" ? traffic.smallKvBlocks : traffic.kvBlocks;
   const engine = { ...ENGINE, kvBlocks };
   const endpoints = ["e0", "e1", "e2", "e3"].map((id): Endpoint => {
     const kvCapacityTokens = (kvBlocks - 1) * BLOCK_TOKENS;
@@ -125,7 +131,7 @@ export function injectedTrace(asked: InjectedCase): TraceItem[] {
   const spec = cause === "policy" ? { ...good, scorers: good.scorers.map(withBadWeight) } : good;
   const setting: Setting = {
     seed,
-    workload: injectedWorkload(asked),
+    workload: traffic.requests,
     endpoints,
     fleetEvents: [],
     engine,
@@ -167,10 +173,12 @@ export function partOf(cause: string): string {
   return cause === "prefill" ? "engines" : cause;
 }
 
-/** The traffic of a case. */
-export function injectedWorkload(asked: InjectedCase): WorkloadRequest[] {
+/** Our own generator's traffic of a case. */
+export function injectedTraffic(asked: InjectedCase): InjectedTraffic {
+  const { kvBlocks, smallKvBlocks } = WORKLOADS[asked.workload ?? "chat"];
   const spec = parseSyntheticSpec("why", specOf(asked));
-  return [...synthesize(spec, asked.seed, new ImportReport("why", "synthetic", true))];
+  const requests = [...synthesize(spec, asked.seed, new ImportReport("why", "synthetic", true))];
+  return { requests, kvBlocks, smallKvBlocks };
 }
 
 /** Prefixes weigh a hundredth of what they did. */

@@ -1,23 +1,19 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { nameHash } from "#core/base/random.ts";
-import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { drive } from "#drive/drive.ts";
 import { DRIVE_DEFAULTS } from "#drive/options.ts";
 import { startEmulator } from "#emulator/server.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import { workloadFileHeader, workloadLine } from "#trace/export/workload-file.ts";
-import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { Program } from "../closed-loop/program.ts";
-import { choiceWorkload } from "../default-choice/choice-workload.ts";
-import { LIVE_CASES } from "../live-policies/live-case.ts";
-import { ENGINE, injectedWorkload, slowPrefill } from "./injected-cause.ts";
+import { ENGINE, type InjectedTraffic, injectedTraffic, slowPrefill } from "./injected-cause.ts";
+import { type RecordedName, recordedTraffic } from "./recorded-traffic.ts";
 
 export const LIVE_CAUSES = ["index", "cache", "tenant", "engines", "prefill", "policy", "none"] as const;
 /** What is injected: as of injectedTrace; prefill: one engine computes prompts at a third of its speed. */
 export type LiveCause = (typeof LIVE_CAUSES)[number];
-/** chat: our own generator's. conversations: recorded by others (Mooncake), which nothing was tuned to. */
-export type LiveWorkload = "chat" | "conversations";
+/** chat: our own generator's; the others as in recordedTraffic. */
+export type LiveWorkload = "chat" | RecordedName;
 
 export interface LiveCaseAsked {
   readonly cause: LiveCause;
@@ -39,25 +35,8 @@ const MODEL = "emulated";
 const CONVERSATIONS = 100;
 const SLOW_FACTOR = 2;
 const PROFILE = "llm-d";
-const TENANTS = ["red", "green", "blue", "hot"];
 
-/** Room of usual and small caches: a gateway that follows KV events makes do with less than one that guesses. */
-const CHAT = { kvBlocks: 8_000, small: 800 } as const;
-/** What of another's recording is sent: how many requests, what scales them, and room of its caches. */
-const RECORDED = {
-  conversations: {
-    live: "conversations",
-    requests: 220,
-    rateScale: 16,
-    tokenScale: 0.2,
-    kvBlocks: 12_000,
-    small: 1_700,
-  },
-} as const;
-/** Of the hot tenant: unshared prompts of a third recording, so many times as long as there. */
-const HOT = { requests: 90, tokenScale: 2.2 };
-/** Longer prompts do not fit into the small caches. */
-const PROMPT_TOKENS_MAX = 20_000;
+const CHAT_SMALL_BLOCKS = 800;
 
 /** What one run came to on the wall clock. */
 export interface LiveResult {
@@ -76,10 +55,11 @@ export async function liveCause(asked: LiveCaseAsked, setting: LiveSetting): Pro
   const folder = join(setting.folder, nameOf(asked));
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const requests = await workloadOf(asked, setting.traces);
+  const traffic = await trafficOf(asked, setting.traces);
+  const { requests } = traffic;
   const workload = join(folder, "workload.jsonl");
   writeFileSync(workload, workloadFileHeader([nameOf(asked)]) + requests.map(workloadLine).join(""));
-  const usual = engineFor(asked);
+  const usual = engineFor(cause, traffic);
   const other = cause === "engines" ? slower(usual) : cause === "prefill" ? slowPrefill(usual) : usual;
   const engines = await Promise.all(
     Array.from({ length: ENGINES }, (_, i) =>
@@ -139,9 +119,8 @@ export function nameOf({ workload, cause, seed }: LiveCaseAsked): string {
   return `${workload}-${cause}-${seed}`;
 }
 
-function engineFor({ cause, workload }: LiveCaseAsked): EngineConfig {
-  const { kvBlocks: usual, small } = workload === "chat" ? CHAT : RECORDED[workload];
-  const kvBlocks = cause === "cache" ? small : usual;
+function engineFor(cause: LiveCause, { kvBlocks: usual, smallKvBlocks }: InjectedTraffic): EngineConfig {
+  const kvBlocks = cause === "cache" ? smallKvBlocks : usual;
   return { ...ENGINE, kvBlocks, modelTokensMax: Math.min(ENGINE.modelTokensMax, (kvBlocks - 1) * ENGINE.blockTokens) };
 }
 
@@ -184,57 +163,9 @@ function labelsOf({ port, replayPort }: ReturnType<typeof portsOf>): Readonly<Re
   return { "gnomon/kv-events-port": String(port), "gnomon/kv-events-replay-port": String(replayPort) };
 }
 
-async function workloadOf(asked: LiveCaseAsked, traces: string): Promise<WorkloadRequest[]> {
-  const { cause, seed, workload } = asked;
-  if (workload === "chat") {
-    const of = cause === "tenant" ? cause : "none";
-    return injectedWorkload({ cause: of, seed, conversations: CONVERSATIONS, workload: "chat" });
-  }
-  const { live, requests, ...scales } = RECORDED[workload];
-  const one = LIVE_CASES.find(({ name }) => name === live)!;
-  const half = seed % 2 === 0 ? "choosing" : "held-out";
-  const some = await choiceWorkload({ ...one, ...scales }, half, seed >> 1, requests, traces);
-  const known = new Set<string>();
-  const usual = some
-    .filter(({ session, parent, joins, promptTokens }) => {
-      // Without a turn those that follow it cannot come.
-      const follows = [parent?.session, ...joins].every((before) => before === undefined || known.has(before));
-      if (!follows || promptTokens > PROMPT_TOKENS_MAX) return false;
-      known.add(session);
-      return true;
-    })
-    .map((request) => ({ ...request, tenant: tenantOf(request, cause === "tenant") }));
-  const all = cause === "tenant" ? [...usual, ...(await hotTenant(usual, half, seed >> 1, traces))] : usual;
-  // Those that follow others stay behind them.
-  const inOrder = all
-    .map((request, i) => [request, i] as const)
-    .sort(([a, i], [b, j]) => a.arrivalMicros - b.arrivalMicros || i - j);
-  return inOrder.map(([request], index) => ({ ...request, index }));
-}
-
-/** By conversation; of one that names none, by what its prompt begins with. */
-function tenantOf({ session, blockIds, index }: WorkloadRequest, hasHot: boolean): string {
-  const key = session === "" ? String(blockIds?.[1] ?? index) : session;
-  const count = hasHot ? TENANTS.length - 1 : TENANTS.length;
-  return TENANTS[(nameHash(key) >>> 0) % count]!;
-}
-
-/** Over the first two thirds of the others' time. */
-async function hotTenant(
-  others: readonly WorkloadRequest[],
-  half: "choosing" | "held-out",
-  seed: number,
-  traces: string,
-): Promise<WorkloadRequest[]> {
-  const azure = LIVE_CASES.find(({ name }) => name === "unshared chat")!;
-  const { requests, tokenScale } = HOT;
-  const some = await choiceWorkload({ ...azure, tokenScale, outputScale: 1 }, half, seed, requests, traces);
-  const last = Math.max(...others.map(({ arrivalMicros }) => arrivalMicros), 10 * MICROS_PER_SECOND);
-  const scale = ((2 / 3) * last) / Math.max(...some.map(({ arrivalMicros }) => arrivalMicros));
-  return some.map((request) => ({
-    ...request,
-    session: "",
-    tenant: "hot",
-    arrivalMicros: Math.round(request.arrivalMicros * scale),
-  }));
+/** A gateway that follows KV events makes do with less than one that guesses. */
+async function trafficOf({ cause, seed, workload }: LiveCaseAsked, traces: string): Promise<InjectedTraffic> {
+  if (workload !== "chat") return recordedTraffic({ name: workload, cause, seed, traces });
+  const of = cause === "tenant" ? cause : "none";
+  return { ...injectedTraffic({ cause: of, seed, conversations: CONVERSATIONS }), smallKvBlocks: CHAT_SMALL_BLOCKS };
 }
