@@ -1,16 +1,10 @@
 import { median } from "#core/base/quantile.ts";
-import type { Setting } from "#shadow/candidate/candidate.ts";
-import type { Observed } from "#shadow/recorded/observed.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
+import type { Setting } from "#shadow/candidate/candidate.ts";
 import { usualLevel } from "#shadow/candidate/usual-level.ts";
-
-/** What a simulation shows of each request, by its place in the workload. */
-interface Times {
-  readonly endpoint: Int32Array;
-  readonly ttftMicros: Float64Array;
-  readonly e2eMicros: Float64Array;
-  readonly cachedTokens: Float64Array;
-}
+import type { Observed } from "#shadow/recorded/observed.ts";
+import { GoldenSearch } from "./golden-search.ts";
+import { type EngineRatios, type RequestRatio, ratiosOf, type Times } from "./observed-ratios.ts";
 
 /** How fast the endpoints of a setting are, by their places. */
 export interface EngineSpeeds {
@@ -36,131 +30,247 @@ export interface SlowEngines {
 /** Below that an engine counts as the fleet's. */
 const SLOW_FACTOR_MIN = 1.08;
 const SLOW_PREFILL_FACTOR_MIN = 1.3;
-/** So many standard errors of its own. */
+const SLOW_FACTOR_MAX = 8;
+/** From there on it is looked at. */
+const LOOK_FACTOR_MIN = 1.04;
+/** So many standard errors. */
 const ERRORS_MIN = 4;
-const REQUESTS_MIN = 15;
-const OUTPUT_TOKENS_MIN = 4;
-/** A first token is compared where its own prompt's tokens are at least that part of the time until then. */
-const OWN_PREFILL_SHARE_MIN = 0.2;
-/** A slower engine has larger batches, which a simulation has only once it knows that it is slower. */
-const ROUNDS = 5;
-/** A prompt token's time is no further off than that in one round. */
-const PREFILL_FACTOR_MIN = 1 / 8;
+const BETTER_ERRORS_MIN = 3;
+const BETTER_THAN_ONE_MIN = 2;
+/** Neighbours in time wait for each other: they are no evidence of their own. */
+const BLOCKS = 20;
+/** Simulations to find one factor. */
+const TRIES = 10;
+
+/** How much slower: logarithms of factors, of steps and of prompt tokens beyond that. */
+interface Slowness {
+  readonly steps: number;
+  readonly prompts: number;
+}
+
+/** A slowness that was tried, and what was seen beside it. */
+interface Tried extends Slowness {
+  readonly misses: Misses;
+}
+
+const LIKE_FLEET: Slowness = { steps: 0, prompts: 0 };
 
 /**
- * Finds engines that are slower than the fleet, beside a simulation in which requests go where they went: by how long they
- * took for each token after the first, and, where they compute the prompts that they answer, by how much later still their
- * first tokens came. `run` simulates with these speeds.
+ * Finds engines that are slower than the fleet, beside simulations in which requests go where they went: those whose first
+ * tokens and answers, beside the fleet's, come closer to what was observed with a factor on their steps, on their prompt
+ * tokens, or on both. Factors are tried for all engines in the same simulations, a step before each; `run` simulates.
  */
-export function slowEngines(
+export function* slowEngines(
   setting: Setting,
   observed: readonly Observed[],
   run: (speeds: EngineSpeeds) => Times,
   computesOwnPrompts: boolean,
-): SlowEngines | undefined {
+): Generator<void, SlowEngines | undefined> {
   const { endpoints } = setting;
-  const base = setting.residuals;
-  const own = endpoints.map((_, place) => ownLevel(base, place));
-  const perToken = computesOwnPrompts ? perPrefillToken(setting) : 0;
-  let more = endpoints.map(() => 0);
-  let prefill = more;
-  let found: Ratios | undefined;
-  for (let round = 0; round < ROUNDS; round++) {
-    const times = run({ residuals: withLevels(base, more), prefill: prefill.map(Math.exp) });
-    const perTokens = more.map((level, place) => perToken * Math.exp(own[place]! + level + prefill[place]!));
-    found = ratiosOf(setting, observed, times, perTokens);
-    if (found === undefined) return undefined;
-    const { steps, prompts } = found;
-    more = more.map((level, place) => level + steps.beyond[place]!);
-    // How fast steps are comes first.
-    if (round > 0) prefill = prefill.map((log, place) => log + prompts.beyond[place]!);
-  }
-  const whole = own.map((level, place) => level + more[place]!);
-  const slower = beyondFleet(whole, found!.steps.errors, SLOW_FACTOR_MIN);
-  const slowerPrefill = beyondFleet(prefill, found!.prompts.errors, SLOW_PREFILL_FACTOR_MIN).map((log, place) =>
-    found!.prompts.known[place]! ? log : 0,
-  );
-  if ([...slower, ...slowerPrefill].every((level) => level === 0)) return undefined;
-  // An engine that is not slower is left as the setting has it, and so is how fast all are together.
+  const own = endpoints.map((_, place) => ownLevel(setting.residuals, place));
+  const study = new SpeedStudy(setting, observed, run, computesOwnPrompts);
+  yield;
+  const even = study.look(endpoints.map(() => LIKE_FLEET));
+  if (even.filter(({ isKnown }) => isKnown).length < 2) return undefined;
+  const fleet = fleetOf(even);
+  const suspects = even.flatMap((one, place) => (isSuspect(one, fleet) ? [place] : []));
+  const found = yield* study.search(suspects, even, fleet);
+  const whole = own.map((level, place) => level + (found.get(place)?.steps ?? 0));
   const usual = median(own);
-  const even = slower.map((level, place) => (level === 0 ? 0 : usual - own[place]!));
-  const slow = slower.map((level, place) => even[place]! + level);
-  const factors = slowerPrefill.map(Math.exp);
+  const slower = whole.map((level, place) => {
+    const beyond = level - median(whole);
+    const least = found.has(place) ? 0 : ERRORS_MIN * even[place]!.answers.error;
+    return beyond >= Math.max(Math.log(SLOW_FACTOR_MIN), least) ? beyond : 0;
+  });
+  const prompts = endpoints.map((_, place) => found.get(place)?.prompts ?? 0);
+  if ([...slower, ...prompts].every((level) => level === 0)) return undefined;
+  // An engine that is not slower is left as the setting has it, and so is how fast all are together.
+  const fleetLevels = slower.map((level, place) => (level === 0 ? 0 : usual - own[place]!));
+  const levels = slower.map((level, place) => fleetLevels[place]! + level);
+  const factors = prompts.map(Math.exp);
   return {
     engines: endpoints.flatMap(({ id }, place) => {
       const [factor, prefillFactor] = [Math.exp(slower[place]!), factors[place]!];
       return factor === 1 && prefillFactor === 1 ? [] : [{ endpoint: id, factor, prefillFactor }];
     }),
     speeds: (isEven) => ({
-      residuals: withLevels(base, isEven ? even : slow),
+      residuals: withLevels(setting.residuals, isEven ? fleetLevels : levels),
       prefill: isEven ? factors.map(() => 1) : factors,
     }),
   };
 }
 
-/** Logarithms of observed over simulated times by place, beyond the fleet's. */
-interface Beyond {
-  /** 0 where it is not known. */
-  readonly beyond: readonly number[];
-  readonly errors: readonly number[];
-  readonly known: readonly boolean[];
+/** Simulates a setting with engines of other speeds, and compares with what was observed. */
+class SpeedStudy {
+  readonly #setting: Setting;
+  readonly #observed: readonly Observed[];
+  readonly #run: (speeds: EngineSpeeds) => Times;
+  readonly #computesOwnPrompts: boolean;
+
+  constructor(
+    setting: Setting,
+    observed: readonly Observed[],
+    run: (speeds: EngineSpeeds) => Times,
+    computesOwnPrompts: boolean,
+  ) {
+    this.#setting = setting;
+    this.#observed = observed;
+    this.#run = run;
+    this.#computesOwnPrompts = computesOwnPrompts;
+  }
+
+  /** Of each endpoint, with these speeds. */
+  look(speeds: readonly Slowness[]): EngineRatios[] {
+    const times = this.#run({
+      residuals: withLevels(
+        this.#setting.residuals,
+        speeds.map(({ steps }) => steps),
+      ),
+      prefill: speeds.map(({ prompts }) => Math.exp(prompts)),
+    });
+    return ratiosOf(this.#setting, this.#observed, times, this.#computesOwnPrompts);
+  }
+
+  /** Of the endpoints at these places those that are slower, and by how much. */
+  *search(
+    suspects: readonly number[],
+    even: readonly EngineRatios[],
+    fleet: Slowness,
+  ): Generator<void, ReadonlyMap<number, Slowness>> {
+    if (suspects.length === 0) return new Map();
+    const asIs = new Map(suspects.map((place) => [place, { ...LIKE_FLEET, misses: missesOf(even[place]!, fleet) }]));
+    const steps = yield* this.#best(asIs, "steps", fleet);
+    const prompts = this.#hasPromptTime() ? yield* this.#best(asIs, "prompts", fleet) : steps;
+    const single = bestOf(steps, prompts);
+    const both = this.#hasPromptTime() ? yield* this.#both(single, fleet) : single;
+    return new Map(
+      suspects.flatMap((place): [number, Slowness][] => {
+        const [none, one, two] = [asIs.get(place)!, single.get(place)!, both.get(place)!];
+        const chosen = isBetter(two, one, BETTER_THAN_ONE_MIN) ? two : one;
+        const slowness = beyondChance(chosen);
+        const isSlow = slowness.steps > 0 || slowness.prompts > 0;
+        return isSlow && isBetter(chosen, none, BETTER_ERRORS_MIN) ? [[place, slowness]] : [];
+      }),
+    );
+  }
+
+  /** From the better single factor on: the other one, and then the first once more. */
+  *#both(single: ReadonlyMap<number, Tried>, fleet: Slowness): Generator<void, ReadonlyMap<number, Tried>> {
+    const ofSteps = new Map([...single].filter(([, { steps }]) => steps > 0));
+    const ofPrompts = new Map([...single].filter(([, { steps }]) => steps === 0));
+    const more = new Map([
+      ...(yield* this.#best(ofSteps, "prompts", fleet)),
+      ...(yield* this.#best(ofPrompts, "steps", fleet)),
+    ]);
+    const isTwo = ([, { steps, prompts }]: [number, Tried]) => steps > 0 && prompts > 0;
+    const again = new Map([...more].filter(isTwo));
+    const first = yield* this.#best(again, "steps", fleet);
+    const last = yield* this.#best(first, "prompts", fleet);
+    return new Map([...more].map(([place, one]) => [place, last.get(place) ?? one]));
+  }
+
+  /** Each with the best of one factor, as far as one is better than what it has. */
+  *#best(
+    from: ReadonlyMap<number, Tried>,
+    which: keyof Slowness,
+    fleet: Slowness,
+  ): Generator<void, ReadonlyMap<number, Tried>> {
+    if (from.size === 0) return from;
+    const searches = new Map([...from].map(([place]) => [place, new GoldenSearch(0, Math.log(SLOW_FACTOR_MAX))]));
+    const best = new Map(from);
+    for (let round = 0; round < TRIES; round++) {
+      yield;
+      const speeds = this.#setting.endpoints.map((_, place): Slowness => {
+        const one = from.get(place);
+        return one === undefined ? LIKE_FLEET : { ...slownessOf(one), [which]: searches.get(place)!.next };
+      });
+      const seen = this.look(speeds);
+      for (const [place, search] of searches) {
+        const tried = { ...speeds[place]!, misses: missesOf(seen[place]!, fleet) };
+        search.take(tried.misses.mean);
+        if (tried.misses.mean < best.get(place)!.misses.mean) best.set(place, tried);
+      }
+    }
+    return best;
+  }
+
+  /** Others than fitted step times have none of their own. */
+  #hasPromptTime(): boolean {
+    const { stepTime } = this.#setting.engine;
+    return this.#computesOwnPrompts && stepTime.kind === "coefficients" && stepTime.perPrefillTokenMicros > 0;
+  }
 }
 
-interface Ratios {
-  /** Of the time between two tokens. */
-  readonly steps: Beyond;
-  /** Of the time that a prompt token takes, by first tokens. */
-  readonly prompts: Beyond;
+/** How far a simulation is off at one engine, by request in order of arrival: each both of its first token and its answer. */
+interface Misses {
+  readonly mean: number;
+  readonly byRequest: ReadonlyMap<number, number>;
 }
 
-/** Microseconds; 0 where the engine has none of its own. */
-function perPrefillToken({ engine: { stepTime } }: Setting): number {
-  return stepTime.kind === "coefficients" ? stepTime.perPrefillTokenMicros : 0;
+/** Where a model is off for the whole fleet, that is no engine's. */
+function missesOf({ requests }: EngineRatios, fleet: Slowness): Misses {
+  const byRequest = new Map(requests.map((one) => [one.index, missOf(one, fleet)]));
+  const sum = [...byRequest.values()].reduce((all, one) => all + one, 0);
+  return { mean: byRequest.size === 0 ? Infinity : sum / byRequest.size, byRequest };
 }
 
-function ratiosOf(
-  { endpoints, workload }: Setting,
-  observed: readonly Observed[],
-  times: Times,
-  perTokenMicros: readonly number[],
-): Ratios | undefined {
-  const places = new Map(endpoints.map(({ id }, place) => [id, place]));
-  const [steps, prompts] = [0, 1].map(() => endpoints.map((): number[] => []));
-  observed.forEach(({ ok, endpoint, attempts, ttftMicros, e2eMicros, outputTokens }, index) => {
-    const place = places.get(endpoint);
-    if (!ok || place === undefined || times.endpoint[index] !== place) return;
-    const [ttft, e2e] = [times.ttftMicros[index]!, times.e2eMicros[index]!];
-    if (outputTokens >= OUTPUT_TOKENS_MIN) pushLog(steps![place]!, (e2eMicros - ttftMicros) / (e2e - ttft));
-    const prompt = (workload.at(index)!.promptTokens - times.cachedTokens[index]!) * perTokenMicros[place]!;
-    if (attempts === 1 && prompt > 0 && prompt >= OWN_PREFILL_SHARE_MIN * ttft)
-      pushLog(prompts![place]!, Math.max(PREFILL_FACTOR_MIN, 1 + (ttftMicros - ttft) / prompt));
+function missOf({ firstToken, answer }: RequestRatio, fleet: Slowness): number {
+  const of = (ratio: number, usual: number) => (Number.isNaN(ratio) ? 0 : Math.abs(ratio - usual));
+  return of(firstToken, fleet.prompts) + of(answer, fleet.steps);
+}
+
+/** Whether what was observed is closer to the one by so many standard errors. */
+function isBetter(one: Tried, other: Tried, errorsMin: number): boolean {
+  const gains = [...one.misses.byRequest].flatMap(([index, miss]) => {
+    const before = other.misses.byRequest.get(index);
+    return before === undefined ? [] : [before - miss];
   });
-  const known = steps!.filter(({ length }) => length >= REQUESTS_MIN);
-  return known.length < 2 ? undefined : { steps: beyondOf(steps!), prompts: beyondOf(prompts!) };
+  const count = Math.min(BLOCKS, gains.length);
+  if (count < 2) return false;
+  const means = Array.from({ length: count }, (_, block) => {
+    const of = gains.slice(
+      Math.floor((block * gains.length) / count),
+      Math.floor(((block + 1) * gains.length) / count),
+    );
+    return of.reduce((sum, gain) => sum + gain, 0) / of.length;
+  });
+  const mean = means.reduce((sum, value) => sum + value, 0) / count;
+  const variance = means.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (count - 1);
+  return mean > 0 && mean >= errorsMin * Math.sqrt(variance / count);
 }
 
-function pushLog(logs: number[], ratio: number): void {
-  if (Number.isFinite(ratio) && ratio > 0) logs.push(Math.log(ratio));
+function bestOf(a: ReadonlyMap<number, Tried>, b: ReadonlyMap<number, Tried>): ReadonlyMap<number, Tried> {
+  return new Map(
+    [...a].map(([place, one]) => [place, b.get(place)!.misses.mean < one.misses.mean ? b.get(place)! : one]),
+  );
 }
 
-/** How fast all of them are together is the model's affair; of an engine with few requests nobody knows how fast it is. */
-function beyondOf(logs: readonly (readonly number[])[]): Beyond {
-  const known = logs.map(({ length }) => length >= REQUESTS_MIN);
-  const medians = logs.map((of, place) => (known[place]! ? median(of) : NaN));
-  const all = known.some(Boolean) ? median(medians.filter((one) => !Number.isNaN(one))) : 0;
+function slownessOf({ steps, prompts }: Slowness): Slowness {
+  return { steps, prompts };
+}
+
+function beyondChance({ steps, prompts }: Slowness): Slowness {
   return {
-    beyond: medians.map((one) => (Number.isNaN(one) ? 0 : one - all)),
-    errors: logs.map((of, place) => (known[place]! ? errorOfMedian(of) : 0)),
-    known,
+    steps: steps >= Math.log(SLOW_FACTOR_MIN) ? steps : 0,
+    prompts: prompts >= Math.log(SLOW_PREFILL_FACTOR_MIN) ? prompts : 0,
   };
 }
 
-/** By how much each lies above the fleet; 0 for those that lie in what may be chance. */
-function beyondFleet(levels: readonly number[], errors: readonly number[], factorMin: number): number[] {
-  const fleet = median(levels);
-  return levels.map((level, place) =>
-    level - fleet >= Math.max(Math.log(factorMin), ERRORS_MIN * errors[place]!) ? level - fleet : 0,
-  );
+/** How far the simulation is off for the fleet; of two engines the faster one is it. */
+function fleetOf(even: readonly EngineRatios[]): Slowness {
+  const known = even.filter(({ isKnown }) => isKnown);
+  const usual = (of: (one: EngineRatios) => number) => {
+    const middles = known.map(of).filter((middle) => !Number.isNaN(middle));
+    if (middles.length === 0) return 0;
+    return middles.length === 2 ? Math.min(...middles) : median(middles);
+  };
+  return { steps: usual(({ answers }) => answers.middle), prompts: usual(({ firstTokens }) => firstTokens.middle) };
+}
+
+function isSuspect({ isKnown, answers, firstTokens }: EngineRatios, fleet: Slowness): boolean {
+  const isBeyond = ({ middle, error }: EngineRatios["answers"], usual: number) =>
+    middle - usual >= Math.max(Math.log(LOOK_FACTOR_MIN), BETTER_ERRORS_MIN * error);
+  return isKnown && (isBeyond(answers, fleet.steps) || isBeyond(firstTokens, fleet.prompts));
 }
 
 function ownLevel(residuals: StepResiduals | undefined, place: number): number {
@@ -176,11 +286,4 @@ function withLevels(base: StepResiduals | undefined, levels: readonly number[]):
   });
   if (base !== undefined) return { ...base, windows };
   return { windowMicros: Number.MAX_SAFE_INTEGER, windows, levelError: 0, delayError: 0, prefillError: 0 };
-}
-
-/** Standard error of the median, by the spread around it. */
-function errorOfMedian(values: readonly number[]): number {
-  const middle = median(values);
-  const spread = 1.4826 * median(values.map((value) => Math.abs(value - middle)));
-  return (1.2533 * spread) / Math.sqrt(values.length);
 }

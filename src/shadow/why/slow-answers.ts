@@ -87,7 +87,7 @@ const BLOCKS = 40;
 export function* slowAnswers(question: SlowQuestion): Generator<void, SlowAnswer> {
   const { observed, figure, seed } = question;
   const setting = seenSetting(question);
-  const tenant = hotTenant(setting.workload, observed);
+  const tenant = hotTenant(setting.workload, observed, randomFor(seed, nameHash("tenants")));
   const worlds = new Worlds({ ...trafficOf(question, tenant), setting });
   if (observed !== undefined) yield* worlds.findSlowEngines(observed);
   const active = yield* activeCauses(worlds, question);

@@ -35,14 +35,14 @@ export class Worlds {
 
   /** Before anything else: the engines are as slow from then on as they were. */
   *findSlowEngines(observed: readonly Observed[]): Generator<void, void> {
-    const traffic = this.#traffic;
-    yield;
+    const { traffic, observed: seen } = firstArrived(this.#traffic, observed);
     const run = (speeds: EngineSpeeds) => {
       this.#count++;
       return runWorld({ ...traffic, slow: { engines: [], speeds: () => speeds } }, NONE);
     };
-    const slow = slowEngines(traffic.setting, observed, run, divisionOf(traffic.inForce.spec) === undefined);
-    this.#traffic = { ...traffic, slow };
+    const computesOwnPrompts = divisionOf(traffic.inForce.spec) === undefined;
+    const slow = yield* slowEngines(traffic.setting, seen, run, computesOwnPrompts);
+    this.#traffic = { ...this.#traffic, slow };
   }
 
   /** With `alone`, after the same with everybody at once. */
@@ -62,6 +62,28 @@ export class Worlds {
     if (outcome === undefined) throw new RangeError(`expected a simulation that was run, got ${keyOf(without, which)}`);
     return outcome;
   }
+}
+
+/** How fast engines are shows in the first requests, of each of them so many on average, or so many of all. */
+const OF_EACH_MAX = 100;
+const OF_ALL_MIN = 1_500;
+
+function firstArrived(
+  traffic: TrafficAsked,
+  observed: readonly Observed[],
+): { readonly traffic: TrafficAsked; readonly observed: readonly Observed[] } {
+  const { setting, sentTo } = traffic;
+  const all = [...setting.workload];
+  const room = Math.max(OF_ALL_MIN, OF_EACH_MAX * setting.endpoints.length);
+  if (all.length <= room) return { traffic, observed };
+  const last = all.map(({ arrivalMicros }) => arrivalMicros).sort((a, b) => a - b)[room - 1]!;
+  const first = all.filter(({ arrivalMicros }) => arrivalMicros <= last);
+  const workload = first.map((request, index) => ({ ...request, index }));
+  const part = { ...traffic, setting: { ...setting, workload } };
+  return {
+    traffic: sentTo === undefined ? part : { ...part, sentTo: first.map(({ index }) => sentTo[index]) },
+    observed: first.map(({ index }) => observed[index]!),
+  };
 }
 
 /** Which simulation of those without the same causes. */
