@@ -8,7 +8,7 @@ import type { FigureAsked } from "#shadow/why/figure-asked.ts";
 import { recordedLedger } from "#shadow/why/recorded-ledger.ts";
 import { simulatedLedger } from "#shadow/why/simulated-ledger.ts";
 import { slowAnswers } from "#shadow/why/slow-answers.ts";
-import type { TokenLedger } from "#shadow/why/token-ledger.ts";
+import { BEYOND_LIMIT, type TokenLedger } from "#shadow/why/token-ledger.ts";
 import { knewTooLittle, tokenSummary } from "#shadow/why/token-summary.ts";
 import { CAUSES } from "#shadow/why/world.ts";
 import { writeOutputs } from "#drive/output-file.ts";
@@ -57,6 +57,7 @@ async function explained(
   const { setting, inForce, observed, requestIds } = traffic;
   const place = placeOf(flags.request, path, traffic);
   const ledger = await ledgerOf(path, traffic, flags);
+  for (const line of untokened(ledger)) process.stderr.write(`note: ${line}\n`);
   const against = loadProfile(flags.against);
   const worldsMax = Math.max(WORLDS_MIN, Math.floor(flags.work / setting.workload.length));
   const all = tokenSummary(ledger.rows);
@@ -83,8 +84,15 @@ async function explained(
     slow,
     ahead: slow.ahead.longest.map(({ index }) => requestIds?.[index] ?? `request ${index + 1}`),
     left: { ...traffic.left, ...ledger.left },
-    notes,
+    notes: [...notes, ...untokened(ledger)],
   };
+}
+
+/** Requests whose tokens are not explained. */
+function untokened({ left }: TokenLedger): string[] {
+  return Object.entries(left)
+    .filter(([reason]) => reason !== BEYOND_LIMIT)
+    .map(([reason, count]) => `${count} without their tokens explained: ${reason}`);
 }
 
 /** Fewer show no more than which of two causes is the larger. */

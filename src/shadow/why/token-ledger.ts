@@ -1,7 +1,13 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { RecentMap } from "#core/base/recent-map.ts";
 import type { Breakdown, Decision, Routed } from "#core/input/decision.ts";
-import { type AnswerKnown, type Input, isAsking, type RequestFinished } from "#core/input/input.ts";
+import {
+  type AnswerKnown,
+  type Input,
+  isAsking,
+  type RequestArrived,
+  type RequestFinished,
+} from "#core/input/input.ts";
 import type { Insertion } from "#core/prefix/prefix-index.ts";
 import { type BlockChain, continued } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request/request.ts";
@@ -33,7 +39,7 @@ export interface TokenRow {
 export interface Elsewhere {
   readonly endpoint: EndpointId;
   readonly tokens: number;
-  /** The scorer or filter that decided against it; "" where none did alone. */
+  /** The scorer or filter that decided against it; "" where none did alone, or where another router decided. */
   readonly against: string;
   /** Lead of the chosen one over it, of all weights together. */
   readonly lead: number;
@@ -49,6 +55,8 @@ interface Open {
   refused: boolean;
   /** A proxy took it to another endpoint than was chosen: what was weighed is not what was done. */
   moved: boolean;
+  /** Another router sent it, and nobody saw where. */
+  readonly isPlaceUnknown: boolean;
 }
 
 interface Sent {
@@ -71,6 +79,8 @@ interface Sent {
 /** Requests in flight that are remembered; beyond it the oldest is left out. */
 const OPEN_MAX = 1_000_000;
 const AWAITED_MAX = 1_024;
+/** Why a request has no row that its caller did not want. */
+export const BEYOND_LIMIT = "beyond --limit";
 
 export interface LedgerBounds {
   /** Rows of the first so many requests, or of the latest; of all where both are left out. */
@@ -95,6 +105,8 @@ export class TokenLedger {
   readonly #awaited = new RecentMap<string, { readonly endpoint: EndpointId; readonly blocks: BlockChain }>(
     AWAITED_MAX,
   );
+  /** Another router decided: what it knew and weighed is not in the trace. */
+  #isForeign = false;
   readonly #firstMax: number;
   readonly #latestMax: number;
   readonly #openMax: number;
@@ -123,6 +135,7 @@ export class TokenLedger {
     this.#open.clear();
     this.#waiting.clear();
     this.#caches.leaveAll();
+    this.#isForeign = item.header.observed !== undefined;
     for (const endpoint of item.header.endpoints) this.#caches.join(endpoint);
   }
 
@@ -153,7 +166,7 @@ export class TokenLedger {
         this.#caches.forgetAll();
         break;
       case "request-arrived":
-        this.#arrived(input.request);
+        this.#arrived(input);
         break;
       case "prefill-finished":
       case "first-token":
@@ -180,11 +193,12 @@ export class TokenLedger {
     if (count > 0) this.#left.set(reason, (this.#left.get(reason) ?? 0) + count);
   }
 
-  #arrived(route: RouteRequest): void {
+  #arrived({ request: route, observed }: RequestArrived): void {
     const [oldest] = this.#open.size < this.#openMax ? [] : this.#open.keys();
     if (oldest !== undefined && this.#open.delete(oldest)) this.#leave("more in flight than are remembered");
     this.#caches.match(route.blocks, route.promptTokensExact);
-    this.#open.set(route.id, { route, asked: this.#caches.asked, refused: false, moved: false });
+    const isPlaceUnknown = observed?.by === "none";
+    this.#open.set(route.id, { route, asked: this.#caches.asked, refused: false, moved: false, isPlaceUnknown });
     this.#caches.ask(route.blocks);
   }
 
@@ -231,6 +245,7 @@ export class TokenLedger {
   ): Sent {
     const caches = this.#caches;
     const tokens = (blocks: number) => Math.round(blocks * chain.blockTokens);
+    const isForeign = this.#isForeign || breakdown.candidates.length === 0;
     const rows = new Map((prefill?.breakdown ?? breakdown).candidates.map((row, i) => [row.endpoint, { row, i }]));
     const isWhole = rows.size >= ("endpointCount" in breakdown ? (breakdown.endpointCount as number) : rows.size);
     let [most, ever, known] = [0, caches.everAt(endpoint), 0];
@@ -245,15 +260,16 @@ export class TokenLedger {
       if (held > most || (held === most && held > 0 && !rows.has(holder!) && rows.has(other)))
         [most, holder] = [held, other];
     }
-    const offer: Offer = holder === undefined || rows.has(holder) ? "candidate" : isWhole ? "absent" : "unrecorded";
+    const isOffered = isForeign || holder === undefined || rows.has(holder);
+    const offer: Offer = isOffered ? "candidate" : isWhole ? "absent" : "unrecorded";
     const stage = prefill ?? { hitTokens, heldTokens };
     return {
       endpoint,
       levels: {
         chosenThen: tokens(caches.blocksAt(endpoint)),
-        believedChosen: Math.round(stage.heldTokens ?? stage.hitTokens),
+        believedChosen: isForeign ? 0 : Math.round(stage.heldTokens ?? stage.hitTokens),
         elsewhere: tokens(most),
-        knownElsewhere: known,
+        knownElsewhere: isForeign ? tokens(most) : known,
         offer,
         everHere: tokens(ever),
         everComputed: tokens(caches.computed),
@@ -262,7 +278,11 @@ export class TokenLedger {
       elsewhere:
         holder === undefined
           ? undefined
-          : { endpoint: holder, tokens: tokens(most), ...against(prefill?.breakdown ?? breakdown, endpoint, holder) },
+          : {
+              endpoint: holder,
+              tokens: tokens(most),
+              ...(isForeign ? NOT_SEEN : against(prefill?.breakdown ?? breakdown, endpoint, holder)),
+            },
       eventBlocks: caches.eventBlocksAt(endpoint),
       modelled: caches.modelledAt(endpoint),
       isByEvents: caches.isByEvents(endpoint),
@@ -316,7 +336,8 @@ export class TokenLedger {
       else if (end.answerFollows === true) this.#awaited.set(end.requestId, { endpoint, blocks: route.blocks });
     }
     this.#unsent(open);
-    if (open.moved) this.#leave("taken to another endpoint than was chosen");
+    if (open.isPlaceUnknown) this.#leave("nobody knows where another router sent it");
+    else if (open.moved) this.#leave("taken to another endpoint than was chosen");
     else if (outcome === "ok" || outcome === "refused") this.#close(open, end);
     else this.#leave(outcome);
   }
@@ -330,7 +351,7 @@ export class TokenLedger {
   }
 
   #close({ route, sent, asked, refused }: Open, end: RequestFinished): void {
-    if (this.rows.length >= this.#firstMax) return this.#leave("beyond --limit");
+    if (this.rows.length >= this.#firstMax) return this.#leave(BEYOND_LIMIT);
     // An eighth at a time.
     if (this.rows.length >= this.#latestMax)
       this.rows.splice(0, this.rows.length - Math.floor((7 / 8) * this.#latestMax));
@@ -371,6 +392,8 @@ export class TokenLedger {
     });
   }
 }
+
+const NOT_SEEN = { against: "", lead: 0 } as const;
 
 /** Which scorer's weighted lead of the chosen one over the other was the largest, or which filter removed the other. */
 function against(

@@ -1,6 +1,7 @@
 /**
  * Where cached tokens were lost that an ideal shared cache would have had:
- * - policy: another engine had them and the gateway knew it; something else weighed more, or a filter removed that engine
+ * - policy: another engine had them and the gateway knew it; something else weighed more, or a filter removed that engine;
+ *   of another router's decisions, whatever it knew
  * - index: another engine had them and the gateway did not know it, or believed that the chosen one had them too
  * - evicted: engines had them and let them go, before the decision or while the request waited
  * - computing: they were being computed for somebody else, or waited for it

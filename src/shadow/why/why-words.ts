@@ -68,7 +68,7 @@ export function lossMeaning({ loss, by }: LossSum, request?: TokenRow): string {
     .map(({ name }) => name);
   const named = who.length === 0 ? "" : who.join(", ");
   const meanings: Readonly<Record<TokenLoss, string>> = {
-    policy: `another engine had them, ${named === "" ? "others" : named} weighed more`,
+    policy: `another engine had them, ${named === "" ? "it was sent elsewhere" : `${named} weighed more`}`,
     index: "another engine had them, and the gateway did not know",
     evicted: `engines let them go${named === "" ? "" : `, most at ${named}`}`,
     computing: "somebody else's prompt was still being computed",

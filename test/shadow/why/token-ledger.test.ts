@@ -2,13 +2,15 @@ import "../../property-seed.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
 import { engineDefaults } from "#engine/config.ts";
 import { simulationOf } from "#shadow/candidate/candidate.ts";
-import { TokenLedger } from "#shadow/why/token-ledger.ts";
+import { TokenLedger, type TokenRow } from "#shadow/why/token-ledger.ts";
 import { tokenSummary } from "#shadow/why/token-summary.ts";
 import type { EngineEvent } from "#sim/fleet/engine-event.ts";
 import { Simulation } from "#sim/simulation.ts";
+import type { TraceHeader } from "#trace/codec/record.ts";
 import { caseSetting, caseWorkload, namedProfile } from "../question/what-if-case.ts";
 
 interface Drawn {
@@ -27,6 +29,23 @@ const DRAWN: fc.Arbitrary<Drawn> = fc.record({
   faults: fc.subarray(["engine-killed", "engine-refusing", "answers-cut"] as const),
 });
 
+const HEADER: TraceHeader = {
+  version: 1,
+  run: "run",
+  segment: 0,
+  startWallMicros: 0,
+  router: {
+    seed: 1,
+    profiles: {},
+    defaultProfile: "round-robin",
+    blockTokens: 16,
+    staleAfterMicros: 2_000_000,
+    breaker: undefined,
+  },
+  hash: { algorithm: "fast", blockTokens: 16, tokenizer: "estimate" },
+  endpoints: caseSetting(caseWorkload()).endpoints,
+};
+
 function ledgerOf({ seed, kvBlocks, profile, rateScale, faults }: Drawn, more: readonly EngineEvent[] = []) {
   const setting = {
     ...caseSetting(caseWorkload()),
@@ -43,16 +62,18 @@ function ledgerOf({ seed, kvBlocks, profile, rateScale, faults }: Drawn, more: r
     ],
   };
   const inputs: Input[] = [];
+  const decisions: (Decision | undefined)[] = [];
   const ledger = new TokenLedger(() => kvBlocks - 1);
   const simulation = new Simulation({
     ...simulationOf(setting, namedProfile(profile), 0),
     observe: (input, decision) => {
       inputs.push(input);
+      decisions.push(decision);
       ledger.take(input, decision);
     },
   });
   simulation.run();
-  return { ledger, inputs };
+  return { ledger, inputs, decisions };
 }
 
 /** Leading blocks of each prompt that an earlier one had, by the plainest definition. */
@@ -125,4 +146,34 @@ test("engines that were killed lose what they had computed", () => {
   const drawn = { ...CALM, profile: "prefix-affinity" };
   assert.ok(shareOf(drawn, "gone", faults) > 0.01);
   assert.equal(shareOf(drawn, "gone"), 0);
+});
+
+test("of another router's decisions nobody says what it weighed or knew, and nothing of one whose place is not known", () => {
+  const { inputs, decisions } = ledgerOf({
+    seed: 3,
+    kvBlocks: 4_000,
+    profile: "round-robin",
+    rateScale: 1,
+    faults: [],
+  });
+  const rowsOf = (router: string | undefined, unknown?: string) => {
+    const ledger = new TokenLedger(() => 3_999);
+    ledger.takeItem({ kind: "run", header: { ...HEADER, ...(router !== undefined && { observed: { router } }) } });
+    inputs.forEach((input, i) => {
+      const isUnknown = input.kind === "request-arrived" && input.request.id === unknown;
+      ledger.take(isUnknown ? { ...input, observed: { endpoint: "", by: "none", sure: 0 } } : input, decisions[i]);
+    });
+    return ledger;
+  };
+  const own = tokenSummary(rowsOf(undefined).rows);
+  const others = tokenSummary(rowsOf("nginx").rows);
+  const of = ({ losses }: typeof own, loss: string) => losses.find((one) => one.loss === loss);
+  assert.equal(others.possible, own.possible);
+  assert.equal(others.hit, own.hit);
+  assert.ok(of(own, "policy")!.tokens + (of(own, "index")?.tokens ?? 0) === of(others, "policy")!.tokens);
+  assert.deepEqual([of(others, "policy")!.by.map(({ name }) => name), of(others, "index")], [[""], undefined]);
+  const [{ requestId }] = rowsOf("nginx").rows as [TokenRow];
+  const without = rowsOf("nginx", requestId);
+  assert.ok(without.rows.every((row) => row.requestId !== requestId));
+  assert.deepEqual(without.left, { "nobody knows where another router sent it": 1 });
 });
