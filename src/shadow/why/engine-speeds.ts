@@ -4,18 +4,18 @@ import type { Setting } from "#shadow/candidate/candidate.ts";
 import { usualLevel } from "#shadow/candidate/usual-level.ts";
 import type { Observed } from "#shadow/recorded/observed.ts";
 import { GoldenSearch } from "./golden-search.ts";
-import { type EngineRatios, type RequestRatio, ratiosOf, type Times } from "./observed-ratios.ts";
+import { type EngineRatios, type RequestRatio, ratiosOf, type SimulatedTimes } from "./observed-ratios.ts";
 
 /** How fast the endpoints of a setting are, by their places. */
 export interface EngineSpeeds {
   readonly residuals: StepResiduals | undefined;
-  /** Times that a prompt token takes longer there, beyond what steps do. */
+  /** SimulatedTimes that a prompt token takes longer there, beyond what steps do. */
   readonly prefill: readonly number[];
 }
 
 export interface SlowEngine {
   readonly endpoint: string;
-  /** Times as long as the fleet's: of a step, and of a prompt token beyond that. */
+  /** SimulatedTimes as long as the fleet's: of a step, and of a prompt token beyond that. */
   readonly factor: number;
   readonly prefillFactor: number;
 }
@@ -63,7 +63,7 @@ const LIKE_FLEET: Slowness = { steps: 0, prompts: 0 };
 export function* slowEngines(
   setting: Setting,
   observed: readonly Observed[],
-  run: (speeds: EngineSpeeds) => Times,
+  run: (speeds: EngineSpeeds) => SimulatedTimes,
   computesOwnPrompts: boolean,
 ): Generator<void, SlowEngines | undefined> {
   const { endpoints } = setting;
@@ -104,13 +104,13 @@ export function* slowEngines(
 class SpeedStudy {
   readonly #setting: Setting;
   readonly #observed: readonly Observed[];
-  readonly #run: (speeds: EngineSpeeds) => Times;
+  readonly #run: (speeds: EngineSpeeds) => SimulatedTimes;
   readonly #computesOwnPrompts: boolean;
 
   constructor(
     setting: Setting,
     observed: readonly Observed[],
-    run: (speeds: EngineSpeeds) => Times,
+    run: (speeds: EngineSpeeds) => SimulatedTimes,
     computesOwnPrompts: boolean,
   ) {
     this.#setting = setting;

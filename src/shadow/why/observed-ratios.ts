@@ -3,7 +3,7 @@ import type { Setting } from "#shadow/candidate/candidate.ts";
 import type { Observed } from "#shadow/recorded/observed.ts";
 
 /** What a simulation shows of each request, by its place in the workload. */
-export interface Times {
+export interface SimulatedTimes {
   readonly endpoint: Int32Array;
   readonly ttftMicros: Float64Array;
   readonly e2eMicros: Float64Array;
@@ -41,7 +41,7 @@ const OUTPUT_TOKENS_MIN = 4;
 export function ratiosOf(
   { endpoints }: Setting,
   observed: readonly Observed[],
-  times: Times,
+  times: SimulatedTimes,
   hasFirstTokens: boolean,
 ): EngineRatios[] {
   const places = new Map(endpoints.map(({ id }, place) => [id, place]));
