@@ -9,13 +9,13 @@ import { type EngineRatios, type RequestRatio, ratiosOf, type SimulatedTimes } f
 /** How fast the endpoints of a setting are, by their places. */
 export interface EngineSpeeds {
   readonly residuals: StepResiduals | undefined;
-  /** SimulatedTimes that a prompt token takes longer there, beyond what steps do. */
+  /** Times that a prompt token takes longer there, beyond what steps do. */
   readonly prefill: readonly number[];
 }
 
 export interface SlowEngine {
   readonly endpoint: string;
-  /** SimulatedTimes as long as the fleet's: of a step, and of a prompt token beyond that. */
+  /** Times as long as the fleet's: of a step, and of a prompt token beyond that. */
   readonly factor: number;
   readonly prefillFactor: number;
 }

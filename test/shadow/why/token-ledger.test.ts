@@ -148,7 +148,7 @@ test("engines that were killed lose what they had computed", () => {
   assert.equal(shareOf(drawn, "gone"), 0);
 });
 
-test("of another router's decisions nobody says what it weighed or knew, and nothing of one whose place is not known", () => {
+test("another router's decisions: tokens are sent elsewhere, whatever weighed more; without a place, a request has no row", () => {
   const { inputs, decisions } = ledgerOf({
     seed: 3,
     kvBlocks: 4_000,
