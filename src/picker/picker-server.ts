@@ -65,7 +65,12 @@ export async function startPicker(options: PickerOptions): Promise<PickerServer>
     room: { take: (bytes: number) => bodies.take(bytes, PROXY), give: (bytes: number) => bodies.give(bytes) },
     writeStallMillisMax: limits.writeStallMillisMax,
     firstMessageMillisMax: limits.headersMillisMax,
-    ...rules,
+    // By name: what else the configuration's section has would give the options of each picker a shape of their own, and the
+    // code that was optimized in the warm-up would not serve the real one.
+    connectionAgeMillisMax: rules.connectionAgeMillisMax,
+    connectionGraceMillis: rules.connectionGraceMillis,
+    pingMillis: rules.pingMillis,
+    pingAnswerMillisMax: rules.pingAnswerMillisMax,
     firstFrameMillisMax: limits.headersMillisMax,
     connectionDropped: () => counters.connectionsDropped++,
     connectionRenewed: () => counters.pickerRenewed++,

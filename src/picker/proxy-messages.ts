@@ -37,10 +37,14 @@ export function proxiedHeaders(
   return writer.written();
 }
 
-/** A message of a whole body, framed. */
-export function proxiedBody(phase: typeof PHASE.requestBody | typeof PHASE.responseBody, body: Buffer): Buffer {
+/** A message of a body, or of a piece of it where it does not end with that, framed. */
+export function proxiedBody(
+  phase: typeof PHASE.requestBody | typeof PHASE.responseBody,
+  body: Buffer,
+  ends = true,
+): Buffer {
   const writer = new MessageWriter(body.length);
-  writer.number(2, 1);
+  if (ends) writer.number(2, 1);
   writer.bytes(1, body);
   writer.message(phase, 0);
   writer.frame(0);

@@ -15,8 +15,8 @@ export interface PathWarmUpOptions extends Pick<GatewayOptions, Shared> {
   readonly tap: RouterTap;
   readonly requests?: number;
   readonly budgetMillis?: number;
-  /** Called once, at the end, while one request that streams and one that does not are under way. */
-  readonly whileUnderWay?: () => void;
+  /** Called once, and waited for, at the end, while one request that streams and one that does not are under way. */
+  readonly whileUnderWay?: () => unknown;
 }
 
 const IN_FLIGHT = 16;
@@ -63,13 +63,13 @@ async function ask(pool: Pool, n: number): Promise<void> {
 }
 
 /** Where no request gets through it is called all the same. */
-async function underWay(pool: Pool, held: HeldAnswers, call: () => void): Promise<void> {
+async function underWay(pool: Pool, held: HeldAnswers, call: () => unknown): Promise<void> {
   const bothWait = held.hold(2);
   const asked = [ask(pool, STREAMED), ask(pool, STREAMED + 1)].map((asking) => asking.catch(() => {}));
   await Promise.race([bothWait, ...asked]);
   // The beginning of the stream is on its way to the client.
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => void setImmediate(resolve));
-  call();
+  await call();
   held.release();
   await Promise.all(asked);
 }

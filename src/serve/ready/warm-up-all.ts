@@ -33,15 +33,18 @@ async function warmUpAll(
     return decisions;
   }
   const { clients, picker } = config;
-  const picked =
-    picker.port === undefined
-      ? undefined
-      : await (
-          await import("#picker/warm-up-picker.ts")
-        ).warmUpPicker({ ...path, stages: { clients }, tap: new RouterTap(newRouter(settings)), budgetMillis });
-  const tap = new RouterTap(newRouter(settings));
-  const options = { ...path, stages: { clients }, tap, budgetMillis, whileUnderWay: settle };
-  return { ...decisions, ...(picked !== undefined && { picked }), requests: await warmUpPath(options) };
+  const shared = { ...path, stages: { clients }, budgetMillis };
+  const tap = (): RouterTap => new RouterTap(newRouter(settings));
+  if (picker.port === undefined)
+    return { ...decisions, requests: await warmUpPath({ ...shared, tap: tap(), whileUnderWay: settle }) };
+  const { warmUpPicker } = await import("#picker/warm-up-picker.ts");
+  let picked = 0;
+  // Last of all, and settled while requests of both are under way, since what is compiled for neither would be dropped.
+  const whileUnderWay = async (): Promise<void> => {
+    picked = await warmUpPicker({ ...shared, tls: !picker.plaintext, tap: tap(), whileUnderWay: settle });
+  };
+  const requests = await warmUpPath({ ...shared, tap: tap(), whileUnderWay });
+  return { ...decisions, requests, picked };
 }
 
 interface Needed extends Pick<GatewayContext, "plan" | "log"> {
