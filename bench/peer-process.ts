@@ -18,23 +18,38 @@ export interface PeerProcess {
 
 interface Peer {
   readonly name: string;
-  /** Below the folder of the virtual environment. */
-  readonly command: string;
+  readonly program: PeerProgram;
   readonly args: readonly string[];
 }
+
+export type PeerProgram = "sglang-router" | "vllm-router" | "smg";
 
 const START_MILLIS_MAX = 30_000;
 const CACHE_AWARE = ["--policy", "cache_aware"];
 const PEERS: readonly Peer[] = [
-  { name: "sglang", command: "bin/sglang-router", args: ["launch", ...CACHE_AWARE] },
-  { name: "sglang rr", command: "bin/sglang-router", args: ["launch", "--policy", "round_robin"] },
-  { name: "vllm", command: "bin/vllm-router", args: CACHE_AWARE },
+  { name: "sglang", program: "sglang-router", args: ["launch", ...CACHE_AWARE] },
+  { name: "sglang rr", program: "sglang-router", args: ["launch", "--policy", "round_robin"] },
+  { name: "vllm", program: "vllm-router", args: CACHE_AWARE },
   {
     name: "smg",
-    command: "bin/smg",
+    program: "smg",
     args: ["launch", "--backend", "vllm", "--disable-tokenizer-autoload", ...CACHE_AWARE],
   },
 ];
+
+/**
+ * Runs a router of a virtual environment. SMG by its module: sglang-router brings a `bin/smg` too, which is sglang-router, and
+ * whoever was installed last has the name.
+ */
+export function peerCommand(
+  folder: string,
+  program: PeerProgram,
+): { readonly command: string; readonly args: readonly string[]; readonly isThere: boolean } {
+  const isModule = program === "smg";
+  const command = join(folder, "bin", isModule ? "python" : program);
+  const needed = isModule ? join(folder, "bin", "smg") : command;
+  return { command, args: isModule ? ["-m", "smg"] : [], isThere: existsSync(needed) && existsSync(command) };
+}
 
 /**
  * Starts the routers that a Python virtual environment has (`pip install sglang-router vllm-router smg`, with what they
@@ -48,8 +63,8 @@ export async function startPeers(
 ): Promise<PeerProcess[]> {
   const started: PeerProcess[] = [];
   for (const peer of PEERS.filter(({ name }) => names.includes(name))) {
-    if (!existsSync(join(folder, peer.command))) {
-      console.log(`${peer.name}: ${join(folder, peer.command)} is not there: left out`);
+    if (!peerCommand(folder, peer.program).isThere) {
+      console.log(`${peer.name}: ${peer.program} is not in ${folder}: left out`);
       continue;
     }
     const urls = engines.map((one) => (typeof one === "string" ? one : `http://127.0.0.1:${one}`));
@@ -64,7 +79,9 @@ async function start(peer: Peer, urls: readonly string[], folder: string): Promi
   const [port, prometheusPort] = [await freePort(), await freePort()];
   const listen = ["--host", "127.0.0.1", "--port", String(port), "--prometheus-port", String(prometheusPort)];
   const workers = ["--worker-urls", ...urls];
-  const [command, args] = pinned(0, join(folder, peer.command), [
+  const own = peerCommand(folder, peer.program);
+  const [command, args] = pinned(0, own.command, [
+    ...own.args,
     ...peer.args,
     ...listen,
     "--log-level",

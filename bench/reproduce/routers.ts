@@ -5,10 +5,11 @@ import { parse, stringify } from "yaml";
 import { startPodList } from "../../test/serve/migrate/record/pod-list.ts";
 import { kept } from "../children.ts";
 import { freePort } from "../free-port.ts";
+import { type PeerProgram, peerCommand } from "../peer-process.ts";
 
 /** A router of the field under one of its policies. */
 export interface RouterCase {
-  readonly router: "sglang-router" | "vllm-router" | "smg" | "llm-d";
+  readonly router: PeerProgram | "llm-d";
   readonly policy: string;
   /** Options of its command line, or an EndpointPickerConfig. */
   readonly options: readonly string[];
@@ -85,7 +86,7 @@ export async function startRouter(
   folder: string,
 ): Promise<RunningRouter> {
   const started =
-    one.router === "llm-d" ? await llmD(one, programs, engines, folder) : await byOptions(one, programs, engines);
+    one.router === "llm-d" ? await llmD(one, programs, engines, folder) : await byOptions(one, one.router, programs, engines);
   const began = performance.now();
   while (!(await answers(started.url))) {
     if (performance.now() - began > START_MILLIS_MAX) {
@@ -99,11 +100,12 @@ export async function startRouter(
 
 /** Whether the program that a case needs is there. */
 export function isThere({ router }: RouterCase, { peers, picker, envoy }: Programs): boolean {
-  return router === "llm-d" ? existsSync(picker) && existsSync(envoy) : existsSync(join(peers, "bin", router));
+  return router === "llm-d" ? existsSync(picker) && existsSync(envoy) : peerCommand(peers, router).isThere;
 }
 
 async function byOptions(
-  { router, options }: RouterCase,
+  { options }: RouterCase,
+  router: PeerProgram,
   { peers }: Programs,
   engines: readonly string[],
 ): Promise<RunningRouter> {
@@ -112,8 +114,9 @@ async function byOptions(
   const own = router === "smg" ? ["--backend", "vllm", "--disable-tokenizer-autoload"] : [];
   const listen = ["--host", "127.0.0.1", "--port", String(port), "--prometheus-port", String(prometheus)];
   const workers = ["--worker-urls", ...engines.map((address) => `http://${address}`)];
-  const args = [...launch, ...own, ...options, ...listen, "--log-level", "error", ...workers];
-  const child = kept(spawn(join(peers, "bin", router), args, { stdio: "ignore" }));
+  const program = peerCommand(peers, router);
+  const args = [...program.args, ...launch, ...own, ...options, ...listen, "--log-level", "error", ...workers];
+  const child = kept(spawn(program.command, args, { stdio: "ignore" }));
   return { url: `http://127.0.0.1:${port}`, stop: () => child.kill("SIGKILL") };
 }
 
