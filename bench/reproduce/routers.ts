@@ -86,7 +86,9 @@ export async function startRouter(
   folder: string,
 ): Promise<RunningRouter> {
   const started =
-    one.router === "llm-d" ? await llmD(one, programs, engines, folder) : await byOptions(one, one.router, programs, engines);
+    one.router === "llm-d"
+      ? await llmD(one, programs, engines, folder)
+      : await byOptions(one, one.router, programs, engines);
   const began = performance.now();
   while (!(await answers(started.url))) {
     if (performance.now() - began > START_MILLIS_MAX) {

@@ -1,23 +1,17 @@
 import * as z from "zod";
+import { GRPC_TLS, grpcPort, isKeyPair, isOneWay, KEY_PAIR, ONE_WAY } from "./grpc-tls.ts";
 import { MILLIS_PER_DAY, millis } from "./schema-value.ts";
 
-const PORT_MAX = 65_535;
 const FALLBACKS_MAX = 16;
 
 export const picker = z
   .strictObject({
-    port: z
-      .int()
-      .min(0)
-      .max(PORT_MAX)
-      .optional()
-      .describe("Port for Envoy's external processing (gRPC), as an endpoint picker behind a Gateway; unset: none."),
-    healthPort: z
-      .int()
-      .min(0)
-      .max(PORT_MAX)
-      .optional()
-      .describe("Port on which gRPC health alone is served in plain text, for probes where the other has TLS."),
+    port: grpcPort().describe(
+      "Port for Envoy's external processing (gRPC), as an endpoint picker behind a Gateway; unset: none.",
+    ),
+    healthPort: grpcPort().describe(
+      "Port on which gRPC health alone is served in plain text, for probes where the other has TLS.",
+    ),
     fallbacks: z
       .int()
       .min(0)
@@ -26,18 +20,7 @@ export const picker = z
       .describe(
         "Endpoints named after the chosen one, which a proxy that retries tries in order. 0 where its cluster takes one address only (Envoy's ORIGINAL_DST answers 503 to a list); 1 or more for Envoy's override_host policy.",
       ),
-    plaintext: z
-      .boolean()
-      .default(false)
-      .describe("true serves the port in plain text, where its proxy is set to that. false: TLS."),
-    certFile: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(
-        "Certificate (PEM) of the picker's port; a change takes effect at once. Unset: the picker signs its own, which gateways accept since they do not ask who answers.",
-      ),
-    keyFile: z.string().min(1).optional().describe("Its private key (PEM)."),
+    ...GRPC_TLS,
     connectionAgeMillisMax: millis(0, MILLIS_PER_DAY)
       .default(0)
       .describe(
@@ -60,11 +43,5 @@ export const picker = z
         "Time without a message of the proxy after which its call is ended, at the latest after twice that. Where it shows no bodies of responses, a call is silent as long as the response takes.",
       ),
   })
-  .refine((value) => (value.certFile === undefined) === (value.keyFile === undefined), {
-    path: ["keyFile"],
-    message: "certFile and keyFile together",
-  })
-  .refine((value) => !value.plaintext || value.certFile === undefined, {
-    path: ["plaintext"],
-    message: "false, or no certFile",
-  });
+  .refine(isKeyPair, KEY_PAIR)
+  .refine(isOneWay, ONE_WAY);

@@ -1,13 +1,25 @@
 import * as z from "zod";
+import { GRPC_TLS, grpcPort, isKeyPair, isOneWay, KEY_PAIR, ONE_WAY } from "./grpc-tls.ts";
 import { MIB, MILLIS_PER_DAY, bytes, headers, millis, origin } from "./schema-value.ts";
 
-/** In front of another router, which decides: what it decided is learned and recorded. */
+const envoy = z
+  .strictObject({
+    port: grpcPort().describe(
+      "Port on which an Envoy shows what passes it (external processing in observability mode, gRPC), in place of tap.router; picker.* has the bounds of its connections and calls. Unset: none.",
+    ),
+    ...GRPC_TLS,
+  })
+  .refine(isKeyPair, KEY_PAIR)
+  .refine(isOneWay, ONE_WAY);
+
+/** Beside another router, which decides: what it decided is learned and recorded. */
 export const tap = z.strictObject({
   router: origin()
     .optional()
     .describe(
       "Origin of another router, to which every request goes as it came; where that sends it is learned and recorded. Unset: this gateway decides.",
     ),
+  envoy: envoy.prefault({}).describe("Beside an Envoy, in which another router decides."),
   name: z.string().min(1).max(64).default("another router").describe("Its name in traces, for example sglang-router."),
   servedHeaders: headers()
     .default([])
@@ -29,3 +41,8 @@ export const tap = z.strictObject({
     .default(1_000)
     .describe("Time that a request waits for its tokens; then it goes on, and is recorded, without them."),
 });
+
+/** Whether another router decides, before or in an Envoy beside this gateway. */
+export function otherDecides({ router, envoy: { port } }: z.output<typeof tap>): boolean {
+  return router !== undefined || port !== undefined;
+}

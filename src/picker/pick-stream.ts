@@ -8,9 +8,10 @@ import { decisiveText } from "#live/base/decisive.ts";
 import type { Addresses } from "./destination.ts";
 import { ObservedResponse } from "./observed-response.ts";
 import { PickRequest } from "./pick-request.ts";
+import { apart } from "./apart.ts";
 import type { MessageRefusal } from "./grpc/call.ts";
 import type { PickedPath } from "./picked-path.ts";
-import { immediate, routedBody, routedHeaders, streamedBody } from "./replies.ts";
+import { GO_ON, immediate, routedBody, routedHeaders, streamedBody } from "./replies.ts";
 import {
   BODY_MODE,
   type HeaderChanges,
@@ -241,11 +242,6 @@ interface WaitingBody {
   readonly ends: boolean;
 }
 
-/** Without what came with it from the socket, so that a body that waits holds no more than its own bytes. */
-function apart(body: Buffer): Buffer {
-  return 2 * body.length < body.buffer.byteLength ? Buffer.from(body) : body;
-}
-
 /** A piece of a response with the name that its client asked for; what was held follows with the last. */
 function named(swap: NameSwap, body: Buffer, ends: boolean): Buffer {
   const given = swap.push(body);
@@ -268,12 +264,6 @@ function tooLarge({ limits }: PickRequest): Refusal {
   return refusal("too-large", `The request body is larger than ${limits.bodyBytesMax} bytes.`);
 }
 
-/** Nothing to change. */
-const GO_ON = {
-  requestHeaders: { kind: REPLY.requestHeaders },
-  requestBody: { kind: REPLY.requestBody },
-  responseBody: { kind: REPLY.responseBody },
-} as const;
 const TRAILERS = { kind: REPLY.requestTrailers } as const;
 /** In these modes no body comes before the answer to the headers, which alone may name a destination. */
 const UNREAD_MODES: ReadonlySet<number> = new Set([BODY_MODE.none, BODY_MODE.streamed, BODY_MODE.grpc]);

@@ -3,21 +3,19 @@ import { countUp } from "#live/base/gateway-counters.ts";
 import { type PickRequestParts, PROXY } from "./pick-request.ts";
 import type { Routes } from "#live/http/route.ts";
 import { Addresses } from "./destination.ts";
-import type { CallFailure, GrpcMethod } from "./grpc/call.ts";
+import type { CallFailure, GrpcMethod, MessageRefusal } from "./grpc/call.ts";
 import { GrpcServer, type PickerTls } from "./grpc/grpc-server.ts";
 import { EXTERNAL_PROCESSOR, PickerHealth } from "./health.ts";
-import { type PickerParts, PickStream } from "./pick-stream.ts";
+import { type PickerParts, PickStream, type SendReplies } from "./pick-stream.ts";
 import { pathReader } from "./picked-path.ts";
 import type { PickerRules } from "./picker-rules.ts";
 import { readProcessingRequest } from "./processing-request.ts";
 import { framedResponses } from "./processing-response.ts";
+import type { ProcessingRequest } from "./wire.ts";
 
-export interface PickerOptions {
+export interface ProcessingOptions {
   /** The gateway's own: one router, one tap, one set of limits and counters. */
   readonly gateway: PickRequestParts;
-  readonly routes: Routes;
-  /** Paths of engines' administration beside those that are known; none when left out. */
-  readonly administration?: readonly string[];
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
@@ -25,10 +23,16 @@ export interface PickerOptions {
   readonly healthPort: number | undefined;
   /** Undefined: plain text. */
   readonly tls: PickerTls | undefined;
-  /** Endpoints named behind the chosen one, which a proxy with retries goes down. */
-  readonly fallbacksMax: number;
   readonly rules: PickerRules;
   readonly ready: () => boolean;
+}
+
+export interface PickerOptions extends ProcessingOptions {
+  readonly routes: Routes;
+  /** Paths of engines' administration beside those that are known; none when left out. */
+  readonly administration?: readonly string[];
+  /** Endpoints named behind the chosen one, which a proxy with retries goes down. */
+  readonly fallbacksMax: number;
 }
 
 export interface PickerServer {
@@ -55,10 +59,27 @@ const CALLS_PER_REQUEST = 2;
 const CALLS_MORE = 1_000;
 
 /** Serves Envoy's external processing protocol; rejects with the system's error where the address cannot be had. */
-export async function startPicker(options: PickerOptions): Promise<PickerServer> {
-  const { gateway, routes, administration = [], host, port, healthPort, tls, fallbacksMax, rules, ready } = options;
+export function startPicker(options: PickerOptions): Promise<PickerServer> {
+  const { gateway, routes, administration = [], fallbacksMax } = options;
   const addresses = new Addresses(gateway.directory);
   const shared: PickerParts = { gateway, addresses, pathOf: pathReader(routes, administration), fallbacksMax };
+  return startProcessing(options, (replies) => new PickStream(shared, replies));
+}
+
+/** One request of a proxy, as its messages come. */
+interface ProcessedStream {
+  message(message: ProcessingRequest): void;
+  /** A message is not taken; false where the request has no answer for that any more. */
+  refused?(why: MessageRefusal): boolean;
+  closed(): void;
+}
+
+/** Serves external processing, each request by a stream of its own, and health. */
+export async function startProcessing(
+  options: ProcessingOptions,
+  open: (replies: SendReplies) => ProcessedStream,
+): Promise<PickerServer> {
+  const { gateway, host, port, healthPort, tls, rules, ready } = options;
   const health = new PickerHealth(ready);
   const { limits, counters, bodies } = gateway;
   const common = {
@@ -83,7 +104,7 @@ export async function startPicker(options: PickerOptions): Promise<PickerServer>
   };
   const server = new GrpcServer({
     ...common,
-    methods: new Map([[`/${EXTERNAL_PROCESSOR}/Process`, processMethod(shared, rules)], ...health.methods]),
+    methods: new Map([[`/${EXTERNAL_PROCESSOR}/Process`, processMethod(open, rules)], ...health.methods]),
     messageBytesMax: limits.bodyBytesMax + MESSAGE_BYTES,
     callsMax: CALLS_PER_REQUEST * limits.requestsInFlightMax + CALLS_MORE,
     connectionsMax: limits.clientConnectionsMax,
@@ -117,17 +138,20 @@ export async function startPicker(options: PickerOptions): Promise<PickerServer>
   };
 }
 
-function processMethod(shared: PickerParts, { callIdleMillisMax: idleMillisMax }: PickerRules): GrpcMethod {
+function processMethod(
+  open: (replies: SendReplies) => ProcessedStream,
+  { callIdleMillisMax: idleMillisMax }: PickerRules,
+): GrpcMethod {
   return (call) => {
-    const pick = new PickStream(shared, (responses, gone) => call.send(framedResponses(responses), gone));
+    const stream = open((responses, gone) => call.send(framedResponses(responses), gone));
     return {
-      refused: (why) => pick.refused(why),
-      message: (bytes) => pick.message(readProcessingRequest(bytes)),
+      refused: (why) => stream.refused?.(why) ?? false,
+      message: (bytes) => stream.message(readProcessingRequest(bytes)),
       clientEnded: () => {
-        pick.closed();
+        stream.closed();
         call.end();
       },
-      closed: () => pick.closed(),
+      closed: () => stream.closed(),
       idleMillisMax,
     };
   };

@@ -11,6 +11,7 @@ const SUBSET_NAMESPACE = "envoy.lb.subset_hint";
 const SUBSET = "x-gateway-destination-endpoint-subset";
 const NAMESPACE = "envoy.lb";
 const SERVED = "x-gateway-destination-endpoint-served";
+const UPSTREAM = "upstream.address";
 
 /** Reads a message of the proxy, whose fields are in test/picker/proto/external_processor.proto; throws BadMessage where it is none. */
 export function readProcessingRequest(bytes: Buffer): ProcessingRequest {
@@ -24,7 +25,9 @@ export function readProcessingRequest(bytes: Buffer): ProcessingRequest {
     responseTrailers: false,
     subset: undefined,
     served: undefined,
+    upstream: undefined,
     modes: undefined,
+    isObserved: false,
   };
   let phases = 0;
   while (reader.next()) {
@@ -55,6 +58,12 @@ export function readProcessingRequest(bytes: Buffer): ProcessingRequest {
         break;
       case message(8):
         readMetadata(reader, request);
+        break;
+      case message(9):
+        readAttributes(reader, request);
+        break;
+      case number(10):
+        request.isObserved = reader.varint() !== 0;
         break;
       case message(11):
         request.modes = readModes(reader);
@@ -145,6 +154,12 @@ function readMetadata(reader: MessageReader, request: ProcessingRequest): void {
     else if (namespace === NAMESPACE) request.served = valueIn(reader.within(struct), SERVED)?.[0];
   }
   reader.leave(outer);
+}
+
+/** Of the attributes that the proxy is asked to send, a struct for each of its filters, the one that names the engine. */
+function readAttributes(reader: MessageReader, request: ProcessingRequest): void {
+  const [, struct] = readEntry(reader);
+  request.upstream ??= valueIn(reader.within(struct), UPSTREAM)?.[0];
 }
 
 /** Of a map. */

@@ -1,7 +1,16 @@
 import { ERRORS, type Refusal, errorBody, errorHeaders } from "#live/http/errors.ts";
 import type { Dialect } from "#live/http/route.ts";
 import { DESTINATION } from "./processing-response.ts";
-import { type HeaderChanges, type ImmediateReply, type PhaseReply, REPLY } from "./wire.ts";
+import {
+  BODY_MODE,
+  type BodyModes,
+  type HeaderChanges,
+  type ImmediateReply,
+  type PhaseReply,
+  type ProcessingRequest,
+  type ProcessingResponse,
+  REPLY,
+} from "./wire.ts";
 
 /** Envoy takes pieces of at most 64 KiB in full duplex. */
 const PIECE_BYTES_MAX = 62 * 1024;
@@ -49,6 +58,30 @@ export function streamedBody(
     at = end;
   } while (at < body.length);
   return pieces;
+}
+
+/** Nothing to change. */
+export const GO_ON = {
+  requestHeaders: { kind: REPLY.requestHeaders },
+  requestBody: { kind: REPLY.requestBody },
+  responseBody: { kind: REPLY.responseBody },
+} as const;
+
+/** What a message of the proxy is answered by where nothing is to change. */
+export function unchanged(message: ProcessingRequest, modes: BodyModes): readonly ProcessingResponse[] {
+  const { requestHeaders, responseHeaders, requestBody, responseBody } = message;
+  if (requestHeaders !== undefined) return [GO_ON.requestHeaders];
+  if (responseHeaders !== undefined) return [{ kind: REPLY.responseHeaders }];
+  if (requestBody !== undefined)
+    return modes.request === BODY_MODE.fullDuplexStreamed
+      ? streamedBody(REPLY.requestBody, requestBody.body, requestBody.ends)
+      : [GO_ON.requestBody];
+  if (responseBody !== undefined)
+    return modes.response === BODY_MODE.fullDuplexStreamed
+      ? streamedBody(REPLY.responseBody, responseBody.body, responseBody.ends)
+      : [GO_ON.responseBody];
+  if (message.requestTrailers) return [{ kind: REPLY.requestTrailers }];
+  return message.responseTrailers ? [{ kind: REPLY.responseTrailers }] : [];
 }
 
 /** Answers in place of any endpoint. */

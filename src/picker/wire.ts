@@ -10,7 +10,11 @@ export interface ProcessingRequest {
   subset: readonly string[] | undefined;
   /** Address that a response came from, where the proxy states it. */
   served: string | undefined;
+  /** The same as the proxy's own attribute has it: with whom it was connected. */
+  upstream: string | undefined;
   modes: BodyModes | undefined;
+  /** The proxy waits for no reply, and reads none. */
+  isObserved: boolean;
 }
 
 export interface ProxiedHeaders {

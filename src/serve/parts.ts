@@ -4,6 +4,7 @@ import { autopilotPart, tuningPart } from "./autopilot/live-autopilot.ts";
 import { listeningPart } from "./clients/listening.ts";
 import { gatewayPart, identityPart } from "./clients/live-gateway.ts";
 import { keysPart } from "./clients/live-keys.ts";
+import { observerPart } from "./clients/live-observer.ts";
 import { pagesPart, tokensPart } from "./clients/live-pages.ts";
 import { pickerPart } from "./clients/live-picker.ts";
 import { tlsPart } from "./clients/live-tls.ts";
@@ -97,6 +98,7 @@ export const GATEWAY = assembly<GatewayContext>()(
     listeningPart,
     startAnnouncementPart,
     pickerPart,
+    observerPart,
     endpointsPart,
     warmUpPart,
     peersPart,

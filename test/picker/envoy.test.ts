@@ -1,10 +1,7 @@
 import { AS_ASKED } from "#live/routing/ask.ts";
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import OpenAI from "openai";
@@ -17,9 +14,9 @@ import { until } from "../live/discovery/fleet-under-test.ts";
 import { NEVER_OPEN, type Rig, startRig } from "../live/gateway/rig.ts";
 import { EXTERNAL_PROCESSOR } from "./protocol.ts";
 import { ProxyRig, TLS } from "./proxy.ts";
+import { freePort, listening, NO_ENVOY, onPorts, startEnvoy } from "./real-envoy.ts";
 
-const ENVOY = process.env["TEST_ENVOY"] ?? "";
-const skip = ENVOY === "" ? "TEST_ENVOY names no binary of Envoy" : false;
+const skip = NO_ENVOY;
 const CONFIG = join(import.meta.dirname, "../../deploy/envoy.yaml");
 const HI = [{ role: "user", content: "hi there" }] as const;
 
@@ -60,11 +57,9 @@ class Setting {
     const ports = [
       [8000, port],
       [9002, setting.pickerPort],
-      ...urls.map((url, i) => [8101 + i, Number(new URL(url).port)]),
-    ];
-    let config = change(readFileSync(CONFIG, "utf8"));
-    for (const [from, to] of ports) config = config.replace(`port_value: ${from}}`, `port_value: ${to}}`);
-    const envoy = startEnvoy(t, config);
+      ...urls.map((url, i) => [8101 + i, Number(new URL(url).port)] as const),
+    ] as const;
+    const envoy = startEnvoy(t, onPorts(change(readFileSync(CONFIG, "utf8")), ports));
     setting.url = `http://127.0.0.1:${port}`;
     t.after(async () => {
       envoy.kill("SIGKILL");
@@ -73,7 +68,7 @@ class Setting {
       await setting.rig.close();
       for (const engine of setting.engines) await engine.close().catch(() => {});
     });
-    for (let isUp = false; !isUp;) isUp = await listens(port);
+    await listening(port);
     return setting;
   }
 
@@ -98,36 +93,6 @@ class Setting {
   ask(): Promise<OpenAI.ChatCompletion> {
     return this.client.chat.completions.create({ model: "tiny", messages: [...HI] });
   }
-}
-
-function startEnvoy(t: TestContext, config: string): ChildProcess {
-  const folder = mkdtempSync(join(tmpdir(), "gnomon-envoy-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const file = join(folder, "envoy.yaml");
-  writeFileSync(file, config);
-  return spawn(ENVOY, ["-c", file, "--concurrency", "1", "-l", "error", "--use-dynamic-base-id"], {
-    stdio: "ignore",
-  });
-}
-
-async function listens(port: number): Promise<boolean> {
-  const socket = connect(port, "127.0.0.1");
-  const isUp = await new Promise<boolean>((resolve) => {
-    socket.on("connect", () => resolve(true)).on("error", () => resolve(false));
-  });
-  socket.destroy();
-  if (!isUp) await new Promise((resolve) => setTimeout(resolve, 50));
-  return isUp;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 const BUFFERED = (config: string): string =>

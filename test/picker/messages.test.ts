@@ -56,6 +56,9 @@ test("a message of the proxy is read as it was written: headers, body, modes, su
             }),
           },
         },
+        attributes: {
+          "envoy.filters.http.ext_proc": { fields: { "upstream.address": { stringValue: served }, other: {} } },
+        },
         observabilityMode: true,
         ...(both !== undefined && { protocolConfig: { requestBodyMode: both[0], responseBodyMode: both[1] } }),
       };
@@ -64,6 +67,8 @@ test("a message of the proxy is read as it was written: headers, body, modes, su
       assert.deepEqual(side === "request" ? read.requestHeaders : read.responseHeaders, { flat, ends: endOfStream });
       assert.deepEqual(read.subset, typeof hint === "string" ? [hint] : hint);
       assert.equal(read.served, served);
+      assert.equal(read.upstream, served);
+      assert.equal(read.isObserved, true);
       assert.deepEqual(read.modes, both && { request: both[0], response: both[1] });
     },
   );

@@ -7,6 +7,7 @@ export interface ProcessingRequest {
   readonly requestTrailers?: object;
   readonly responseTrailers?: object;
   readonly metadataContext?: { readonly filterMetadata?: Readonly<Record<string, Struct>> };
+  readonly attributes?: Readonly<Record<string, Struct>>;
   readonly observabilityMode?: boolean;
   readonly protocolConfig?: { readonly requestBodyMode?: number; readonly responseBodyMode?: number };
 }

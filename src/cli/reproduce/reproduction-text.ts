@@ -3,6 +3,7 @@ import type { ExplainedFigures, Explaining, Reproduction } from "#shadow/reprodu
 import type { Differences } from "#shadow/reproduce/differences.ts";
 import { specChanges } from "#shadow/reproduce/spec-changes.ts";
 import { wrapped } from "../output/figure-text.ts";
+import { ownConfiguration } from "./own-configuration.ts";
 
 /** A profile as it is shipped or stands in its file. */
 export interface KnownProfile {
@@ -28,10 +29,18 @@ export function reproductionText(answer: Reproduction, profiles: readonly KnownP
   return `${[
     wrapped(sentence(answer, known), CHARS),
     "",
+    ...itsOwn(answer),
     ...profileTable(answer.profiles, known),
     ...partTable(answer),
     ...differenceTable(answer.differences),
   ].join("\n")}\n`;
+}
+
+/** The policy that was found, as its router's team has it. */
+function itsOwn({ router, best: { spec, heldOut } }: Reproduction): string[] {
+  if (heldOut.gain < GAIN_MIN || explained(heldOut) < EXPLAINED_MIN) return [];
+  const lines = ownConfiguration(router, spec);
+  return lines.length === 0 ? [] : [...lines, ""];
 }
 
 /** What was found, in one sentence. */

@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { ConfigError } from "#config/config-error.ts";
 import type { Given, KeyFlag } from "../flag/key-flags.ts";
+import { otherDecides } from "#config/tap-section.ts";
 import { addServeOptions, servePlan } from "./serve-options.ts";
 import { startGateway } from "./serve.ts";
 
@@ -9,6 +10,11 @@ const TAP_FLAGS: readonly KeyFlag[] = [
     flags: "--router <url>",
     path: ["tap", "router"],
     meaning: "the other router, which gets every request as it came",
+  },
+  {
+    flags: "--envoy-port <port>",
+    path: ["tap", "envoy", "port"],
+    meaning: "in place of --router: port on which an Envoy shows what passes it (external processing)",
   },
   { flags: "--name <name>", path: ["tap", "name"], meaning: "its name in the trace, such as sglang-router" },
   {
@@ -19,16 +25,16 @@ const TAP_FLAGS: readonly KeyFlag[] = [
   },
 ];
 
-/** A gateway in front of another router: that one decides, and what it decides is recorded. */
+/** A gateway in front of another router, or beside an Envoy: that one decides, and what it decides is recorded. */
 export function tapCommand(): Command {
   const command = new Command("tap").description(
-    "Stand in front of another router, pass everything on, and record where it sends each request.",
+    "Stand in front of another router, or beside an Envoy, and record where each request is sent. Everything passes on as it came.",
   );
   return addServeOptions(command, TAP_FLAGS).action(async (given: Given) => {
     const plan = servePlan(given, process.env, TAP_FLAGS);
     const { tap, record } = plan.config;
     const missing = [
-      ...(tap.router === undefined ? ["--router: expected the origin of the other router, got none"] : []),
+      ...(otherDecides(tap) ? [] : ["--router: expected the origin of the other router, or --envoy-port, got neither"]),
       ...(record.directory === undefined ? ["--record: expected the folder for the trace, got none"] : []),
     ];
     if (missing.length > 0) throw new ConfigError(missing);

@@ -123,6 +123,8 @@ export interface GatewayOptions extends Pick<OpenFilesOptions, "filesMax"> {
 /** What a gateway does in front of another router. */
 export interface PassThrough {
   readonly answerOf: AnswerChooser;
+  /** Requests do not come to this gateway's own port; whoever tries gets what `serve` answers. */
+  readonly isElsewhere: boolean;
   /** Serves, on the port for clients, all that is no inference. */
   readonly serve: (incoming: IncomingMessage, outgoing: ServerResponse, shared: RouteParts) => void;
 }
@@ -295,10 +297,12 @@ function newServer(
     hostname: "gateway.invalid",
     errorHandler: () => malformedTarget(shared.sendsOwnHeaders),
   });
+  const isElsewhere = passThrough?.isElsewhere === true;
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (shared.phase !== "serving") shared.connections.answers(outgoing);
     // Without a version it is HTTP/0.9, which has neither hosts nor bodies.
     if (incoming.httpVersionMajor < 1) refuseHost(outgoing, shared.sendsOwnHeaders);
+    else if (isElsewhere && door !== undefined) passThrough?.serve(incoming, outgoing, shared);
     else if (door?.takes(incoming) === true) door.serve(incoming, outgoing);
     else if (!isHostClear(incoming)) refuseHost(outgoing, shared.sendsOwnHeaders);
     else if (door !== undefined && passThrough !== undefined) {

@@ -1,5 +1,5 @@
 import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
-import type { Family, MetricRowOf } from "./metric-family.ts";
+import type { Family, MetricRow, MetricRowOf } from "./metric-family.ts";
 
 /** How far it is known where another router sends requests. Plain data. */
 export interface TapStatus {
@@ -19,15 +19,17 @@ export interface TapStatus {
   /** Requests whose place the engines' counters did not show, by reason. */
   readonly unexplained: Readonly<Record<string, number>>;
   readonly untokenized: { readonly late: number; readonly failed: number };
+  /** Requests of an Envoy that were not observed, since as many were in flight as may be. */
+  readonly unobserved: number;
   /** Defects met while requests were observed; the requests went on. */
   readonly failures: number;
 }
 
-/** Rows are there where the gateway stands in front of another router. */
+/** Rows are there where another router decides. */
 export function registerTap(status: (() => TapStatus) | undefined, family: Family, row: MetricRowOf): void {
   const by = (label: string, counts: Readonly<Record<string, number>>) =>
     Object.entries(counts).map(([name, count]) => row(count, { [label]: name }));
-  const rows = (of: (now: TapStatus) => ReturnType<typeof by>) => () => (status === undefined ? [] : of(status()));
+  const rows: Rows = (of) => () => (status === undefined ? [] : of(status()));
 
   family(
     "counter",
@@ -67,10 +69,22 @@ export function registerTap(status: (() => TapStatus) | undefined, family: Famil
   );
   family(
     "counter",
+    "tap_unobserved_total",
+    "Requests of an Envoy that were not observed, because limits.requestsInFlightMax were.",
+    rows(({ unobserved }) => [row(unobserved)]),
+  );
+  family(
+    "counter",
     "tap_failures_total",
     "Defects met while requests were observed; the requests went on.",
     rows(({ failures }) => [row(failures)]),
   );
+  registerHeld(rows, family, row);
+}
+
+type Rows = (of: (now: TapStatus) => MetricRow[]) => () => MetricRow[];
+
+function registerHeld(rows: Rows, family: Family, row: MetricRowOf): void {
   family(
     "gauge",
     "tap_held",

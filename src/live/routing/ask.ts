@@ -129,6 +129,16 @@ export function askWithoutBody(asking: AskingRequest, routed: (decision: Routed)
   acceptBodiless(asking, by, routed);
 }
 
+/** The same where its body is not there: nothing is known of it, and it goes on all the same, if requests may. */
+export function askUnread(asking: AskingRequest, why: Refusal, routed: (decision: Routed) => void): void {
+  try {
+    asking.arrivedAt = nowMicros();
+    unread({ asking, body: NO_BODY, routed, keep: () => undefined }, why);
+  } catch (error) {
+    asking.bug(error);
+  }
+}
+
 /** What it asks cannot be read here: it is refused, or goes on as it came. */
 function unread({ asking, body, routed }: Question, refused: Refusal): void {
   const { shared, headers } = asking;
@@ -318,6 +328,7 @@ function reject(asking: AskingRequest, rejected: Rejected): void {
   asking.refuse(refusalOf(rejected, asking.model, directory));
 }
 
+const NO_BODY = Buffer.alloc(0);
 const NO_PROMPT: TokenizedPrompt = { blocks: EMPTY_CHAIN, promptTokens: 0, exact: false, fellBack: false };
 
 /** Whether one endpoint may compute its prompt and another one answer: of another kind of request nobody knows how. */

@@ -51,10 +51,10 @@ export class Attribution implements FrontListener {
       this.#held.placed(requestId, UNOBSERVED);
   }
 
-  /** The head of its answer came. */
-  answered(requestId: string, headers: AnswerHeaders): void {
+  /** The head of its answer came; `upstream` is the address that a proxy had it from, where it states that. */
+  answered(requestId: string, headers: AnswerHeaders, upstream?: string): void {
     if (!this.#held.awaits(requestId)) return;
-    const [endpoint, ...others] = this.#served.endpointsOf(headers);
+    const [endpoint, ...others] = this.#served.endpointsOf(headers, upstream);
     if (endpoint === undefined) {
       this.#namedInARow = 0;
       return;

@@ -45,8 +45,18 @@ export class ServedHeader {
     directory.listen({ joined: forget, left: forget });
   }
 
-  /** The endpoint, or the ranks at an address that nothing else is stated of; none where no header has one of the list. */
-  endpointsOf(headers: AnswerHeaders): readonly EndpointId[] {
+  /**
+   * The endpoint, or the ranks at an address that nothing else is stated of; none where no header has one of the list. Where a
+   * proxy states with whom it was connected, that is it, unless a header has it more exactly.
+   */
+  endpointsOf(headers: AnswerHeaders, upstream?: string): readonly EndpointId[] {
+    const connected = upstream === undefined ? NONE : this.#of(upstream);
+    if (connected.length === 1) return connected;
+    const named = this.#named(headers);
+    return named.length > 0 ? named : connected;
+  }
+
+  #named(headers: AnswerHeaders): readonly EndpointId[] {
     for (const name of this.#names) {
       if (headers[name] === undefined) continue;
       const found = this.#of(headerOf(headers, name));

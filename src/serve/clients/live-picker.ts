@@ -1,6 +1,4 @@
-import type { Config } from "#config/schema.ts";
-import type { PickerTls } from "#picker/grpc/grpc-server.ts";
-import { TlsFiles } from "./tls-files.ts";
+import { grpcTls } from "./grpc-tls.ts";
 import { refusedBySystem } from "../process/system-error.ts";
 import type { Gateway } from "#live/gateway/gateway.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
@@ -31,7 +29,7 @@ async function startLivePicker({ plan, gateway, readiness, logs }: Needed) {
   const { port } = picker;
   if (port === undefined) return undefined;
   // Its libraries are loaded where they are used.
-  const held = await tlsOf(picker, logs.faults.report);
+  const held = await grpcTls("picker", picker, logs.faults.report);
   const { startPicker } = await import("#picker/picker-server.ts");
   const options = {
     gateway: gateway.parts,
@@ -51,25 +49,3 @@ async function startLivePicker({ plan, gateway, readiness, logs }: Needed) {
   });
   return { held, picker: started };
 }
-
-interface HeldTls {
-  readonly tls: PickerTls | undefined;
-  stop(): Promise<void>;
-}
-
-/** Own files, which are watched; without any a certificate of the picker's own. */
-async function tlsOf({ plaintext, certFile, keyFile }: Config["picker"], report: FaultLog["report"]): Promise<HeldTls> {
-  const stop = async (): Promise<void> => {};
-  if (plaintext) return { tls: undefined, stop };
-  if (certFile === undefined || keyFile === undefined) {
-    const { selfSigned } = await import("#picker/self-signed.ts");
-    const { cert, key } = selfSigned("gnomon", new Date());
-    return { tls: { context: { cert, key }, listen: () => {} }, stop };
-  }
-  const cert = { certKey: "certFile", certFile, keyKey: "keyFile", keyFile };
-  const files = new TlsFiles({ section: "picker", cert, minVersion: "TLSv1.2", watchMillis: WATCH_MILLIS, report });
-  return { tls: files, stop: () => files.stop() };
-}
-
-/** Between two looks at the files. */
-const WATCH_MILLIS = 1_000;

@@ -1,3 +1,4 @@
+import { otherDecides } from "#config/tap-section.ts";
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import { Readiness } from "#live/status/readiness.ts";
 import { part } from "../assembly/part.ts";
@@ -12,7 +13,7 @@ export const readinessPart = part({
   name: "readiness",
   needs: ["plan", "directory", "leaving"],
   start: ({ plan, directory, leaving }: Needed) => {
-    const readiness = new Readiness(directory, plan.config.tap.router === undefined);
+    const readiness = new Readiness(directory, !otherDecides(plan.config.tap));
     readiness.draining = leaving.aborted;
     leaving.addEventListener("abort", () => (readiness.draining = true), { once: true });
     return readiness;

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { otherDecides } from "#config/tap-section.ts";
 import { WALL_START_MICROS } from "#live/base/clock.ts";
 import type { RunHeader } from "#live/recorder/run-lines.ts";
 import type { TraceRouter } from "#trace/codec/record.ts";
@@ -27,7 +28,7 @@ function runOf(plan: ServePlan, router: TraceRouter): RunHeader {
     endpoints: [],
     ...(emulated && { emulated }),
     machine: { digest: machineDigest() },
-    ...(tap.router !== undefined && { observed: { router: tap.name } }),
+    ...(otherDecides(tap) && { observed: { router: tap.name } }),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Config } from "#config/schema.ts";
+import { otherDecides } from "#config/tap-section.ts";
 import type { Router } from "#core/router.ts";
 import { framesOf } from "#live/log/frames-of.ts";
 import { RouterTap } from "#live/base/router-tap.ts";
@@ -7,7 +8,7 @@ import { HeldTap } from "#live/tap/held-tap.ts";
 
 /** The way to the router: at once, or, beside another router, once it is known where that sent a request. */
 export function routerTap({ tap }: Config, router: Router, { report }: Pick<FaultLog, "report">): RouterTap {
-  if (tap.router === undefined) return new RouterTap(router);
+  if (!otherDecides(tap)) return new RouterTap(router);
   const failed = (error: unknown): void => report(tapFailure(error));
   return new HeldTap({ router, holdMillis: tap.holdMillis, holdBytesMax: tap.holdBytesMax, failed });
 }

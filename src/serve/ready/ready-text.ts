@@ -59,6 +59,7 @@ function readySentence(directory: EndpointDirectory, { url, plan, emulated }: Re
   const { tap } = plan.config;
   if (tap.router !== undefined)
     return `gnomon is ready at ${url}, in front of ${tap.name} at ${tap.router}: ${engines}`;
+  if (tap.envoy.port !== undefined) return `gnomon is ready beside Envoy, in which ${tap.name} decides: ${engines}`;
   return `gnomon is ready at ${url}: ${engines}, profile ${plan.profile.name}`;
 }
 

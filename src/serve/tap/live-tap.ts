@@ -1,3 +1,5 @@
+import type { ServerResponse } from "node:http";
+import type { TapStreamParts } from "#picker/tap/tap-stream.ts";
 import { ConfigError } from "#config/config-error.ts";
 import type { Config } from "#config/schema.ts";
 import { ENGINE_FIELDS, ENGINE_HEADERS } from "#core/engine-names.ts";
@@ -13,8 +15,8 @@ import { ServedHeader } from "#live/tap/served-header.ts";
 import { TappedAnswer } from "#live/tap/tapped-answer.ts";
 import type { TapStatus } from "#live/metrics/metric-tap.ts";
 import { EndpointDirectory, type EndpointEntry } from "#live/endpoints/endpoint-directory.ts";
-import type { GatewayOptions } from "#live/gateway/gateway.ts";
-import type { AnswerHeaders } from "#live/http/headers.ts";
+import type { GatewayOptions, PassThrough } from "#live/gateway/gateway.ts";
+import { errorBody, errorHeaders, refusal } from "#live/http/errors.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { HangDetector } from "#live/keeper/hang-detector.ts";
 import type { Recorder } from "#live/recorder/recorder.ts";
@@ -27,12 +29,16 @@ import { namesSources } from "../endpoints/names-sources.ts";
 import { part } from "../assembly/part.ts";
 import type { GatewayContext } from "../plan/gateway-context.ts";
 
+type Answered = TapStreamParts["answered"];
+
 /** What the gateway stands in front of: its engines, or another router. */
 export interface LiveFront extends Pick<GatewayOptions, "tap" | "directory" | "hangs"> {
   /** In place of what is configured. */
   readonly options: Partial<GatewayOptions>;
   readonly limits: GatewayOptions["limits"];
   readonly tokenizer: (inner: GatewayOptions["tokenizer"]) => GatewayOptions["tokenizer"];
+  /** For who observes requests that do not come through here; undefined where this gateway decides. */
+  readonly observer: { readonly answered: Answered; readonly counts: { unobserved: number } } | undefined;
   /** Undefined where this gateway decides. */
   readonly status: (() => TapStatus) | undefined;
   stop(): Promise<void>;
@@ -55,7 +61,7 @@ export const frontPart = part({
   needs: ["plan", "settings", "tap", "directory", "hangs", "tls", "logs", "recorder", "shadow"],
   start: (needed: Needed): LiveFront => {
     const { tap, directory, hangs } = needed;
-    if (tap instanceof HeldTap) return inFrontOfRouter(needed, tap);
+    if (tap instanceof HeldTap) return besideOther(needed, tap);
     return {
       tap,
       directory,
@@ -63,6 +69,7 @@ export const frontPart = part({
       options: {},
       limits: {},
       tokenizer: (inner) => inner,
+      observer: undefined,
       status: undefined,
       stop: async () => {},
     };
@@ -70,10 +77,11 @@ export const frontPart = part({
   stop: (front) => front.stop(),
 });
 
-function inFrontOfRouter({ plan: { config }, settings, directory, tls, logs }: Needed, held: HeldTap): LiveFront {
+function besideOther({ plan: { config }, settings, directory, tls, logs }: Needed, held: HeldTap): LiveFront {
   refuseOthers(config);
   const { tap, limits } = config;
   const counts = { failures: 0, untokenized: { late: 0, failed: 0 } };
+  const unobserved = { unobserved: 0 };
   const failed = (error: unknown): void => {
     counts.failures++;
     logs.faults.report(tapFailure(error));
@@ -81,17 +89,16 @@ function inFrontOfRouter({ plan: { config }, settings, directory, tls, logs }: N
   const served = new ServedHeader(directory, tap.servedHeaders);
   const learner = learnerOf(config, held, directory, tls.connections, failed);
   const attribution = new Attribution(held, served, learner);
-  const router = otherRouter(new URL(tap.router!).origin);
-  const front = new EndpointDirectory();
-  front.add(router);
-  const passRoutes = new PassRoutes(router, tls.connections, limits.connectMillisMax);
-  const answered = (requestId: string, headers: AnswerHeaders): void => {
+  const answered: Answered = (requestId, headers, upstream) => {
     try {
-      attribution.answered(requestId, headers);
+      attribution.answered(requestId, headers, upstream);
     } catch (error) {
       failed(error);
     }
   };
+  const front = new EndpointDirectory();
+  const way = tap.router === undefined ? besideEnvoy() : inFrontOf(tap.router, tls.connections, config);
+  if (way.router !== undefined) front.add(way.router);
   return {
     tap: new FrontTap(newRouter(settings), attribution, failed),
     directory: front,
@@ -100,26 +107,57 @@ function inFrontOfRouter({ plan: { config }, settings, directory, tls, logs }: N
       ...AS_IT_IS,
       passThrough: {
         answerOf: (delivery, head, requestId) => {
-          answered(requestId, head.headers);
+          answered(requestId, head.headers, undefined);
           return new TappedAnswer(delivery, head, failed);
         },
-        serve: passRoutes.serve,
+        ...way.routes,
       },
     },
     limits: { attemptsMax: 1, hedgeMillis: undefined, upstreamConnectionsMax: limits.requestsInFlightMax },
     tokenizer: (inner) => patientTokenizers(inner, tap.hashMillisMax, counts.untokenized),
+    observer: { answered, counts: unobserved },
     status: () => ({
       ...counts,
+      ...unobserved,
       ...held.status(),
       unlisted: served.unlisted,
       unexplained: learner?.counts.unexplained ?? {},
     }),
     stop: async () => {
       held.flush();
-      await Promise.all([passRoutes.destroy(), learner?.stop()]);
+      await Promise.all([way.stop(), learner?.stop()]);
     },
   };
 }
+
+/** How requests come by this gateway. */
+interface Way {
+  readonly routes: Pick<PassThrough, "serve" | "isElsewhere">;
+  /** Where they go on; undefined where they do not come through. */
+  readonly router: EndpointEntry | undefined;
+  stop(): Promise<unknown>;
+}
+
+function inFrontOf(url: string, connections: EngineConnections, { limits }: Config): Way {
+  const router = otherRouter(new URL(url).origin);
+  const passRoutes = new PassRoutes(router, connections, limits.connectMillisMax);
+  return { routes: { serve: passRoutes.serve, isElsewhere: false }, router, stop: () => passRoutes.destroy() };
+}
+
+/** Envoy shows requests; none comes here. */
+function besideEnvoy(): Way {
+  return { routes: { serve: refuseAll, isElsewhere: true }, router: undefined, stop: async () => {} };
+}
+
+function refuseAll(_incoming: unknown, outgoing: ServerResponse): void {
+  const body = errorBody(ELSEWHERE);
+  outgoing.writeHead(404, errorHeaders(ELSEWHERE, Buffer.byteLength(body), false)).end(body);
+}
+
+const ELSEWHERE = refusal(
+  "unknown-path",
+  "This observes what passes Envoy (tap.envoy.port) and takes no requests itself; metrics and status pages are on listen.adminPort.",
+);
 
 /** Nothing of a request or an answer is for this gateway to judge, add or keep. */
 const AS_IT_IS: Partial<GatewayOptions> = {
@@ -155,18 +193,30 @@ function refuseOthers(config: Config): void {
   const { tap } = config;
   if (!namesSources(config))
     throw new ConfigError([
-      `endpoints: expected the engines behind ${tap.router} (--endpoint), got none; discovery.dns, discovery.file and discovery.kind find them too`,
+      `endpoints: expected the engines behind ${tap.router ?? tap.name} (--endpoint), got none; discovery.dns, discovery.file and discovery.kind find them too`,
     ]);
   const wrong = ownDecisions(config);
   if (wrong.length === 0) return;
+  const by = tap.router === undefined ? "tap.envoy.port" : "tap.router";
   throw new ConfigError(
-    wrong.map((key) => `${key}: expected to be unset where tap.router is set: the other router decides`),
+    wrong.map((key) => `${key}: expected to be unset where ${by} is set: the other router decides`),
   );
 }
 
 /** Keys that are set and ask for decisions of this gateway's own. */
-function ownDecisions({ picker, cascade, admission, rollout, shadow, autopilot, share, clients }: Config): string[] {
+function ownDecisions({
+  tap,
+  picker,
+  cascade,
+  admission,
+  rollout,
+  shadow,
+  autopilot,
+  share,
+  clients,
+}: Config): string[] {
   return [
+    tap.router !== undefined && tap.envoy.port !== undefined && "tap.envoy.port",
     picker.port !== undefined && "picker.port",
     cascade.chains.length > 0 && "cascade.chains",
     Object.keys(admission.limits).length > 0 && "admission.limits",

@@ -11,10 +11,15 @@ import { foreignTraffic } from "../../shadow/reproduce/foreign-traffic.ts";
 import { temporaryFolder } from "../../trace/import/temporary-folder.ts";
 import { inProcess } from "../in-process.ts";
 
-async function written(folder: string, profile: string, requests: number): Promise<string> {
+async function written(
+  folder: string,
+  profile: string,
+  requests: number,
+  routerName = "their-router",
+): Promise<string> {
   const path = join(folder, "theirs");
   const writer = new TraceWriter(path);
-  for (const item of foreignTraffic({ spec: loadProfile(profile).spec, requests, seed: 3, routerName: "their-router" }))
+  for (const item of foreignTraffic({ spec: loadProfile(profile).spec, requests, seed: 3, routerName }))
     await writer.write(item);
   await writer.close();
   return path;
@@ -36,6 +41,17 @@ test("the answer's first sentence names the policy, how much of what it explains
   const { best, candidates } = JSON.parse(json.out) as Reproduction;
   assert.deepEqual([best.base, best.heldOut.share, best.heldOut.decisions], ["round-robin", 1, 100]);
   assert.ok(candidates > 6);
+});
+
+test("what was found is also stated as a known router has it, and nothing where the router is not known or draws", async (t) => {
+  await using folder = await temporaryFolder();
+  const printed = async (router: string, profile: string): Promise<string> => {
+    const path = await written(join(folder.path, `${router}-${profile}`), profile, 200, router);
+    return (await inProcess(t, [reproduceCommand()], ["reproduce", path, ...NARROW])).out;
+  };
+  assert.match(await printed("smg", "round-robin"), /^as smg's own options, .*:\n {2}--policy round_robin$/m);
+  assert.doesNotMatch(await printed("their-router", "round-robin"), /own options/);
+  assert.doesNotMatch(await printed("smg", "random"), /own options/);
 });
 
 test("--limit takes the first decisions, and too few are refused", async (t) => {
