@@ -15,7 +15,7 @@ import type { Form } from "./published/form.ts";
 import { printHandovers } from "./published/handovers.ts";
 import { KERNEL_ROOFLINE } from "./published/kernel-roofline-form.ts";
 import { kernelTables } from "./published/kernel-table-form.ts";
-import { type Judged, printGroups, printRuns, printSummary } from "./published/print.ts";
+import { type Judged, printGroups, printOutside, printRuns, printSummary } from "./published/print.ts";
 import { type PublishedRun, publishedRuns } from "./published/runs.ts";
 import { TRAINED_PHYSICS, TRAINED_PHYSICS_BLIS } from "./published/trained-physics-form.ts";
 
@@ -44,6 +44,7 @@ function main(): void {
   const rows = judged(KERNEL_ROOFLINE, runs, left);
   if (values.runs === true) return printRuns(rows);
   printGroups(rows);
+  printOutside(rows);
   if (values.shipped !== true) printOthers(runs);
 }
 

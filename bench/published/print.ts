@@ -76,6 +76,24 @@ export function printSummary(rows: readonly Judged[]): void {
   }
 }
 
+/** What predictions from a config alone are to keep to: beyond, a row is named. */
+const GOALS = [
+  ["TPOT", 0.25, tpotOff],
+  ["TTFT", 0.2, ttftOff],
+] as const;
+
+/** Every run that is further off than that. */
+export function printOutside(rows: readonly Judged[]): void {
+  for (const [name, goal, off] of GOALS) {
+    const outside = rows.filter((row) => Math.abs(off(row)) > goal);
+    const each = outside.map(
+      (row) => `${row.run.model} on ${boardsOf(row.run)}, ${loadText(row.run)}: ${percent(off(row))}`,
+    );
+    console.log(`\n${name} beyond ${share(goal)}:${outside.length === 0 ? " none" : ""}`);
+    for (const line of each) console.log(`- ${line}`);
+  }
+}
+
 function loadText({ load, promptTokens, outputTokens, prompts }: PublishedRun): string {
   const lengths = `${promptTokens}${prompts > 0 ? " cached" : ""} + ${outputTokens}`;
   switch (load.kind) {

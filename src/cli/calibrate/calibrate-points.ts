@@ -3,7 +3,9 @@ import { ConfigError } from "#config/config-error.ts";
 import { loadEngine } from "#config/engine-file.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
-import { engineFields } from "#shadow/calibrate/engine-text.ts";
+import type { EngineSource } from "#engine/engine-source.ts";
+import { engineFields, residualsFile } from "#shadow/calibrate/engine-text.ts";
+import { type SteadyChance, steadyChance, type TimedPoint } from "#shadow/calibrate/steady-chance.ts";
 import {
   fitSteady,
   fitSteadyUnstated,
@@ -32,10 +34,9 @@ export interface PointFlags extends SizeFlags {
 export async function calibratePoints(flags: PointFlags): Promise<void> {
   const usual = flags.engine === undefined ? { asyncScheduling: true } : {};
   const given = { ...loadEngine(flags.engine), ...usual, ...givenSizes(flags) };
-  const { points, sizes, from } =
-    flags.live === undefined
-      ? { points: benchPoints(flags.fromBench ?? []), sizes: given, from: (flags.fromBench ?? []).join(" and ") }
-      : await measuredLive(flags.live, given, flags);
+  const live = flags.live === undefined ? undefined : await measuredLive(flags.live, given, flags);
+  const points: readonly SteadyPoint[] = live?.points ?? benchPoints(flags.fromBench ?? []);
+  const { sizes, from } = live ?? { sizes: given, from: (flags.fromBench ?? []).join(" and ") };
   const longest = Math.max(...points.map(({ promptTokens, outputTokens }) => promptTokens + outputTokens));
   const room = Math.max(sizes.kvBlocks, Math.ceil(mostTokens(points) / sizes.blockTokens) + 2);
   const fitting = { ...sizes, kvBlocks: room, modelTokensMax: Math.max(longest, sizes.modelTokensMax) };
@@ -45,8 +46,42 @@ export async function calibratePoints(flags: PointFlags): Promise<void> {
     { ...fitting, modelTokensMax: Math.min(fitting.modelTokensMax, (room - 1) * sizes.blockTokens) },
     isStated,
   );
-  report(fit, points, from, flags);
+  report(fit, points, from, live && leftToChance(live.points, live.startedAt, fit), flags);
 }
+
+/** What is stated of a measurement that wandered. */
+interface LeftToChance {
+  readonly lines: readonly string[];
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly chance: SteadyChance | undefined;
+}
+
+/** Rounds that are further apart than this, as logarithms, are worth a word: means of loads differ as much. */
+const APART_NOTED = 0.05;
+
+function leftToChance(points: readonly TimedPoint[], startedAt: string, fit: SteadyFit): LeftToChance {
+  const chance = steadyChance(points, fit);
+  if (chance === undefined) {
+    const line =
+      "Asked once: how its speed wanders did not show, and predictions have no intervals; --live-seconds gives more.";
+    return { lines: [line], fields: {}, chance };
+  }
+  const { rounds, residuals } = chance;
+  const apart = Math.max(...rounds) - Math.min(...rounds);
+  const each = rounds.map((level) => signedPercentOf(Math.exp(level) - 1)).join(", ");
+  const words = `Answers took ${percentOf(Math.exp(apart) - 1)} longer in one round than in another (against the mean: ${each})`;
+  const known = `the mean is known to +-${percentOf(residuals.levelError)}`;
+  const lines = [`${words}; ${known}.`];
+  if (apart > APART_NOTED)
+    lines.push(
+      "That is the machine's own speed, which moves: the file has its mean. At another time it may be as far off; what-if takes the speed from a trace.",
+    );
+  const source: EngineSource = { runs: [{ run: LIVE_RUN, startedAt }] };
+  return { lines, fields: { residuals: residualsFile(residuals), source }, chance };
+}
+
+/** Its name as a run: no trace has it. */
+const LIVE_RUN = "calibrate --live";
 
 async function measuredLive(address: string, given: EngineConfig, flags: PointFlags) {
   if (!URL.canParse(address) || !/^https?:$/.test(new URL(address).protocol))
@@ -59,6 +94,7 @@ async function measuredLive(address: string, given: EngineConfig, flags: PointFl
   const stated = flags.modelTokensMax ?? seen.modelTokensMax ?? given.modelTokensMax;
   const modelTokensMax = Math.min(stated, (kvBlocks - 1) * blockTokens);
   const sizes = { ...given, blockTokens, kvBlocks, modelTokensMax };
+  const startedAt = new Date().toISOString();
   const points = await livePoints({
     url,
     apiKey,
@@ -70,7 +106,7 @@ async function measuredLive(address: string, given: EngineConfig, flags: PointFl
     seed: Math.floor(Date.now() / 1000),
     progress: (line) => process.stderr.write(`${line}\n`),
   });
-  return { points, sizes, from: `${seen.model} at ${url}` };
+  return { points, sizes, startedAt, from: `${seen.model} at ${url}` };
 }
 
 function keyIn(variable: string | undefined): string | undefined {
@@ -101,7 +137,13 @@ function fitted(points: readonly SteadyPoint[], sizes: EngineConfig, isStated: b
   }
 }
 
-function report(fit: SteadyFit, points: readonly SteadyPoint[], from: string, flags: PointFlags): void {
+function report(
+  fit: SteadyFit,
+  points: readonly SteadyPoint[],
+  from: string,
+  left: LeftToChance | undefined,
+  flags: PointFlags,
+): void {
   const assumed = STEADY_PARAMETERS.flatMap((name) =>
     fit.assumed[name] === undefined ? [] : [`${name}: ${fit.assumed[name]}`],
   );
@@ -114,13 +156,18 @@ function report(fit: SteadyFit, points: readonly SteadyPoint[], from: string, fl
   const comment = [
     `Fitted by gnomon to ${points.length} measurements of ${from}.`,
     `Measured error on those, at most: TTFT ${most("ttft")}, TPOT ${most("tpot")}. Not validated on another load.`,
+    ...(left?.lines ?? []),
     ...assumed.map((line) => `Assumed: ${line}.`),
   ];
+  for (const line of left?.lines ?? []) process.stderr.write(`note: ${line}\n`);
   for (const line of assumed) process.stderr.write(`note: assumed ${line}\n`);
-  const text = `${comment.map((line) => `# ${line}`).join("\n")}\n${stringify(engineFields(fit.engine), { lineWidth: 0 })}`;
+  const text = `${comment.map((line) => `# ${line}`).join("\n")}\n${stringify({ ...engineFields(fit.engine), ...left?.fields }, { lineWidth: 0 })}`;
   if (flags.json !== undefined) {
     const { parameters, predicted } = fit;
-    writeOutput(flags.json, `${JSON.stringify({ parameters, assumed: fit.assumed, points, predicted })}\n`);
+    writeOutput(
+      flags.json,
+      `${JSON.stringify({ parameters, assumed: fit.assumed, points, predicted, rounds: left?.chance?.rounds })}\n`,
+    );
   }
   if (flags.output !== undefined) writeOutput(flags.output, text);
   else if (flags.json !== "-") process.stdout.write(text);

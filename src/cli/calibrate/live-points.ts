@@ -2,6 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { randomFor } from "#core/base/random.ts";
 import { MICROS_PER_MILLI, MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
+import { roundSpeeds, type TimedPoint } from "#shadow/calibrate/steady-chance.ts";
 import type { SteadyPoint } from "#shadow/calibrate/steady-fit.ts";
 import { pauseMicros, type ProtocolPoint, steadyProtocol } from "#shadow/calibrate/steady-protocol.ts";
 
@@ -72,14 +73,21 @@ async function pageOf(url: string, apiKey: string | undefined): Promise<string> 
   }
 }
 
-/** Each point so often at most, a while apart: a machine is slower now and then, by a tenth from one minute to the next. */
-const ROUNDS_MAX = 4;
+/**
+ * Each point so often, a while apart: a machine is slower now and then, by a tenth from one minute to the next. More often
+ * where the rounds do not agree by then, as long as there is time.
+ */
+const ROUNDS_MIN = 4;
+const ROUNDS_MAX = 12;
+/** Rounds agree whose mean speed is known so well, as a logarithm. */
+const AGREED = 0.01;
 
 /**
- * Measures the points of the protocol one after another, ROUNDS_MAX times or as often as there is time for. The engine
- * should serve nobody else meanwhile. A request of each length goes before, uncounted, since a first one compiles kernels. Throws CommandFailure.
+ * Measures the points of the protocol one after another, and again, every other time from the last to the first, so that
+ * a speed that rises or falls all the while moves all points alike. The engine should serve nobody else meanwhile. A
+ * request of each length goes before, uncounted, since a first one compiles kernels. Throws CommandFailure.
  */
-export async function livePoints(options: LiveOptions): Promise<SteadyPoint[]> {
+export async function livePoints(options: LiveOptions): Promise<TimedPoint[]> {
   const protocol = steadyProtocol(options);
   if (protocol === undefined)
     throw new CommandFailure(
@@ -89,18 +97,22 @@ export async function livePoints(options: LiveOptions): Promise<SteadyPoint[]> {
   const until = performance.now() + options.secondsMax * MILLIS_PER_SECOND;
   const signal = AbortSignal.timeout(options.secondsMax * MILLIS_PER_SECOND);
   const prompts = promptsOf(options.seed);
-  const points: SteadyPoint[] = [];
+  const points: TimedPoint[] = [];
   try {
     for (const point of protocol) await asked(options, prompts(point.promptTokens), 2, signal);
     const beganAt = performance.now();
-    for (let round = 1; round <= ROUNDS_MAX; round++) {
-      for (const point of protocol) {
+    const nowMicros = () => Math.round(MICROS_PER_MILLI * (performance.now() - beganAt));
+    for (let round = 0; round < ROUNDS_MAX; round++) {
+      for (const point of round % 2 === 0 ? protocol : protocol.toReversed()) {
         const { users, requests, promptTokens } = point;
-        options.progress(`${round}: ${users} at once, ${requests} requests of ${promptTokens} tokens`);
-        points.push(await measured(options, point, prompts, signal));
+        options.progress(`${round + 1}: ${users} at once, ${requests} requests of ${promptTokens} tokens`);
+        const beganMicros = nowMicros();
+        const times = await measured(options, point, prompts, signal);
+        points.push({ ...times, round, beganMicros, endedMicros: nowMicros() });
       }
-      const each = (performance.now() - beganAt) / round;
+      const each = (performance.now() - beganAt) / (round + 1);
       if (performance.now() + each > until) break;
+      if (round + 1 >= ROUNDS_MIN && roundSpeeds(points).error < AGREED) break;
     }
   } catch (error) {
     if (!signal.aborted) throw error;

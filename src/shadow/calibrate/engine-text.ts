@@ -46,7 +46,8 @@ export function engineText(calibration: Calibration, provenance: Provenance): st
   return `${comment}\n${stringify({ ...engineFields(engine), ...uncertainty, source }, { lineWidth: 0 })}`;
 }
 
-function residualsFile({ windows, firstTokens, stalls, ...rest }: StepResiduals): Record<string, unknown> {
+/** What a calibration leaves to chance, for its file: many numbers in few lines. */
+export function residualsFile({ windows, firstTokens, stalls, ...rest }: StepResiduals): Record<string, unknown> {
   return {
     ...rest,
     windows: windows.map(listed),

@@ -73,9 +73,14 @@ export class TooFewPoints extends Error {}
  *   contextToken            two lengths, twice as far apart
  *   prefillPair             three prompt lengths
  *
- * What they do not is assumed, and named. Throws TooFewPoints for one point alone.
+ * What they do not is assumed, and named. `near` are parameters that cannot be far off, such as those of most of the points: it
+ * takes less time from there. Throws TooFewPoints for one point alone.
  */
-export function fitSteady(points: readonly SteadyPoint[], sizes: EngineConfig): SteadyFit {
+export function fitSteady(
+  points: readonly SteadyPoint[],
+  sizes: EngineConfig,
+  near?: Readonly<Record<SteadyParameter, number>>,
+): SteadyFit {
   const users = new Set(points.map((point) => point.users)).size;
   const prompts = [...new Set(points.map(({ promptTokens }) => promptTokens))].sort((a, b) => a - b);
   if (points.length < 2 || (users < 2 && prompts.length < 2))
@@ -107,9 +112,9 @@ export function fitSteady(points: readonly SteadyPoint[], sizes: EngineConfig): 
     );
   };
   const costOf = (residuals: Float64Array) => residuals.reduce((sum, one) => sum + one * one, 0);
-  let x: readonly number[] = free.map(() => 1);
+  let x: readonly number[] = free.map((name) => (near === undefined ? 1 : near[name] / SCALES[name]));
   let residuals: Float64Array = residualsOf(x);
-  for (const step of STEPS) {
+  for (const step of near === undefined ? STEPS : STEPS.slice(1)) {
     const found = searched(residualsOf, x, step);
     if (costOf(found.residuals) >= costOf(residuals)) continue;
     ({ x, residuals } = found);

@@ -94,7 +94,7 @@ export function stepResidualsOf(evidence: Evidence, facts: FitFacts): StepResidu
 }
 
 /** Standard deviation of normal values of the same median distance from their median: stalls do not count. */
-function robustSpread(values: readonly number[]): number {
+export function robustSpread(values: readonly number[]): number {
   const middle = median(values);
   return NORMAL_PER_MEDIAN_DISTANCE * median(values.map((value) => Math.abs(value - middle)));
 }
@@ -123,7 +123,7 @@ function batchesOf(count: number): readonly (readonly [from: number, to: number]
 }
 
 /** So many times a standard error from few batches hold 90 % of what a normal one would: Student's t over the normal. */
-function fewBatches(batches: number): number {
+export function fewBatches(batches: number): number {
   return 1 + 1.2 / (batches - 1);
 }
 
