@@ -5,6 +5,7 @@ import { loadProfile } from "#config/profile-file.ts";
 import type { Micros } from "#core/base/units.ts";
 import { HARDWARE } from "#engine/hardware.ts";
 import { modelledEngine } from "#engine/modelled-engine.ts";
+import { NO_LATENCY } from "#sim/setting/simulation-options.ts";
 import { simulate } from "#sim/simulate.ts";
 import { PLAIN_CLUSTER } from "../plain-cluster.ts";
 import { type ListedArrival, ListedArrivals } from "../simulate/listed-arrivals.ts";
@@ -40,6 +41,13 @@ const SOURCES: Readonly<Record<string, string>> = {
 };
 
 const REQUESTS = 200;
+
+/**
+ * Where `gnomon` would stand these runs had an example of vLLM's: one process of Python (FastAPI and httpx) that asks the one
+ * engine and then the other. That of its NIXL connector (tests/v1/kv_connector/nixl_integration/toy_proxy_server.py,
+ * 030ea52), measured before engines that answer at once, one request at a time: PROXYWORDS. Nothing of it is fitted.
+ */
+const PROXY_WAY_MICROS: Micros = 0;
 
 export function handoverRuns(): HandoverRun[] {
   const [, ...lines] = readFileSync(join(import.meta.dirname, "handovers.csv"), "utf8")
@@ -96,6 +104,8 @@ export function handedOver(run: HandoverRun, connectorMicros?: Micros): Means {
   }));
   const result = simulate({
     ...PLAIN_CLUSTER,
+    // Of each of the two ways; the answer's own events are relayed while the next token is computed.
+    latency: { ...NO_LATENCY, requestMicros: PROXY_WAY_MICROS },
     router: {
       seed: 1,
       profiles: { pd: pdSpec(loadProfile("gnomon-pd").spec, { colocateBelowTokens: 0 }) },
