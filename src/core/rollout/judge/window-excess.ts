@@ -8,6 +8,12 @@ const COUNT_PLANNED = 2;
 const COUNT_IN_ROW = 30;
 /** A time further from its limit than by this factor's logarithm counts as one by that much. */
 const EXCESS_MAX = 1;
+/**
+ * Variance that a value at that bound has at least: it is some value beyond it. If sides are drawn evenly, n values at the
+ * bound are all on one side with a probability of 2^-n; the t-test's likelihood ratio of n equal values grows without end,
+ * and with this variance like (1 + 3)^(n / 2), which is as fast.
+ */
+const BOUND_VARIANCE = EXCESS_MAX ** 2 / 3;
 /** Of blocks, those that are high: the third with the longest times, a third of them, and a third of those. */
 const HIGH_PARTS: readonly number[] = [1 / 3, 1 / 9, 1 / 27];
 /** So many of the earlier ones must have been high, or nobody knows which are. */
@@ -20,6 +26,8 @@ export interface SavedExcess {
   readonly levels?: SavedHistogram;
   /** Absent in what earlier versions saved. */
   readonly explained?: Explained;
+  /** Values at the bound, of all blocks and of the high ones; absent where none is, and in what earlier versions saved. */
+  readonly bounded?: readonly number[];
 }
 
 /** Sums over blocks, of logarithms of what was measured times what was predicted, and of the latter's squares. */
@@ -46,15 +54,18 @@ const TRUSTED: Readonly<Explained> = { product: 0.25, square: 0.25 };
  * prediction depends on which arm had which window.
  */
 export class WindowExcess {
-  readonly #all: BlockSums;
-  readonly #high: readonly BlockSums[];
+  readonly #all: Excesses;
+  readonly #high: readonly Excesses[];
   readonly #levels: TimeHistogram;
   readonly #explained: Explained;
 
   constructor(saved?: SavedExcess) {
-    this.#all = { ...(saved?.all ?? noBlocks()) };
     const high = saved?.high === undefined ? [] : [saved.high].flat();
-    this.#high = HIGH_PARTS.map((_, i) => ({ ...(high[i] ?? noBlocks()) }));
+    const [all, ...parts] = [saved?.all, ...HIGH_PARTS.map((_, i) => high[i])].map((sums, i) => {
+      return { sums: { ...(sums ?? noBlocks()) }, bounded: saved?.bounded?.[i] ?? 0 };
+    });
+    this.#all = all!;
+    this.#high = parts;
     this.#levels = new TimeHistogram(saved?.levels);
     this.#explained = { ...(saved?.explained ?? TRUSTED) };
   }
@@ -70,26 +81,25 @@ export class WindowExcess {
     const left = ratio - Math.min(1, Math.max(0, product / square)) * expected;
     this.#explained.product += bounded(ratio) * bounded(expected);
     this.#explained.square += bounded(expected) ** 2;
-    const excess = bounded(left);
-    addBlock(this.#all, excess, 0);
+    addExcess(this.#all, left);
     if (!isTail) return;
     const level = Math.sqrt(time * limit);
     HIGH_PARTS.forEach((part, i) => {
       const isKnown = this.#levels.count * part >= HIGH_MIN;
-      if (isKnown && level > this.#levels.quantile(1 - part)) addBlock(this.#high[i]!, excess, 0);
+      if (isKnown && level > this.#levels.quantile(1 - part)) addExcess(this.#high[i]!, left);
     });
     this.#levels.add(level);
   }
 
   /** One in which a share was above its limit by so much, and how much it counts. */
   addShare(excess: number, weight: number): void {
-    addBlock(this.#all, excess, 0, weight);
+    addBlock(this.#all.sums, excess, 0, weight);
   }
 
   /** How many times its limit a time is at least; NaN where too little is known. */
   timesAtLeast(level: number, kind: BlockKind): number {
     const shown = this.#levels.count === 0 ? [this.#all] : [this.#all, ...this.#high];
-    const ends = shown.map((sums) => lowOf(sums, level / shown.length, kind)).filter((low) => !Number.isNaN(low));
+    const ends = shown.map((one) => lowOf(one, level / shown.length, kind)).filter((low) => !Number.isNaN(low));
     return ends.length === 0 ? NaN : Math.exp(Math.max(...ends));
   }
 
@@ -100,18 +110,36 @@ export class WindowExcess {
 
   saved(): SavedExcess {
     const { square } = this.#explained;
-    const always = { all: { ...this.#all }, ...(square > TRUSTED.square && { explained: { ...this.#explained } }) };
+    const both = [this.#all, ...this.#high];
+    const always = {
+      all: { ...this.#all.sums },
+      ...(square > TRUSTED.square && { explained: { ...this.#explained } }),
+      ...(this.#all.bounded > 0 && { bounded: both.map((one) => one.bounded) }),
+    };
     if (this.#levels.count === 0) return always;
-    return { ...always, high: this.#high.map((sums) => ({ ...sums })), levels: this.#levels.saved() };
+    return { ...always, high: this.#high.map(({ sums }) => ({ ...sums })), levels: this.#levels.saved() };
   }
+}
+
+/** Blocks, and how many of their values are at the bound. */
+interface Excesses {
+  readonly sums: BlockSums;
+  bounded: number;
+}
+
+function addExcess(to: Excesses, ratio: number): void {
+  if (Math.abs(ratio) >= EXCESS_MAX) to.bounded++;
+  addBlock(to.sums, bounded(ratio), 0);
 }
 
 function bounded(ratio: number): number {
   return Math.min(EXCESS_MAX, Math.max(-EXCESS_MAX, ratio));
 }
 
-function lowOf(sums: BlockSums, level: number, kind: BlockKind): number {
+function lowOf({ sums, bounded: atBound }: Excesses, level: number, kind: BlockKind): number {
   const estimate = plainEstimate(sums, kind);
-  const half = reach(estimate, level, priorFor(kind.carriesOver ? COUNT_IN_ROW : COUNT_PLANNED, level));
+  const least = Math.sqrt((atBound / sums.count) * BOUND_VARIANCE);
+  const known = { ...estimate, deviation: Math.max(least, estimate.deviation) };
+  const half = reach(known, level, priorFor(kind.carriesOver ? COUNT_IN_ROW : COUNT_PLANNED, level));
   return Number.isFinite(half) ? estimate.mean - half : NaN;
 }

@@ -13,14 +13,14 @@ const LIMIT = 100_000;
 /** Blocks after which a time is surely above its limit; Infinity where it never is. */
 function foundAfter(
   blocks: Iterable<readonly [time: number, limit: number, expected?: number]>,
-  { kind = DRAWN, isTail = true } = {},
+  { kind = DRAWN, isTail = true, level = LEVEL } = {},
 ): number {
   const excess = new WindowExcess();
   let count = 0;
   for (const [time, limit, expected] of blocks) {
     excess.addTime(time, limit, isTail, expected);
     count++;
-    if (excess.timesAtLeast(LEVEL, kind) > 1) return count;
+    if (excess.timesAtLeast(level, kind) > 1) return count;
   }
   return Infinity;
 }
@@ -41,8 +41,8 @@ function assertRare(alarms: number, what: string, level = LEVEL): void {
   assert.ok(alarms / RUNS < level + 3 * error, `${alarms} of ${RUNS}: ${what}`);
 }
 
-test("a pool whose queue grows from window to window is found in the sixth window, one that is steadily worse too", () => {
-  assert.equal(foundAfter(atLimit([1.5, 5, 11, 19, 30, 44]), { isTail: false }), 6);
+test("a pool whose queue grows from window to window is found in the tenth window, one that is steadily worse in the fifth", () => {
+  assert.equal(foundAfter(atLimit([1.5, 5, 11, 19, 30, 44, 60, 78, 98, 120]), { isTail: false }), 10);
   assert.equal(foundAfter(atLimit([1.9, 2.3, 1.7, 2.2, 2, 1.9]), { isTail: false }), 5);
 });
 
@@ -58,6 +58,31 @@ test("a time that is at its limit is taken for above it at any look in at most s
   }
   const within = atLimit(Array.from({ length: 200 }, (_, i) => (i % 3 === 0 ? 1.2 : 0.6)));
   assert.equal(foundAfter(within, { isTail: false }), Infinity);
+});
+
+test("times so many times their limit, or so small a part of it, that all are at the bound show no more than a coin does", () => {
+  for (const deviation of [1.5, 3, 10]) {
+    for (const level of [LEVEL, 0.001]) {
+      let alarms = 0;
+      for (let run = 0; run < RUNS; run++) {
+        const random = randomFor(19, run);
+        const time = () => LIMIT * Math.exp(deviation * normal(random));
+        if (
+          foundAfter(
+            Array.from({ length: 40 }, () => [time(), time()] as const),
+            { level },
+          ) < Infinity
+        )
+          alarms++;
+      }
+      assertRare(alarms, `deviation ${deviation}, level ${level}`, level);
+    }
+  }
+  // Of n windows all are on one side with a probability of 2^-n.
+  for (const level of [0.01, 0.0005, 0.00005]) {
+    const found = foundAfter(atLimit(Array.from({ length: 40 }, () => 9)), { isTail: false, level });
+    assert.ok(2 ** -found <= level && found <= 1 + 1.5 * Math.log2(1 / level), `${found} windows at ${level}`);
+  }
 });
 
 /** Blocks of a switchback: most are quiet; in bursts, which last for some, both times are as many times as long. */
