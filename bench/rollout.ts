@@ -101,7 +101,7 @@ const PARTS: Readonly<Record<string, () => void | Promise<void>>> = {
   "harm-outcomes": () => trustHarm({ runs: runs ?? 100, seconds: seconds ?? 3600, only: values.case, ...trust() }),
   ab: () => detection(values.control, values.other, runs ?? 40, design),
   bias: () => bias(traces, values.case),
-  plans: () => planCoverage(traces, values.case),
+  plans: () => planCoverage(traces, values.case, kept),
   live: () => live(traces, values.out, values.case, Number(values.port)),
   engines: () => engineCanary(runs ?? 20, seconds ?? 900),
   harm: () => harm(runs ?? 10, seconds ?? 100, design),

@@ -23,9 +23,19 @@ export class KeptRuns {
 
   /** Undefined where it is not known and there is no time left for it. */
   result<Result>(key: string, make: () => Result): Result | undefined {
-    const known = this.#known.get(key) as Result | undefined;
-    if (known !== undefined || performance.now() > this.#until) return known;
-    const result = make();
+    return this.#isDue(key) ? this.#kept(key, make()) : (this.#known.get(key) as Result | undefined);
+  }
+
+  /** The same of a run that is waited for. */
+  async resultOf<Result>(key: string, make: () => Promise<Result>): Promise<Result | undefined> {
+    return this.#isDue(key) ? this.#kept(key, await make()) : (this.#known.get(key) as Result | undefined);
+  }
+
+  #isDue(key: string): boolean {
+    return !this.#known.has(key) && performance.now() <= this.#until;
+  }
+
+  #kept<Result>(key: string, result: Result): Result {
     if (this.#file !== undefined) appendFileSync(this.#file, `${JSON.stringify([key, result])}\n`);
     return result;
   }

@@ -9,6 +9,7 @@ import { meanOf } from "#shadow/figure/mean-of.ts";
 import { rolloutStudy, type RolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { type ChoiceCase, type HalfName, OPEN } from "../default-choice/case.ts";
 import { choiceWorkload } from "../default-choice/choice-workload.ts";
+import type { KeptRuns } from "./kept-runs.ts";
 import { candidateNamed, requestsSetting } from "./study-setting.ts";
 
 /** The one that the cases were made for. */
@@ -29,7 +30,7 @@ const PARTS: readonly (readonly [HalfName, number])[] = [
   ["held-out", 2],
   ["held-out", 3],
 ];
-const DRAWS = 3;
+const DRAWS = 8;
 const START_SHARE = 0.1;
 
 const MOONCAKE = { ...OPEN, path: "mooncake/conversation_trace.jsonl", halves: "time" } as const;
@@ -58,7 +59,7 @@ const TRAFFIC: Readonly<Record<string, ChoiceCase>> = {
  * came out where the plan had one as long with a probability of 90 %, and how many rollouts had
  * found the difference by the end of their part, beside the probability that the plans gave that.
  */
-export async function planCoverage(traces: string, only: string | undefined): Promise<void> {
+export async function planCoverage(traces: string, only: string | undefined, kept: KeptRuns): Promise<void> {
   print(
     `plans from ${REQUESTS} requests each, mean E2E, ms: gnomon against another; ${PARTS.length - 1} other parts, ${DRAWS} rollouts on each`,
   );
@@ -66,22 +67,27 @@ export async function planCoverage(traces: string, only: string | undefined): Pr
     for (const other of OTHERS) {
       const about = `${name}, ${other}`;
       if (only !== undefined && !about.startsWith(only)) continue;
-      const settings = await Promise.all(PARTS.map(([half, seed]) => settingOf(one, half, seed, traces)));
-      const parts = settings.map((setting): Part => ({ setting, spanMicros: simulatedSpan(setting) }));
+      let known: Promise<Part[]> | undefined;
+      const partsOf = () => (known ??= Promise.all(PARTS.map(([half, seed]) => partOf(one, half, seed, traces))));
       const all: Held[] = [];
-      for (const [part, { setting }] of parts.entries()) {
-        const held = await heldAgainst(
-          setting,
-          parts.filter((_, i) => i !== part),
-          one,
-          other,
-        );
+      for (const number of PARTS.keys()) {
+        const held = await kept.resultOf(`plan ${about} ${number} ${DRAWS}`, async () => {
+          const parts = await partsOf();
+          const others = parts.filter((_, i) => i !== number);
+          return heldAgainst(parts[number]!.setting, others, one, other);
+        });
+        if (held === undefined) continue;
         all.push(held);
         print(`  ${about.padEnd(30)} ${held.design.padEnd(20)} ${heldText([held])}; ${held.shown}`);
       }
-      print(`${about.padEnd(53)} ${heldText(all)}`);
+      if (all.length > 0) print(`${about.padEnd(53)} ${heldText(all)}`);
     }
   }
+}
+
+async function partOf(one: ChoiceCase, half: HalfName, seed: number, traces: string): Promise<Part> {
+  const setting = await settingOf(one, half, seed, traces);
+  return { setting, spanMicros: simulatedSpan(setting) };
 }
 
 interface Part {

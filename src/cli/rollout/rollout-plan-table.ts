@@ -1,6 +1,7 @@
 import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
 import type { Interval } from "#shadow/figure/interval.ts";
-import type { FigureStudy } from "#shadow/rollout/design-study.ts";
+import { TENANTS_MIN } from "#core/rollout/judge/clusters-needed.ts";
+import { type FigureStudy, isFixed } from "#shadow/rollout/design-study.ts";
 import { isBiased, NOTHING_KNOWN } from "#shadow/rollout/recommendation.ts";
 import { type PlannedFigureKey, PLANNED_FIGURES } from "#shadow/job/rollout-sample.ts";
 import { type ArmTruth, controlFigure, type RolloutStudy } from "#shadow/rollout/rollout-study.ts";
@@ -40,6 +41,7 @@ export function rolloutPlanTable(study: RolloutStudy, guessedEngine?: string): s
         `as measured, and adjusted by the simulator's predictions of each window:`,
     ),
     designTable(study),
+    ...tenantLines(study),
     wrapped("Bias of each design, by figure; * more than chance and more than a fifth of the truth:"),
     biasTable(study),
     ...predictionLines(study),
@@ -77,11 +79,7 @@ function verdict(study: RolloutStudy, guessedEngine: string | undefined): string
       ? ""
       : `, which finds that with a probability of ${percentOf(power)}${rangeText(chosen?.hoursRange)}`;
   const advice = `run ${spoken(recommendation.design)}${time}${finds}`;
-  const [share] = chosen?.powers ?? [];
-  const anyway =
-    recommendation.hours !== undefined || share === undefined
-      ? ""
-      : ` In ${study.hours[0]} hours it would find that with a probability of ${percentOf(share)}${rangeText(chosen?.powerRanges[0])}.`;
+  const anyway = recommendation.hours === undefined ? chanceText(chosen, study.hours[0]) : "";
   const warning = recommendation.warning === "" ? "" : ` (${recommendation.warning})`;
   const wrong = designs.filter(
     (one) =>
@@ -96,6 +94,20 @@ function verdict(study: RolloutStudy, guessedEngine: string | undefined): string
     guessedEngine === undefined ? "" : ` All of this rests on the engine ${guessedEngine}, which is a guess.`;
   if (recommendation.warning === NOTHING_KNOWN) return `${known}; ${recommendation.warning}.${guess}`;
   return `${known}: ${advice}${warning}.${anyway}${would}${guess}`;
+}
+
+/** A probability below it is none to count on, and of so little traffic it is hardly known. */
+const POWER_MIN = 0.2;
+
+/** What a rollout of so many hours would find, where none is long enough. */
+function chanceText(chosen: FigureStudy | undefined, hours: number | undefined): string {
+  const [share, range] = [chosen?.powers[0], chosen?.powerRanges[0]];
+  if (chosen === undefined || share === undefined) return "";
+  const chance = `with a probability of ${percentOf(share)}${rangeText(range)}`;
+  if (share >= POWER_MIN) return ` In ${hours} hours it would find that ${chance}.`;
+  const [least] = chosen.detectable;
+  const from = Number.isFinite(least) ? `differences from ${millisOf(least!)} ms on are` : "no difference is";
+  return ` It is not to be found in ${hours} hours (${chance}): ${from} found by then.`;
 }
 
 /** How much the probability depends on the traffic that comes. */
@@ -149,8 +161,8 @@ function designTable({ designs, figure }: RolloutStudy): string {
       signedMillis(one.truth),
       signedMillis(one.estimate),
       `${signedMillis(one.bias)} +- ${millisOf(one.biasError)}`,
-      timeCell(one, one.hours),
-      timeCell(one, one.hoursAdjusted),
+      timeCell(one, one.hours, isFixed(study.design)),
+      timeCell(one, one.hoursAdjusted, isFixed(study.design)),
       percentOf(one.varianceLeft),
     ]);
   }
@@ -196,9 +208,24 @@ function limitText({ figure, each, absoluteMax, relativeMax }: Guardrail): strin
   return `${figure}${each === undefined ? "" : ` of each ${each}`} at most ${limits.join(" or ")}`;
 }
 
-function timeCell({ truth, estimate, biasError }: FigureStudy, hours: number | undefined): string {
+/** Of a split by tenant, which finds nothing however long it runs where it has too few of them. */
+function tenantLines({ designs, figure }: RolloutStudy): string[] {
+  return designs.flatMap(({ name, design, figures }) => {
+    const { clusters, hours } = figures[figure];
+    if (!isFixed(design) || hours !== undefined) return [];
+    return [
+      wrapped(
+        `${capital(spoken(name))} compares ${Math.round(clusters)} tenants, and more time brings no others: it does not find ` +
+          `this difference however long it runs. At least ${TENANTS_MIN} an arm are asked for that have about as many requests.`,
+      ),
+    ];
+  });
+}
+
+/** `fixed`: more time brings no more of what is compared. */
+function timeCell({ truth, estimate, biasError }: FigureStudy, hours: number | undefined, fixed: boolean): string {
   if (truth * estimate < 0 && Math.abs(estimate) > 2 * biasError) return "wrong sign";
-  return hours === undefined ? "too long" : duration(hours);
+  return hours === undefined ? (fixed ? "never" : "too long") : duration(hours);
 }
 
 function biasTable(study: RolloutStudy): string {

@@ -1,5 +1,6 @@
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../base/units.ts";
 import { type CanaryReading, MARGIN_DEFAULT } from "./judge/canary-reading.ts";
+import { TENANTS_MIN } from "./judge/clusters-needed.ts";
 import { effectFound, priorFor } from "./judge/confidence-sequence.ts";
 import { PRIMARY_DEFAULT } from "./judge/figure-level.ts";
 import type { Judge } from "./judge/judge.ts";
@@ -26,6 +27,9 @@ export interface VerdictLine {
 /** Of which probability a difference is to be found that "could be found": 80 %. */
 const STANDARD_ERRORS = 0.84;
 
+/** More time does not help: the same tenants come again. */
+const TENANTS_NEEDED = `nothing is found of fewer than ${TENANTS_MIN} tenants of about one size an arm, however long it runs`;
+
 const UNITS: Readonly<Record<Exclude<Design["kind"], "split" | "canary">, string>> = {
   switchback: "blocks",
   pools: "windows",
@@ -42,16 +46,18 @@ export function verdictLine(state: RolloutState, judge: Judge, rules: JudgeRules
   const done = Math.floor(Math.min(...counts.map((count) => (Number.isFinite(count) ? count : 0))));
   const planned = Math.ceil(rules.plannedCount);
   const line = (text: string, advice: Advice): VerdictLine => ({ text, advice, done, planned, unit });
-  if (phase === "planned") return line("not begun: what the policy does is watched first", "none");
+  const isByTenant = "by" in design && design.kind !== "pools" && design.by === "tenant";
+  const few = isByTenant ? `; ${TENANTS_NEEDED}` : "";
+  if (phase === "planned") return line(`not begun: what the policy does is watched first${few}`, "none");
   const after = done > planned ? `after ${done} ${unit}` : `after ${done} of ${planned} ${unit}`;
   if (phase === "rolled-back") return line(`rolled back ${after}: ${state.reason}`, "none");
   if (phase === "promoted") return line(`${state.promoted} was promoted ${after}: ${state.reason}`, "none");
   if (design.kind === "shadow") return line("the control routes everything; see how often the arms agree", "none");
   const requests = judge.totals.reduce((sum, { counts: { requests: one } }) => sum + one, 0);
   const paused = phase === "paused" ? `paused (${state.reason}); ` : "";
-  if (requests === 0) return line(`${paused}nothing is known: no request was measured`, "wait");
+  if (requests === 0) return line(`${paused}nothing is known: no request was measured${few}`, "wait");
   const tolerated = design.kind === "canary" ? (rules.margin ?? MARGIN_DEFAULT) : 0;
-  const found = others.map((arm) => ofArm(arm, arms[arm]!.name, judge, rules, tolerated));
+  const found = others.map((arm) => ofArm(arm, arms[arm]!.name, judge, rules, { tolerated, isByTenant }));
   const advice = ADVICE_ORDER.find((one) => found.some((each) => each.advice === one)) ?? "wait";
   const known = found.filter(({ advice: one }) => one !== "wait");
   const texts = (known.length > 0 ? known : found).map(({ text }) => text);
@@ -67,7 +73,7 @@ export function verdictLine(state: RolloutState, judge: Judge, rules: JudgeRules
   if (nextPercent !== undefined && advice === "wait") {
     return line(`${paused}${after}: ${holdText(judge.canary(nextPercent), at - state.startedAt)}`, "wait");
   }
-  const more = advice === "wait" && phase === "running" ? moreText(state, done, planned, at) : "";
+  const more = advice === "wait" && phase === "running" && !isByTenant ? moreText(state, done, planned, at) : "";
   const what = advice === "wait" ? "" : `; ${advice}`;
   return line(`${paused}${after}: ${texts.join("; ")}${what}${more}`, advice);
 }
@@ -101,7 +107,7 @@ function ofArm(
   name: string,
   judge: Judge,
   { primary = PRIMARY_DEFAULT, plannedCount }: JudgeRules,
-  tolerated: number,
+  { tolerated, isByTenant }: { readonly tolerated: number; readonly isByTenant: boolean },
 ): { readonly text: string; readonly advice: Advice } {
   const [control, other] = [judge.totals[0]!, judge.totals[arm]!];
   const [metric, figure] = primary.split(".") as [TimeMetric, TimeFigure];
@@ -129,7 +135,11 @@ function ofArm(
       ? effectFound(count, deviation, { level: mean.level, standardErrors: STANDARD_ERRORS }) /
         control.time(metric, figure)
       : Infinity;
-  const could = Number.isFinite(findable) ? `could find ${percentText(findable)} now` : "too little to find anything";
+  const even = Math.floor(judge.estimates(arm, metric, figure)[0].degrees + 1);
+  const none = isByTenant
+    ? `an arm's tenants say as much as ${even} of one size; ${TENANTS_NEEDED}`
+    : "too little to find anything";
+  const could = Number.isFinite(findable) ? `could find ${percentText(findable)} now` : none;
   if (count >= plannedCount && Number.isFinite(mean.low)) {
     const base = control.time(metric, figure);
     const [low, high] = [mean.low / base, mean.high / base].map(signedPercent);

@@ -1,8 +1,9 @@
 import { clustersNeeded } from "#core/rollout/judge/clusters-needed.ts";
 import { addedBlocks, adjustedEstimate, noBlocks, plainEstimate } from "#core/rollout/judge/block-differences.ts";
-import { effectFound, type MeanEstimate } from "#core/rollout/judge/confidence-sequence.ts";
+import { effectFound, type Finding, type MeanEstimate } from "#core/rollout/judge/confidence-sequence.ts";
 import { figureLevel } from "#core/rollout/judge/figure-level.ts";
 import { TIME_METRICS, type TimeMetric } from "#core/rollout/judge/outcome.ts";
+import type { Design } from "#core/rollout/plan/rollout-plan.ts";
 import { type Micros, MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { NamedDesign } from "../job/rollout-design.ts";
 import type { Interval } from "../figure/interval.ts";
@@ -130,9 +131,7 @@ function figureStudy(
   const blocks = found.every((one) => one.blocks !== undefined);
   const [plain, adjusted] = blocks ? pooledBlocks(found) : pooledClusters(found);
   const clusters = plain.count / found.length;
-  // At the end of a trace the judge closes a block that is not whole; a rollout has none.
-  const wholePerHour = design.kind === "switchback" ? MICROS_PER_HOUR / (2 * design.windowMicros) : Infinity;
-  const perHour = Math.min(wholePerHour, clusters / (spanMicros / MICROS_PER_HOUR));
+  const { perHour, fixed } = arrivingOf(design, clusters, spanMicros / MICROS_PER_HOUR);
   const spreadOf = (all: readonly MeanEstimate[]) => (design.kind === "pools" ? betweenRuns(all) : 1);
   const spread = {
     plain: spreadOf(found.map((one) => one.plain)),
@@ -170,9 +169,9 @@ function figureStudy(
     valuesMin: Math.max(VALUES_MIN, judged),
   });
   const least = blocks ? BLOCKS_MIN : Math.max(CLUSTERS_MIN, judged);
-  const asked = { power, least, perHour, hours: key === primary ? hours : [] };
+  const asked = { power, least, perHour, fixed, hours: key === primary ? hours : [] };
   const detectable = (one: MeanEstimate) =>
-    hours.map((duration) => effectFound(Math.max(1, duration * perHour), deviationOf(one), finding(one)));
+    hours.map((duration) => detectableIn(duration, asked, judged, deviationOf(one), finding(one)));
   return {
     truth,
     estimate: adjusted.mean,
@@ -200,7 +199,7 @@ function powerOf(
   // A range has to hold, so that it has what parts in a row have in common too.
   const ranged = { ...findable, trafficError };
   const rangeIn = (duration: number): Interval => {
-    const count = duration * asked.perHour;
+    const count = countIn(asked, duration);
     return count < 1 ? { low: 0, high: 0 } : foundBetween(ranged, count);
   };
   return {
@@ -211,23 +210,57 @@ function powerOf(
   };
 }
 
-interface AskedPower {
-  readonly power: number;
-  /** Values of the shortest rollout that is planned, and how many an hour has. */
-  readonly least: number;
+/** How many values an hour has, and all that there are, and in how many hours they came, where time brings no others. */
+interface Arriving {
   readonly perHour: number;
+  readonly fixed: { readonly count: number; readonly hours: number } | undefined;
+}
+
+interface AskedPower extends Arriving {
+  readonly power: number;
+  /** Values of the shortest rollout that is planned. */
+  readonly least: number;
   readonly hours: readonly number[];
 }
 
-function hoursToFind(findable: Findable, { power, least, perHour }: AskedPower): number | undefined {
+/** Whether what is compared stays as many as it is: tenants come again, and are no others for it. */
+export function isFixed(design: Design): boolean {
+  return "by" in design && design.by === "tenant";
+}
+
+function arrivingOf(design: Design, count: number, hours: number): Arriving {
+  // At the end of a trace the judge closes a block that is not whole; a rollout has none.
+  const wholePerHour = design.kind === "switchback" ? MICROS_PER_HOUR / (2 * design.windowMicros) : Infinity;
+  return { perHour: Math.min(wholePerHour, count / hours), fixed: isFixed(design) ? { count, hours } : undefined };
+}
+
+function countIn({ perHour, fixed }: Arriving, duration: number): number {
+  return fixed?.count ?? duration * perHour;
+}
+
+/** Of fewer than `judged` the judge has no interval, however long it runs. */
+function detectableIn(
+  duration: number,
+  arriving: Arriving,
+  judged: number,
+  deviation: number,
+  finding: Finding,
+): number {
+  const count = countIn(arriving, duration);
+  if (arriving.fixed !== undefined && count < judged) return Infinity;
+  return effectFound(Math.max(1, count), deviation, finding);
+}
+
+function hoursToFind(findable: Findable, { power, least, perHour, fixed }: AskedPower): number | undefined {
   const counts = valuesUntilFound(findable);
   const values = counts[Math.ceil(power * counts.length) - 1]!;
+  if (fixed !== undefined) return values <= fixed.count ? fixed.hours : undefined;
   return values < Infinity ? Math.max(least, values) / perHour : undefined;
 }
 
-function powersOf(findable: Findable, { perHour, hours }: AskedPower): number[] {
-  return hours.map((duration) => {
-    const count = duration * perHour;
+function powersOf(findable: Findable, asked: AskedPower): number[] {
+  return asked.hours.map((duration) => {
+    const count = countIn(asked, duration);
     return count < 1 ? 0 : shareFoundBy(valuesUntilFound(findable, count), count);
   });
 }

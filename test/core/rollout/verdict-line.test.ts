@@ -155,3 +155,36 @@ const JUDGED = {
   promptTokens: 1,
   cachedTokens: 0,
 } as const;
+
+test("by tenant the line has before traffic and after that few tenants find nothing, and of many what could be found", () => {
+  const plan = planOf({ kind: "split", windowMicros: WINDOW_MICROS, by: "tenant" });
+  const never = /nothing is found of fewer than 8 tenants of about one size an arm, however long it runs/;
+  const lineOf = (requestsOf: (tenant: number) => number) => {
+    const judge = new Judge({ plan, ...RULES_HERE });
+    for (let tenant = 0; tenant < 30; tenant++) {
+      for (let i = 0; i < requestsOf(tenant); i++) {
+        judge.arrived(0, WINDOW_MICROS);
+        const e2e = 500_000 + 9000 * ((tenant + i) % 11);
+        judge.observe({
+          ...JUDGED,
+          arm: tenant % 2,
+          window: 0,
+          cluster: `t${tenant}`,
+          times: { ttft: e2e / 2, tpot: 10_000, e2e },
+        });
+      }
+    }
+    judge.advance(Infinity);
+    return verdictLine(after(plan, stepOf("start", 0)), judge, RULES_HERE, WINDOW_MICROS);
+  };
+  const before = verdictLine(after(plan), new Judge({ plan, ...RULES_HERE }), RULES_HERE, 0);
+  assert.match(before.text, never);
+  assert.match(lineOf(() => 0).text, never);
+  const few = lineOf((tenant) => Math.ceil(200 / (tenant + 1))).text;
+  assert.match(few, never);
+  assert.match(few, /an arm's tenants say as much as [1-7] of one size/);
+  assert.doesNotMatch(few, /more$/, "no time is promised");
+  const many = lineOf(() => 20).text;
+  assert.doesNotMatch(many, never);
+  assert.match(many, /is not found to differ: -/);
+});

@@ -42,3 +42,23 @@ test("pools whose rollouts are further apart than their windows lets expect are 
   // A switchback draws its order anew for every two windows.
   assert.ok(switchback.runError < 1.5 * alike.runError);
 });
+
+test("tenants become no more with time: a split by them finds as much in a thousand hours as in one, or nothing", () => {
+  const figuresOf = (tenants: number, by: "tenant" | "session") => {
+    const plain = { count: tenants, mean: 30_000, deviation: 40_000, degrees: tenants / 2 - 1 };
+    const figure: FigureSample = { plain, adjusted: plain, blocks: undefined };
+    const keys = ["ttft", "tpot", "e2e"].flatMap((metric) => [`${metric}.mean`, `${metric}.p99`]);
+    const figures = Object.fromEntries(keys.map((key) => [key, figure])) as unknown as RolloutSample["figures"];
+    const samples = Array.from({ length: 4 }, () => ({ figures, requests: 6_000, failed: [0, 0], takenBack: false }));
+    const asked = { level: 0.05, primary: "e2e.mean" as const, power: 0.8, hours: [1, 1000] };
+    const named = { name: "case", design: { kind: "split", windowMicros: WINDOW_MICROS, by } as const, stages: 1 };
+    return designStudy(named, samples[0]!, samples, 3600 * 1_000_000, asked).figures["e2e.mean"];
+  };
+  const [few, many, sessions] = [figuresOf(12, "tenant"), figuresOf(60, "tenant"), figuresOf(60, "session")];
+  assert.deepEqual([few.hours, few.powers, few.detectable], [undefined, [0, 0], [Infinity, Infinity]]);
+  assert.equal(many.powers[0], many.powers[1]);
+  assert.equal(many.detectable[0], many.detectable[1]);
+  assert.ok(many.powers[0]! > 0.8 && many.hours === 1, `${many.powers[0]} ${many.hours}`);
+  assert.ok(sessions.powers[1]! > sessions.powers[0]! || sessions.powers[0] === 1);
+  assert.ok(sessions.detectable[1]! < sessions.detectable[0]! / 10);
+});

@@ -5,7 +5,7 @@ const CLUSTERS_MIN = 40;
 const PER_SQUARED_SKEWNESS = 10;
 /** Of a size, groups of sessions and tenants: fewer do not show how much they differ. */
 const GROUPS_MIN = 8;
-const TENANTS_MIN = 8;
+export const TENANTS_MIN = 8;
 
 /**
  * Sessions or requests that the smaller arm must have before its mean is compared. Times are skewed: of few of them
