@@ -30,14 +30,13 @@ export function loadConfig(sources: ConfigSources): Config {
   const fromEnvironment = overridesFromEnvironment(environment, root, isSecret);
   const given = [...fromEnvironment.overrides, ...sources.overrides];
   const overrides = [...adminTokenOverride(applyOverrides(written, given), environment), ...given];
-  const checked = checkShape(CONFIG_SCHEMA, withWholeRollouts(applyOverrides(written, overrides)));
+  const asked = withWholeRollouts(applyOverrides(written, overrides));
+  const checked = checkShape(CONFIG_SCHEMA, asked);
   const problems = fromEnvironment.problems.map((problem) => problemLine(problem));
   if (!checked.ok) problems.push(...checked.problems.map((problem) => withOrigin(problem, overrides, file?.value)));
   if (checked.ok && sources.withoutSecrets !== true)
     problems.push(
-      ...unsetSecrets(checked.value, root, sources.environment).map((problem) =>
-        withOrigin(problem, overrides, file?.value),
-      ),
+      ...unsetSecrets(asked, root, sources.environment).map((problem) => withOrigin(problem, overrides, file?.value)),
     );
   if (!checked.ok || problems.length > 0) throw new ConfigError(problems);
   return checked.value;
@@ -62,8 +61,9 @@ function secretNames(value: unknown, root: SchemaNode): Set<string> {
   return new Set(secretsIn(value, root).map((secret) => secret.name));
 }
 
-function unsetSecrets(config: Config, root: SchemaNode, environment: ConfigSources["environment"]): Problem[] {
-  return secretsIn(config, root)
+/** No secret's name has a default, so that what was asked for names all. */
+function unsetSecrets(asked: unknown, root: SchemaNode, environment: ConfigSources["environment"]): Problem[] {
+  return secretsIn(asked, root)
     .filter(({ name }) => (environment[name] ?? "") === "")
     .map(({ path, name }) => ({ path, message: `expected a variable that is set, got no ${name} in the environment` }));
 }

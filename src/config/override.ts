@@ -41,11 +41,13 @@ export function overridesFromEnvironment(
   root: SchemaNode,
   isSecret: (name: string) => boolean,
 ): { overrides: Override[]; problems: Problem[] } {
-  const paths = new Map(settablePaths(root).map((path) => [environmentNameOf(path), path]));
+  const given = Object.entries(environment).filter(([name]) => name.startsWith(PREFIX) && !isSecret(name));
   const overrides: Override[] = [];
   const problems: Problem[] = [];
-  for (const [name, text] of Object.entries(environment)) {
-    if (!name.startsWith(PREFIX) || text === undefined || isSecret(name)) continue;
+  if (given.length === 0) return { overrides, problems };
+  const paths = new Map(settablePaths(root).map((path) => [environmentNameOf(path), path]));
+  for (const [name, text] of given) {
+    if (text === undefined) continue;
     const path = paths.get(name);
     if (path !== undefined) overrides.push({ path, value: valueOf(text, nodeAt(root, path)), from: name });
     else if (!SERVICE_LINK.test(name)) {

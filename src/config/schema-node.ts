@@ -26,16 +26,38 @@ export interface SchemaNode {
 
 export type Path = readonly (string | number)[];
 
-/** Making one takes some milliseconds, and schemas are few and never change. */
+/** Schemas are few and never change. */
 const NODES = new WeakMap<z.ZodType, SchemaNode>();
 
-/** The schema as plain data that can be walked. */
+/**
+ * The schema as plain data that can be walked. To have zod write all of the configuration's is a tenth of a start, and few of
+ * its sections are looked at: where all keys may be left out, each is written when it is asked for.
+ */
 export function schemaNode(schema: z.ZodType): SchemaNode {
   const known = NODES.get(schema);
   if (known !== undefined) return known;
-  const node = z.toJSONSchema(schema, { io: "input", unrepresentable: "any", target: "draft-2020-12" }) as SchemaNode;
+  const node = isOfSections(schema) ? sectionsNode(schema) : written(schema);
   NODES.set(schema, node);
   return node;
+}
+
+function isOfSections(schema: z.ZodType): schema is z.ZodObject<Shape> {
+  if (!(schema instanceof z.ZodObject) || schema.def.checks !== undefined) return false;
+  return Object.values(schema.shape as Shape).every(({ _zod }) => _zod.optin === "optional");
+}
+
+function sectionsNode(schema: z.ZodObject<Shape>): SchemaNode {
+  const properties: Record<string, SchemaNode> = {};
+  for (const [key, section] of Object.entries(schema.shape)) {
+    Object.defineProperty(properties, key, { enumerable: true, get: () => schemaNode(section) });
+  }
+  return { ...written(schema.pick({})), properties };
+}
+
+type Shape = Readonly<Record<string, z.ZodType>>;
+
+function written(schema: z.ZodType): SchemaNode {
+  return z.toJSONSchema(schema, { io: "input", unrepresentable: "any", target: "draft-2020-12" }) as SchemaNode;
 }
 
 /**

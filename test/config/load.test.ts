@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { parse } from "yaml";
+import * as z from "zod";
 import { breakerOptions } from "#config/breaker-options.ts";
 import { OWN_SIGNALS } from "#config/profile-signals.ts";
 import { BREAKER_DEFAULTS } from "#core/endpoint/breaker.ts";
@@ -16,7 +17,7 @@ import { adminPortOf } from "#config/listen-section.ts";
 import { type ConfigSources, loadConfig } from "#config/load.ts";
 import { overrideFromText } from "#config/override.ts";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
-import { schemaNode } from "#config/schema-node.ts";
+import { type SchemaNode, schemaNode } from "#config/schema-node.ts";
 
 const DEFAULTS = loadConfig({ file: undefined, environment: {}, overrides: [] });
 
@@ -43,6 +44,29 @@ test("config/default.yaml is what the schema describes, and reads back as the de
   const path = join(import.meta.dirname, "../../config/default.yaml");
   assert.equal(readFileSync(path, "utf8"), describeAsYaml(), "write it anew with: npx gnomon config --default");
   assert.deepEqual(loadConfig({ file: path, environment: {}, overrides: [] }), DEFAULTS);
+});
+
+test("the schema as data is what zod writes of it, though its sections are written one by one", () => {
+  const asZod = z.toJSONSchema(CONFIG_SCHEMA, { io: "input", unrepresentable: "any" });
+  const withoutVersion = (node: unknown): unknown =>
+    JSON.parse(JSON.stringify(node, (key, value: unknown) => (key === "$schema" ? undefined : value)));
+  assert.deepEqual(withoutVersion(schemaNode(CONFIG_SCHEMA)), withoutVersion(asZod));
+});
+
+test("the name of a secret has no default: those that are checked are the ones that were given", () => {
+  const secrets: SchemaNode[] = [];
+  const walk = (node: SchemaNode | boolean | undefined): void => {
+    if (typeof node !== "object") return;
+    if (node.secret === true) secrets.push(node);
+    for (const below of [...Object.values(node.properties ?? {}), ...(node.anyOf ?? []), ...(node.oneOf ?? [])])
+      walk(below);
+    walk(node.items);
+    walk(node.additionalProperties);
+  };
+  walk(schemaNode(CONFIG_SCHEMA));
+  assert.ok(secrets.length >= 8);
+  assert.deepEqual(new Set(secrets.map((node) => node.default)), new Set([undefined]));
+  assert.doesNotMatch(JSON.stringify(DEFAULTS), /Env"/);
 });
 
 test("defaults that other parts have too are the same there", () => {

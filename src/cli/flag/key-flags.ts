@@ -46,9 +46,8 @@ export function keyOverrides(given: Given, keyFlags: readonly KeyFlag[]): FlagOv
     const option = new Option(flags);
     const value = given[option.attributeName()];
     const from = option.long ?? flags;
-    const node = nodeAt(root, path);
     const text = Array.isArray(value) ? value.join(",") : value;
-    if (typeof text === "string") overrides.push({ path, value: valueOf(text, node), from });
+    if (typeof text === "string") overrides.push({ path, value: valueOf(text, nodeAt(root, path)), from });
   }
   const problems: string[] = [];
   for (const one of textsOf(given["set"])) {
