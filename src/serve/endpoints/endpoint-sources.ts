@@ -1,5 +1,4 @@
-import { DnsSource } from "#live/discovery/dns-source.ts";
-import { type KubernetesSource, discoverKubernetes } from "#live/discovery/kubernetes.ts";
+import type { KubernetesSource } from "#live/discovery/kubernetes.ts";
 import type { PoolVersion } from "#live/discovery/pool-source.ts";
 import { type StaticServer, staticTargets } from "#live/discovery/static.ts";
 import type { Target } from "#live/endpoints/target.ts";
@@ -83,7 +82,7 @@ async function startSources(
   const { discovery } = config;
   const followed: { stop(): Promise<void> }[] = [];
   if (discovery.file !== undefined) followed.push(new EndpointsFileSource(discovery.file, stack, config, environment));
-  if (discovery.dns.length > 0) followed.push(followNames(stack, config, environment));
+  if (discovery.dns.length > 0) followed.push(await followNames(stack, config, environment));
   if (discovery.kind === "kubernetes") followed.push(await watchCluster(stack, discovery, environment));
   const stop = async (): Promise<void> => {
     await Promise.all(followed.map((source) => source.stop()));
@@ -91,11 +90,12 @@ async function startSources(
   return { emulated: false, stop };
 }
 
-function followNames(
+async function followNames(
   { keeper, report, sources: board }: Followed,
   config: Config,
   environment: Environment,
-): DnsSource {
+): Promise<{ stop(): Promise<void> }> {
+  const { DnsSource } = await import("#live/discovery/dns-source.ts");
   const { dns, dnsServers, dnsTimeoutMillis, dnsMillisMin, dnsMillisMax } = config.discovery;
   return new DnsSource({
     names: dns.map(({ apiKeyEnv, engine, ...name }) => ({
@@ -139,6 +139,7 @@ async function watchCluster(
   discovery: Config["discovery"],
   environment: Environment,
 ): Promise<{ stop(): Promise<void> }> {
+  const { discoverKubernetes } = await import("#live/discovery/kubernetes.ts");
   return discoverKubernetes({
     sources: followedSources(discovery, environment),
     setTargets: (targets) => keeper.setTargets("kubernetes", targets),

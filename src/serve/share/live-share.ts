@@ -4,10 +4,9 @@ import { ConfigError } from "#config/config-error.ts";
 import type { Config } from "#config/schema.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
-import { FleetShare } from "#live/share/fleet-share.ts";
 import type { ShareEvent, ShareStatus } from "#live/share/share-status.ts";
 import type { LimitsStore } from "#live/share/kept-limits.ts";
-import { RedisLink } from "#live/share/redis-link.ts";
+import type { RedisLink } from "#live/share/redis-link.ts";
 import type { OfferPolicy } from "../policy/policy-source.ts";
 import { policyOver } from "../policy/policy.ts";
 import { policyFromText } from "../policy/policy-admin.ts";
@@ -54,12 +53,16 @@ function replicaName({ share, prefix }: Config): string | undefined {
 }
 
 /** Shares nothing before it is started. */
-function liveShare(
+async function liveShare(
   config: Config,
   replica: string,
   parts: Pick<Sharing, "tap" | "secret" | "breakers"> & { readonly faults: FaultLog },
   environment: Environment,
-): LiveShare {
+): Promise<LiveShare> {
+  const [{ FleetShare }, { RedisLink }] = await Promise.all([
+    import("#live/share/fleet-share.ts"),
+    import("#live/share/redis-link.ts"),
+  ]);
   const { share } = config;
   const { leaseMillis, flushMillis, snapshotMillis, entriesMax, warmMillis } = share;
   const place = {

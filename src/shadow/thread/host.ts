@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { FIT_OUTCOMES, type FitOutcome, type FitReport } from "../calibrate/rolling-fit.ts";
+import { FIT_OUTCOMES, type FitOutcome, type FitReport } from "../calibrate/fit-report.ts";
 import type { FromShadow, Parity, ShadowWork } from "./shadow-message.ts";
 import type { WhyCard } from "#page/status/why-card.ts";
 import type { WhatIfAnswer } from "../question/what-if.ts";

@@ -1,6 +1,6 @@
 import type { EngineConfig } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
-import type { FitReport } from "../calibrate/rolling-fit.ts";
+import type { FitReport } from "../calibrate/fit-report.ts";
 import type { WhyCard } from "#page/status/why-card.ts";
 import type { Candidate } from "../candidate/candidate.ts";
 import type { WhatIfAnswer } from "../question/what-if.ts";

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import { engineWith, type Parameters, parametersOf, parametersOfEngine } from "#shadow/calibrate/parameters.ts";
-import { type FitReport, RollingFit } from "#shadow/calibrate/rolling-fit.ts";
+import type { FitReport } from "#shadow/calibrate/fit-report.ts";
+import { RollingFit } from "#shadow/calibrate/rolling-fit.ts";
 import type { RecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { runOn, type Traffic } from "./simulated-run.ts";
 

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import type { FitReport } from "#shadow/calibrate/rolling-fit.ts";
+import type { FitReport } from "#shadow/calibrate/fit-report.ts";
 import type { FromShadow, ShadowWork } from "#shadow/thread/shadow-message.ts";
 
 /**
