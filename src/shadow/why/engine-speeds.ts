@@ -41,6 +41,8 @@ const BETTER_THAN_ONE_MIN = 2;
 const BLOCKS = 20;
 /** Simulations to find one factor. */
 const TRIES = 10;
+/** One of engines like the fleet; each factor, each beside the other, and both once more. */
+export const SIMULATIONS_MAX = 1 + 6 * TRIES;
 
 /** How much slower: logarithms of factors, of steps and of prompt tokens beyond that. */
 interface Slowness {

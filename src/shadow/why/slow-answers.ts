@@ -25,7 +25,7 @@ export interface SlowQuestion {
   readonly figure: FigureAsked;
   /** Places in the workload of the requests that are asked about; all where it is left out. */
   readonly requests?: readonly number[];
-  /** Simulations of the whole traffic at most. */
+  /** Simulations of the whole traffic at most, and as much again to find slow engines. */
   readonly worldsMax: number;
   /** Simulations on drawn engines of each of them; none where engines have no residuals. */
   readonly replicas: number;
@@ -89,7 +89,7 @@ export function* slowAnswers(question: SlowQuestion): Generator<void, SlowAnswer
   const setting = seenSetting(question);
   const tenant = hotTenant(setting.workload, observed, randomFor(seed, nameHash("tenants")));
   const worlds = new Worlds({ ...trafficOf(question, tenant), setting });
-  if (observed !== undefined) yield* worlds.findSlowEngines(observed);
+  if (observed !== undefined) yield* worlds.findSlowEngines(observed, question.worldsMax);
   const active = yield* activeCauses(worlds, question);
   const game: Game = { players: active.length, after: active.map((cause) => afterOf(cause, active)) };
   const { marginals, isExact } = ordersOf(game, question);

@@ -1,6 +1,6 @@
 import { divisionOf } from "#core/profile/profile-parts.ts";
 import type { Observed } from "#shadow/recorded/observed.ts";
-import { type SlowEngines, type EngineSpeeds, slowEngines } from "./engine-speeds.ts";
+import { type EngineSpeeds, SIMULATIONS_MAX, type SlowEngines, slowEngines } from "./engine-speeds.ts";
 import { CAUSES, type Removable, runWorld, type TrafficAsked, type WorldOutcome } from "./world.ts";
 
 /** As it happened. */
@@ -33,9 +33,13 @@ export class Worlds {
     return [...this.#outcomes.values()];
   }
 
-  /** Before anything else: the engines are as slow from then on as they were. */
-  *findSlowEngines(observed: readonly Observed[]): Generator<void, void> {
-    const { traffic, observed: seen } = firstArrived(this.#traffic, observed);
+  /**
+   * Before anything else: the engines are as slow from then on as they were. Takes no more simulated requests than so many
+   * simulations of the whole traffic would.
+   */
+  *findSlowEngines(observed: readonly Observed[], worldsMax: number): Generator<void, void> {
+    const room = Math.max(1, Math.floor((worldsMax * observed.length) / SIMULATIONS_MAX));
+    const { traffic, observed: seen } = firstArrived(this.#traffic, observed, room);
     const run = (speeds: EngineSpeeds) => {
       this.#count++;
       return runWorld({ ...traffic, slow: { engines: [], speeds: () => speeds } }, NONE);
@@ -71,10 +75,11 @@ const OF_ALL_MIN = 1_500;
 function firstArrived(
   traffic: TrafficAsked,
   observed: readonly Observed[],
+  most: number,
 ): { readonly traffic: TrafficAsked; readonly observed: readonly Observed[] } {
   const { setting, sentTo } = traffic;
   const all = [...setting.workload];
-  const room = Math.max(OF_ALL_MIN, OF_EACH_MAX * setting.endpoints.length);
+  const room = Math.min(most, Math.max(OF_ALL_MIN, OF_EACH_MAX * setting.endpoints.length));
   if (all.length <= room) return { traffic, observed };
   const last = all.map(({ arrivalMicros }) => arrivalMicros).sort((a, b) => a - b)[room - 1]!;
   const first = all.filter(({ arrivalMicros }) => arrivalMicros <= last);
