@@ -20,10 +20,10 @@ import { workloadFileHeader, workloadLine } from "#trace/export/workload-file.ts
 import { liveRun, troubles } from "./closed-loop/live-run.ts";
 import { writeWarmUp } from "./closed-loop/warm-up.ts";
 import { type Cell, COLUMNS } from "./default-choice/cell.ts";
-import { choiceWorkload } from "./default-choice/choice-workload.ts";
+import { choiceWorkload, wholeUntil } from "./default-choice/choice-workload.ts";
 import { caseTable } from "./default-choice/tables.ts";
 import { LIVE_CASES, type LiveCase } from "./live-policies/live-case.ts";
-import { mismatchedFleet } from "./live-policies/mismatched-fleet.ts";
+import { CONTEXT_TOKENS_MAX, mismatchedFleet } from "./live-policies/mismatched-fleet.ts";
 
 const { values: flags } = parseArgs({
   options: {
@@ -53,7 +53,8 @@ const cases = LIVE_CASES.filter(({ name }) => wanted.includes(name)).map((one) =
 interface LiveCell extends Cell {
   /** Why the machine did not keep up; empty where it did. */
   readonly troubles: readonly string[];
-  readonly failed: number;
+  /** Answers that were none, by outcome. */
+  readonly failures: Readonly<Record<string, number>>;
 }
 
 const out = mkdtempSync(join(tmpdir(), "gnomon-live-policies-"));
@@ -78,6 +79,7 @@ function digestOf(one: LiveCase): string {
     one.tokenScale,
     one.outputScale,
     timeScale,
+    CONTEXT_TOKENS_MAX,
   ]);
 }
 
@@ -92,7 +94,8 @@ async function runs(one: LiveCase, seed: number): Promise<void> {
   const folder = join(out, `${one.name.replaceAll(" ", "-")}-${seed}`);
   mkdirSync(folder, { recursive: true });
   const [workload, warmUp] = [join(folder, "workload.jsonl"), join(folder, "warm-up.jsonl")];
-  const requests = await choiceWorkload(one, "held-out", seed, one.requests, traces);
+  const all = await choiceWorkload(one, "held-out", seed, one.requests, traces);
+  const requests = wholeUntil(all, (each) => each.promptTokens + each.outputTokens <= CONTEXT_TOKENS_MAX);
   writeFileSync(workload, workloadFileHeader([`${one.name}, held out`]) + requests.map(workloadLine).join(""));
   writeWarmUp(warmUp, timeScale);
   const fleet = mismatchedFleet(traces, folder);
@@ -123,7 +126,7 @@ async function runs(one: LiveCase, seed: number): Promise<void> {
       e2eP99: (e2eMillis.p99 ?? NaN) * timeScale,
       ttftP99: (ttftMillis.p99 ?? NaN) * timeScale,
       troubles: troubles(machine),
-      failed: Object.entries(outcomes).reduce((sum, [outcome, count]) => sum + (outcome === "ok" ? 0 : count), 0),
+      failures: Object.fromEntries(Object.entries(outcomes).filter(([outcome]) => outcome !== "ok")),
     };
     appendFileSync(flags.results, `${JSON.stringify(cell)}\n`);
     const seconds = ((performance.now() - before) / 1_000).toFixed(0);
@@ -154,9 +157,9 @@ function show(all: readonly LiveCell[]): void {
       const own = cells.filter((cell) => cell.name === name && cell.policy === policy);
       if (own.length === 0) continue;
       const figures = COLUMNS.map((column) => spread(own.map((cell) => cell[column])));
-      const failed = own.reduce((sum, cell) => sum + cell.failed, 0);
+      const failed = own.flatMap(({ failures }) => Object.entries(failures).map(([why, count]) => `${count} ${why}`));
       const late = own.filter((cell) => cell.troubles.length > 0).length;
-      console.log(line([name, policy, ...figures, failed, `${late} of ${own.length}`]));
+      console.log(line([name, policy, ...figures, failed.join(", ") || 0, `${late} of ${own.length}`]));
     }
 }
 

@@ -163,25 +163,33 @@ function cut(
   return evenly(all, requestsMax);
 }
 
-/** The first turns of each conversation, as many as make up the count; what a cut turn spawned is left out as well. */
+/** The first turns of each conversation, as many as make up the count. */
 function evenly(all: readonly WorkloadRequest[], requestsMax: number): WorkloadRequest[] {
-  const kept = (turns: number): WorkloadRequest[] => {
-    const last = new Map<string, number>();
-    return all.filter(({ session, turn, parent, joins }) => {
-      if (turn >= turns) return false;
-      if (parent !== undefined && (last.get(parent.session) ?? -1) < parent.turn) return false;
-      if (turn > 0 && (last.get(session) ?? -1) < turn - 1) return false;
-      if (joins.some((joined) => !last.has(joined))) return false;
-      last.set(session, turn);
-      return true;
-    });
-  };
+  const kept = (turns: number): WorkloadRequest[] => wholeUntil(all, ({ turn }) => turn < turns);
   let turns = 1;
   while (turns < 512 && kept(turns * 2).length <= requestsMax) turns *= 2;
   for (let step = turns / 2; step >= 1; step = Math.floor(step / 2)) {
     if (kept(turns + step).length <= requestsMax) turns += step;
   }
   return kept(turns);
+}
+
+/** Each session up to its first turn that is not `wanted`; what a cut turn spawned, or waited for, is left out as well. */
+export function wholeUntil(
+  all: readonly WorkloadRequest[],
+  wanted: (request: WorkloadRequest) => boolean,
+): WorkloadRequest[] {
+  const last = new Map<string, number>();
+  return all.filter((request) => {
+    const { session, turn, parent, joins } = request;
+    if (!wanted(request)) return false;
+    if (session === "") return true;
+    if (parent !== undefined && (last.get(parent.session) ?? -1) < parent.turn) return false;
+    if (turn > 0 && (last.get(session) ?? -1) < turn - 1) return false;
+    if (joins.some((joined) => !last.has(joined))) return false;
+    last.set(session, turn);
+    return true;
+  });
 }
 
 /** Blocks and sessions of two parts are never the same. */

@@ -15,14 +15,18 @@ export function mismatchedFleet(traces: string, folder: string): readonly Engine
   const fast = loadEngine("h100-llama-3.1-8b");
   // Their drift belongs to virtual time.
   const { stepDrift: _drift, ...strange } = strangeFleet(traces, 1, 0)[0]!.config;
+  const kernels = { ...strange, modelTokensMax: CONTEXT_TOKENS_MAX };
   const small = written(join(folder, "small.yaml"), { ...fast, kvBlocks: Math.round(fast.kvBlocks * SMALL_SHARE) });
   return [
     { engine: "h100-llama-3.1-8b", count: 3 },
     { engine: small, count: 1 },
     { engine: "a100-llama-3.1-8b", count: 2 },
-    { engine: written(join(folder, "kernels.yaml"), strange), count: 2 },
+    { engine: written(join(folder, "kernels.yaml"), kernels), count: 2 },
   ];
 }
+
+/** Prompt and answer in all that each of them takes, as the models state it. */
+export const CONTEXT_TOKENS_MAX = loadEngine("h100-llama-3.1-8b").modelTokensMax;
 
 /** JSON is YAML. */
 function written(file: string, engine: Parameters<typeof engineParameters>[0]): string {
