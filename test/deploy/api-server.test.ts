@@ -45,9 +45,9 @@ const skip = CLUSTER_FOLDER === "" ? "TEST_KUBE names no folder with a control p
 test(
   "a real API server takes every manifest strictly, and every pod where Pod Security is restricted",
   { skip },
-  (t) => {
+  async (t) => {
     const cluster = new RealCluster();
-    cluster.start();
+    await cluster.start();
     t.after(() => cluster.stop());
     const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
     cluster.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "infer", labels } });

@@ -1,6 +1,7 @@
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { parse, stringify } from "yaml";
 import type { ClusterClient } from "../kubelet/cluster-client.ts";
 import { HERE, makeBridge, startInOwnNetwork } from "./own-network.ts";
@@ -49,7 +50,8 @@ async function startEnvoyGateway(planes: ControlPlanes): Promise<void> {
   const place = join(folder, "envoy-gateway");
   mkdirSync(join(place, "certs"), { recursive: true });
   const env = { ...process.env, KUBECONFIG: kubeconfig, ENVOY_GATEWAY_NAMESPACE: SYSTEM };
-  execFileSync(program, ["certgen", "--disable-topology-injector"], { env, stdio: ["ignore", "ignore", "inherit"] });
+  // The extension reaches the API server through this process meanwhile.
+  await promisify(execFile)(program, ["certgen", "--disable-topology-injector"], { env });
   const path = `/api/v1/namespaces/${SYSTEM}/secrets/envoy-gateway`;
   const secret = await client.ask<{ data: Record<string, string> }>("GET", path);
   for (const [name, text] of Object.entries(secret!.data))

@@ -144,7 +144,7 @@ async function ask(url: string, number: number): Promise<string> {
 async function walk(): Promise<GatewayWalk> {
   process.env["APISERVER_FLAGS"] = `--advertise-address ${SERVICE_ADDRESSES.at(-1)!}`;
   const cluster = new RealCluster();
-  cluster.start();
+  await cluster.start();
   const client = new ClusterClient(cluster.folder, cluster.port);
   const kubeconfig = join(cluster.folder, "admin.kubeconfig");
   cluster.define(join(TEST_ENVOY_GATEWAY, "definitions"));
@@ -168,11 +168,12 @@ async function walk(): Promise<GatewayWalk> {
     folder: WALK_FOLDER,
   });
   try {
-    cluster.apply(engines());
-    cluster.kubectl("apply", "-k", pickerFolder());
-    for (const object of gatewayObjects()) cluster.apply(object);
+    // Nothing here may stand still while a command runs: kubelet, clients and the bridge are of this process.
+    const kubectl = (argv: readonly string[], input?: object): Promise<void> => runKubectl(kubeconfig, argv, input);
+    await kubectl(["apply", "-f", "-"], { apiVersion: "v1", kind: "List", items: [engines(), ...gatewayObjects()] });
+    await kubectl(["apply", "-k", pickerFolder()]);
     const rolledOut = (name: string): Promise<void> =>
-      kubectl(kubeconfig, "-n", "infer", "rollout", "status", `deployment/${name}`, "--timeout=120s");
+      kubectl(["-n", "infer", "rollout", "status", `deployment/${name}`, "--timeout=120s"]);
     await rolledOut("vllm");
     await rolledOut("gnomon");
     const service = await until("the Gateway's service", async () => {
@@ -184,7 +185,7 @@ async function walk(): Promise<GatewayWalk> {
     const phases = [await send("nothing", url, REQUESTS.before, Promise.resolve())];
     for (const name of ["gnomon", "vllm"]) {
       const replaced = (async () => {
-        cluster.kubectl("-n", "infer", "rollout", "restart", `deployment/${name}`);
+        await kubectl(["-n", "infer", "rollout", "restart", `deployment/${name}`]);
         await rolledOut(name);
       })();
       phases.push(await send(`a rollout of deployment/${name}`, url, REQUESTS.during, replaced));
@@ -218,9 +219,10 @@ async function questionsOf(kubelet: HandKubelet): Promise<number> {
   return sum;
 }
 
-function kubectl(kubeconfig: string, ...argv: string[]): Promise<void> {
+function runKubectl(kubeconfig: string, argv: readonly string[], input: object | undefined): Promise<void> {
   const program = join(process.env["TEST_KUBE"] ?? "", "bin/kubectl");
-  const child = spawn(program, ["--kubeconfig", kubeconfig, ...argv], { stdio: ["ignore", "ignore", "inherit"] });
+  const child = spawn(program, ["--kubeconfig", kubeconfig, ...argv], { stdio: ["pipe", "ignore", "inherit"] });
+  child.stdin.end(input === undefined ? "" : JSON.stringify(input));
   return new Promise((resolve, reject) => {
     child.once("close", (code) => (code === 0 ? resolve() : reject(new Error(`kubectl ${argv.join(" ")}: ${code}`))));
   });

@@ -57,7 +57,7 @@ async function walk(way: Way): Promise<Walk> {
   // The server looks for a way out, which this network has not.
   process.env["APISERVER_FLAGS"] = `--advertise-address ${SERVICE_ADDRESSES.at(-1)!}`;
   const cluster = new RealCluster();
-  cluster.start();
+  await cluster.start();
   const folder = process.env["WALK_FOLDER"]!;
   const kubelet = new HandKubelet({
     client: new ClusterClient(cluster.folder, cluster.port),

@@ -1,26 +1,34 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { createServer } from "node:net";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { KubeContext } from "#live/discovery/kubeconfig.ts";
+import { freePort } from "../../../bench/free-port.ts";
 
 /** Folder with up.sh and bin/kubectl of a control plane that can be started without a container engine. */
 export const CLUSTER_FOLDER = process.env["TEST_KUBE"] ?? "";
 
 const UP = join(CLUSTER_FOLDER, "up.sh");
-const PORT = "23643";
-const ETCD_PORT = "23679";
 const DOWN_MILLIS = 500;
 
 /** A real API server with its controllers and no kubelet: pods' states are written by hand. */
 export class RealCluster {
   /** With admin.kubeconfig and its certificates. */
   readonly folder = mkdtempSync(join(tmpdir(), "gnomon-cluster-"));
-  readonly port = Number(PORT);
-  readonly #env = { ...process.env, DIR: this.folder, PORT, ETCD_PORT };
+  #port = 0;
+  #env: NodeJS.ProcessEnv = {};
 
-  start(): void {
+  /** Once it has started. */
+  get port(): number {
+    return this.#port;
+  }
+
+  async start(): Promise<void> {
+    this.#port = await freePort();
+    const etcdPort = await freePair();
+    this.#env = { ...process.env, DIR: this.folder, PORT: String(this.#port), ETCD_PORT: String(etcdPort) };
     execFileSync(UP, { cwd: CLUSTER_FOLDER, env: this.#env, stdio: "ignore" });
   }
 
@@ -85,7 +93,7 @@ export class RealCluster {
   /** What a service account of the cluster may do, as a pod's own credential would be. */
   contextOf(account: string): KubeContext {
     const token = this.kubectl("create", "token", account, "-n", "infer", "--duration=1h").trim();
-    const cluster = { server: `https://127.0.0.1:${PORT}`, "certificate-authority": join(this.folder, "ca.crt") };
+    const cluster = { server: `https://127.0.0.1:${this.#port}`, "certificate-authority": join(this.folder, "ca.crt") };
     return { cluster, user: { token } };
   }
 
@@ -101,5 +109,18 @@ export class RealCluster {
       stdio: ["pipe", "pipe", "pipe"],
       ...(input !== undefined && { input }),
     });
+  }
+}
+
+/** The lower one of two ports in a row, for etcd's clients and peers. */
+async function freePair(): Promise<number> {
+  for (;;) {
+    const port = await freePort();
+    const next = createServer();
+    const isFree = new Promise<boolean>((resolve) => {
+      next.once("listening", () => next.close(() => resolve(true))).once("error", () => resolve(false));
+    });
+    next.listen(port + 1, "127.0.0.1");
+    if (await isFree) return port;
   }
 }
