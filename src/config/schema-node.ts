@@ -1,8 +1,11 @@
 import * as z from "zod";
 
+type NodeType = "integer" | "number" | "string" | "boolean" | "array" | "object" | "null";
+
 /** The part of JSON Schema that zod writes for our schemas, with our own `expected` and `secret`. */
 export interface SchemaNode {
-  readonly type?: "integer" | "number" | "string" | "boolean" | "array" | "object";
+  /** Several of a value that may also be null. */
+  readonly type?: NodeType | readonly NodeType[];
   readonly description?: string;
   readonly default?: unknown;
   readonly enum?: readonly unknown[];
@@ -98,7 +101,12 @@ export function expectation(node: SchemaNode): string {
   if (node.const !== undefined) return String(node.const);
   if (node.anyOf !== undefined) return node.anyOf.map(expectation).join(" or ");
   if (node.type === undefined) return "a value";
-  switch (node.type) {
+  if (typeof node.type === "object") return node.type.map((type) => typeExpectation(type, node)).join(" or ");
+  return typeExpectation(node.type, node);
+}
+
+function typeExpectation(type: NodeType, node: SchemaNode): string {
+  switch (type) {
     case "integer":
       return `an integer${range(node)}`;
     case "number":
@@ -111,6 +119,8 @@ export function expectation(node: SchemaNode): string {
       return node.maxItems === undefined ? "a list" : `a list of at most ${node.maxItems}`;
     case "object":
       return "a mapping";
+    case "null":
+      return "null";
   }
 }
 

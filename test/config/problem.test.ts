@@ -23,6 +23,15 @@ test("the likeliest meaning of an unknown word is the one with the fewest letter
   assert.equal(hint("colour", accepted), undefined);
 });
 
+test("of a value that may also be null both are named", () => {
+  const checked = checkShape(z.object({ hits: z.number().nullable(), end: z.enum(["a", "b"]).nullable() }), {});
+  const lines = checked.ok ? [] : checked.problems.map((problem) => problemLine(problem));
+  assert.deepEqual(lines, [
+    "hits: expected a number or null, got nothing",
+    "end: expected one of a, b or null, got nothing",
+  ]);
+});
+
 test("a word outside a short set is shown with the set, outside a long one without", () => {
   assert.match(unknownWord("kind", "xyzzy", ["a", "b"]), /^expected one of a, b, got the unknown kind "xyzzy"$/);
   const many = Array.from({ length: 200 }, (_, i) => `word${i}`);

@@ -56,7 +56,7 @@ export function explainCommand(): Command {
           ? await tracedViews(trace, request)
           : state !== undefined
             ? [stateView(textOf(given, "profile") ?? "gnomon", readJson(file), file)]
-            : askedFor(request, viewsIn(readJson(file)), file);
+            : askedFor(request, viewsIn(readJson(file), file), file);
       for (const view of views) {
         process.stdout.write(given["json"] === true ? `${JSON.stringify(view)}\n` : decisionTable(view, file));
       }
@@ -70,10 +70,20 @@ function stateView(profile: string, value: unknown, file: string): unknown {
   return decisionView({ decision, model, promptTokens, promptTokensExact: true, decisionMicros: 0, came: {} });
 }
 
-/** A page of /gnomon/decisions holds many; a line of a log holds one. */
-function viewsIn(value: unknown): readonly unknown[] {
+/** A page of /gnomon/decisions holds many; a line of a log holds one; what a gateway answers in its place, an error. */
+function viewsIn(value: unknown, file: string): readonly unknown[] {
+  const refusal = refusalIn(value);
+  if (refusal !== undefined) {
+    const where = file === "-" ? "standard input" : file;
+    throw new ConfigError([`explain: expected decisions in ${where}, got a gateway's error: ${refusal}`]);
+  }
   if (value === null || typeof value !== "object" || !("decisions" in value)) return [value];
   return Array.isArray(value.decisions) ? value.decisions : [value];
+}
+
+function refusalIn(value: unknown): string | undefined {
+  const { error } = (value ?? {}) as { readonly error?: { readonly message?: unknown } };
+  return typeof error?.message === "string" ? error.message : undefined;
 }
 
 function askedFor(request: string | undefined, views: readonly unknown[], file: string): readonly unknown[] {

@@ -212,7 +212,7 @@ export class InferenceExchange implements Swept, PathHost, AskingRequest, Forwar
   perform(effect: PerformedEffect): PathEvent | undefined {
     switch (effect.kind) {
       case "write-refusal":
-        this.#writeRefusal(this.#refusal ?? INTERNAL);
+        this.answerRefusal(this.#refusal ?? INTERNAL, "");
         break;
       case "end-client":
         this.writer.end();
@@ -248,13 +248,8 @@ export class InferenceExchange implements Swept, PathHost, AskingRequest, Forwar
     this.shared.observe.bug?.(error);
   }
 
-  #writeRefusal(refused: Refusal): void {
-    const { refused: counts } = this.shared.counters;
-    counts[refused.reason] = (counts[refused.reason] ?? 0) + 1;
-    this.answerRefusal(refused, "");
-  }
-
   answerRefusal(refused: Refusal, endpoint: string): void {
+    countUp(this.shared.counters.refused, refused.reason);
     this.refusedFor = refused.reason;
     const body = Buffer.from(errorBody(refused, this.route.dialect));
     const headers = errorHeaders(refused, body.length, this.shared.sendsOwnHeaders);

@@ -34,9 +34,9 @@ tbody th{font-weight:400}th.text,td.text{text-align:left}
 .troubled>*{background:color-mix(in srgb,var(--bad) 7%,transparent)}
 button.sort{border:0;background:none;padding:0;color:var(--soft);font-weight:600;font-size:12.5px;text-decoration:underline dotted;text-underline-offset:3px}
 [aria-sort=ascending] button.sort,[aria-sort=descending] button.sort{color:var(--ink);text-decoration-style:solid}
-button.open{border:0;background:none;padding:0;text-align:left;overflow-wrap:anywhere}
-button.open::before{content:"";display:inline-block;border:4px solid transparent;border-left:6px solid var(--soft);border-right:0;margin-right:7px}
-button.open[aria-expanded=true]::before{border:4px solid transparent;border-top:6px solid var(--soft);border-bottom:0;margin-right:5px}
+button.open{border:0;background:none;padding:0 0 0 13px;position:relative;text-align:left;overflow-wrap:anywhere}
+button.open::before{content:"";position:absolute;left:0;top:calc(.75em - 4px);border:4px solid transparent;border-left:6px solid var(--soft);border-right:0}
+button.open[aria-expanded=true]::before{top:calc(.75em - 3px);border:4px solid transparent;border-top:6px solid var(--soft);border-bottom:0}
 .detail-row>td{text-align:left;padding:4px 12px 14px 24px}
 .detail-row .scroll{contain:inline-size;border:1px solid var(--line);border-radius:7px}.detail-row .scroll th,.detail-row .scroll td{white-space:nowrap}.detail-row .scroll .name{min-width:0}
 .metered{display:inline-flex;align-items:center;justify-content:flex-end;gap:8px;white-space:nowrap}
@@ -54,7 +54,7 @@ figcaption{margin-bottom:2px}
 .orders{display:flex;flex-wrap:wrap;gap:8px;align-items:center;margin:0 0 12px}.orders p{margin:0;flex-basis:100%}.orders form{display:flex;flex-wrap:wrap;gap:8px;align-items:center}.done progress{accent-color:var(--c0);vertical-align:middle}
 .old main>:not(.notice){filter:grayscale(1)}
 .narrow{display:none}
-@media (max-width:820px){.card.table{overflow-x:auto;padding:2px 4px}.card.table th,.card.table td{padding:5px}.name{min-width:142px}td.trouble{min-width:104px}td.why{min-width:130px}td.wrap{min-width:70px}.table thead th{white-space:normal}.folds svg.meter{display:none}header{position:static}}
+@media (max-width:820px){.card.table{overflow-x:auto;padding:2px 4px}.card.table th,.card.table td{padding:5px 4px}.name{min-width:142px}td.trouble{min-width:122px}td.why{min-width:130px}td.wrap{min-width:70px}.table thead th{white-space:normal}.folds svg.meter{display:none}header{position:static}}
 @media (max-width:700px){
 .narrow{display:inline-flex;gap:8px;align-items:center}
 header{position:static;padding:8px 12px}nav{margin:0 -9px}

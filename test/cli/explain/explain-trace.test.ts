@@ -87,3 +87,11 @@ test("without a request it is the trace's last decision; what is not there is re
     assert.match(said, problem);
   }
 });
+
+test("what a gateway answers in place of decisions is told, not what it lacks of one", async (t) => {
+  const file = join(FOLDER, "refused.json");
+  writeFileSync(file, JSON.stringify({ error: { message: "send a token", code: 401 } }));
+  const { code, said } = await inProcess(t, [explainCommand()], ["explain", "--decision", file]);
+  assert.notEqual(code, 0);
+  assert.match(said, /expected decisions in .*refused\.json, got a gateway's error: send a token\s*$/);
+});

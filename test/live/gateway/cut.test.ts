@@ -267,6 +267,7 @@ describe("a stream that is cut never looks complete", () => {
     await rig.close();
     assert.equal(got.status, 502);
     assert.match(errorOf(got).message, /could not be reached, or it closed the connection/);
+    assert.deepEqual(rig.gateway.counters.refused, { "upstream-broke": 1 });
   });
 
   test("an answer that cannot be held breaks the connection when it is cut", async () => {

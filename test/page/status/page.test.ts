@@ -57,6 +57,7 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
         const box = await row.locator(".trouble").boundingBox();
         assert.ok(box !== null && box.x >= 0 && box.x + box.width <= width, "trouble is on the screen");
       }
+      assert.deepEqual(await brokenWords(page), [], "no word of a trouble goes over two lines");
       assert.deepEqual(await axeObjections(page), []);
       assert.deepEqual(await unreached(page), []);
       await page.evaluate("document.activeElement.blur(); scrollTo(0, 0)");
@@ -252,6 +253,21 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
 
 function sideways(page: Page): Promise<number> {
   return page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+}
+
+/** Words of the column of troubles that go over two lines. */
+function brokenWords(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`[...document.querySelectorAll("#endpoints td.trouble")].flatMap((cell) => {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    const broken = [];
+    while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(/\\S+/g)) {
+      const range = document.createRange();
+      range.setStart(texts.currentNode, word.index);
+      range.setEnd(texts.currentNode, word.index + word[0].length);
+      if (new Set(Array.from(range.getClientRects(), ({ top }) => top)).size > 1) broken.push(word[0]);
+    }
+    return broken;
+  })`);
 }
 
 /** Controls that the Tab key does not come to, or that do not show that they have the focus. */
