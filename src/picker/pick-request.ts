@@ -46,7 +46,6 @@ export interface PickRequestParts extends AskingParts, WatchedEndpoints {
   readonly inFlight: InFlight;
   readonly bodies: BodyRoom;
   readonly sendsOwnHeaders: boolean;
-  readonly phase: "serving" | "leaving" | "draining";
   /** Counts the requests that brought an id, which alone need not be unique. */
   sequence: number;
 }

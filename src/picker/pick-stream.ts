@@ -118,7 +118,7 @@ export class PickStream {
     });
     this.#request = request;
     request.seen = { status: 0, showsBodies: this.#responseMode !== BODY_MODE.none };
-    if (gateway.phase === "draining") return request.refuse(DRAINING);
+    // Also while it leaves: who opened this had not read the notice, and Envoy tries a refusal nowhere else.
     if (gateway.inFlight.size > request.limits.requestsInFlightMax) return request.refuse(FULL);
     if (refused !== undefined) return request.refuse(refused);
     if (ends || !takesBody || UNREAD_MODES.has(this.#requestMode)) {
@@ -267,7 +267,6 @@ function tooLarge({ limits }: PickRequest): Refusal {
 const TRAILERS = { kind: REPLY.requestTrailers } as const;
 /** In these modes no body comes before the answer to the headers, which alone may name a destination. */
 const UNREAD_MODES: ReadonlySet<number> = new Set([BODY_MODE.none, BODY_MODE.streamed, BODY_MODE.grpc]);
-const DRAINING = refusal("draining", "This picker is shutting down.");
 const FULL = refusal("full", "This picker has as many requests in flight as it may.");
 const GONE = refusal("no-endpoint", "The endpoint left as it was chosen.");
 const INTERNAL = refusal("internal", "The picker failed on this request.");
