@@ -88,7 +88,7 @@ test("without a request it is the trace's last decision; what is not there is re
   }
 });
 
-test("what a gateway answers in place of decisions is told, not what it lacks of one", async (t) => {
+test("what a gateway answers in place of decisions is shown, not what it lacks of one", async (t) => {
   const file = join(FOLDER, "refused.json");
   writeFileSync(file, JSON.stringify({ error: { message: "send a token", code: 401 } }));
   const { code, said } = await inProcess(t, [explainCommand()], ["explain", "--decision", file]);

@@ -99,7 +99,7 @@ test("discovery against a real API server", { skip, timeout: 280_000 }, async (t
       await until(`${count} more`, () => now().every(({ watches }, i) => watches >= rows[i]!.watches + count), 110_000);
       return now();
     };
-    // The first one after a restart may begin at a version that the server has not kept: it opens, and then it is told.
+    // The first one after a restart may begin at a version that the server has not kept: it opens, and then ends with an error.
     const before = await moreWatches(board.rows(), 1);
     const after = await moreWatches(before, 2);
     assert.deepEqual(
