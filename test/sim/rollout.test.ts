@@ -20,7 +20,7 @@ const SECOND = 1_000_000;
 const PROFILES = { "profile-0": loadProfile("gnomon").spec, "profile-1": loadProfile("always-busiest").spec };
 const GUARDRAILS = [{ figure: "ttft.p90", relativeMax: 2, samplesMin: 20 }] as const;
 
-const REQUESTS = 1_000;
+const REQUESTS = 2_000;
 const ENGINE = {
   check: false,
   kvBlocks: 4001,

@@ -9,7 +9,7 @@ import { announce, announceStart } from "#serve/ready/announce.ts";
 const FACTS = {
   url: "http://h:1",
   adminUrl: "http://h:2",
-  plan: { profile: loadProfile("gnomon"), config: { tap: { router: undefined } } } as never,
+  plan: { profile: loadProfile("gnomon"), config: { tap: { router: undefined, envoy: {} } } } as never,
   emulated: true,
 };
 
