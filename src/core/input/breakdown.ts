@@ -7,17 +7,19 @@ export const ABSTAINED = -1;
 
 export type CandidateLoad = Pick<CandidateRow, "effectiveLoad" | "prefillTokensQueued" | "hitTokens">;
 
-/** Columns of a row: signals, and last what removed the endpoint. */
-const FRESHNESS_CODE = 0;
+/** Columns of a row: signals. */
+const CODES = 0;
 const LOAD_AGE_MICROS = 1;
 const EFFECTIVE_LOAD = 2;
 const KV_UTILIZATION = 3;
 const REQUESTS_IN_FLIGHT = 4;
 const PREFILL_TOKENS_QUEUED = 5;
 const HIT_TOKENS = 6;
-const IS_PRECISE = 7;
-const REMOVED_BY = 8;
-const COLUMNS = 9;
+const COLUMNS = 7;
+/** CODES: the index of the freshness, whether the prefix source is precise, and from this bit on what removed the endpoint. */
+const FRESHNESS_MASK = 3;
+const PRECISE = 4;
+const REMOVED_BY_SHIFT = 3;
 const FRESHNESS: readonly Freshness[] = ["fresh", "stale", "unknown"];
 
 /** Where the highest total is beside the chosen one's; -1 where nobody else was left. */
@@ -75,7 +77,7 @@ export class ColumnBreakdown implements Breakdown {
   readonly totals: Float64Array;
   clamped = 0;
   readonly #removers: readonly string[];
-  /** Rows of COLUMNS from `#from` on; of each the last is an index into `#removers` of what removed it, 0 for nothing. */
+  /** Rows of COLUMNS from `#from` on; what removed one is an index into `#removers`, 0 for nothing. */
   readonly #cells: Float64Array;
   readonly #from: number;
 
@@ -107,20 +109,19 @@ export class ColumnBreakdown implements Breakdown {
     const cells = this.#cells;
     for (let i = 0, at = this.#from; i < snapshots.length; i++, at += COLUMNS) {
       const snapshot = snapshots[i]!;
-      cells[at + FRESHNESS_CODE] = codeOf(snapshot.freshness);
+      cells[at + CODES] = codeOf(snapshot.freshness) | (snapshot.prefixSource === "precise" ? PRECISE : 0);
       cells[at + LOAD_AGE_MICROS] = snapshot.loadAgeMicros;
       cells[at + EFFECTIVE_LOAD] = snapshot.effectiveLoad;
       cells[at + KV_UTILIZATION] = snapshot.kvUtilization;
       cells[at + REQUESTS_IN_FLIGHT] = snapshot.requestsInFlight;
       cells[at + PREFILL_TOKENS_QUEUED] = snapshot.prefillTokensQueued;
       cells[at + HIT_TOKENS] = snapshot.hitTokens;
-      cells[at + IS_PRECISE] = snapshot.prefixSource === "precise" ? 1 : 0;
-      cells[at + REMOVED_BY] = 0;
     }
   }
 
   remove(index: number, remover: number): void {
-    this.#cells[this.#from + index * COLUMNS + REMOVED_BY] = remover;
+    const at = this.#from + index * COLUMNS + CODES;
+    this.#cells[at] = (this.#cells[at]! & (FRESHNESS_MASK | PRECISE)) | (remover << REMOVED_BY_SHIFT);
   }
 
   get candidates(): readonly CandidateRow[] {
@@ -140,17 +141,18 @@ export class ColumnBreakdown implements Breakdown {
   /** One of `candidates`, for callers that need few of many. */
   row(index: number): CandidateRow {
     const at = this.#from + index * COLUMNS;
+    const codes = this.#cells[at + CODES]!;
     return {
       endpoint: this.endpoints[index]!,
-      removedBy: this.#removers[this.#cells[at + REMOVED_BY]!]!,
-      freshness: FRESHNESS[this.#cells[at + FRESHNESS_CODE]!]!,
+      removedBy: this.#removers[codes >> REMOVED_BY_SHIFT]!,
+      freshness: FRESHNESS[codes & FRESHNESS_MASK]!,
       loadAgeMicros: this.#cells[at + LOAD_AGE_MICROS]!,
       effectiveLoad: this.#cells[at + EFFECTIVE_LOAD]!,
       kvUtilization: this.#cells[at + KV_UTILIZATION]!,
       requestsInFlight: this.#cells[at + REQUESTS_IN_FLIGHT]!,
       prefillTokensQueued: this.#cells[at + PREFILL_TOKENS_QUEUED]!,
       hitTokens: this.#cells[at + HIT_TOKENS]!,
-      prefixSource: this.#cells[at + IS_PRECISE] === 1 ? "precise" : "approximate",
+      prefixSource: (codes & PRECISE) !== 0 ? "precise" : "approximate",
     };
   }
 }

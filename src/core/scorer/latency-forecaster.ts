@@ -251,8 +251,8 @@ export class LatencyForecaster {
     into.prefillPerMicro = sentTokens / (RATE_SECONDS * MICROS_PER_SECOND);
     into.prefillPerStep = ((this.#added.value ?? added) * requests) / answerTokens;
     into.turnover = turnover;
-    into.computingMicros = aboard?.computingMicros(at) ?? 0;
-    into.ageMicros = aboard?.ageMicros(at) ?? 0;
+    into.computingMicros = aboard === undefined ? 0 : aboard.computingMicros(at);
+    into.ageMicros = aboard === undefined ? 0 : aboard.ageMicros(at);
     into.answerTokens = answerTokens;
     return into;
   }
@@ -526,9 +526,9 @@ export class Aboard {
     this.#at = at;
   }
 
-  /** Mean time since the answers began that are being made; undefined where none is. */
-  ageMicros(at: Micros): Micros | undefined {
-    return this.#answering === 0 ? undefined : at - this.#bornAt - this.#beganMicros / this.#answering;
+  /** Mean time since the answers began that are being made; 0 where none is. */
+  ageMicros(at: Micros): Micros {
+    return this.#answering === 0 ? 0 : at - this.#bornAt - this.#beganMicros / this.#answering;
   }
 
   /** For how long the prompts have been computed that are; 0 where there are none. */

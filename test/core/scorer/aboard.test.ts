@@ -24,7 +24,7 @@ test("nothing is left of requests that are gone, with or without a first token",
   for (let i = 0; i < 20; i++) aboard.computed(50 + i, 100 + i, 50, 10 * i);
   for (let i = 0; i < 40; i++) aboard.left(100 + i, 100 + i, 10 * i, i < 20 ? 50 + i : undefined);
   assert.deepEqual([aboard.requests, aboard.promptTokens, aboard.queuedPairs], [0, 0, 0]);
-  assert.equal(aboard.ageMicros(500), undefined);
+  assert.equal(aboard.ageMicros(500), 0);
   assert.equal(aboard.computingMicros(500), 0);
 });
 
