@@ -6,6 +6,7 @@ import { faultOfStatus } from "#live/answer/faults.ts";
 import { isMediaType, type RequestHeaders } from "#live/http/headers.ts";
 import { outerText, type Usage, findUsage } from "#live/answer/answer-json.ts";
 import { eventData, responseIdOf, SseScanner } from "#live/answer/sse-scanner.ts";
+import { promisesEnd } from "#live/answer/stream-answer.ts";
 import { nowMicros } from "#live/base/clock.ts";
 import type { Dialect } from "#live/http/route.ts";
 import type { GatewayLimits } from "#live/http/limits.ts";
@@ -90,7 +91,7 @@ export class ObservedResponse {
     const { dialect } = this.#parts;
     if (complete && this.status === OK && body !== undefined && isAborted(dialect, body, usage)) return "draining";
     if (this.status >= 500) return faultOfStatus(this.status, body ?? EMPTY);
-    const promised = this.#scanner !== undefined && dialect !== "other";
+    const promised = this.#scanner !== undefined && promisesEnd(dialect);
     return complete && promised && this.#sawBody && !this.#marked ? "cut" : undefined;
   }
 

@@ -93,7 +93,7 @@ export class PickStream {
     else if (message.responseHeaders !== undefined) this.#responseHeaders(request, message, message.responseHeaders);
     else if (message.responseBody !== undefined) this.#responseBody(request, message.responseBody);
     else if (message.responseTrailers) {
-      this.#send({ kind: REPLY.responseTrailers });
+      this.#send(GO_ON.responseTrailers);
       this.#finish(true);
     }
   }
@@ -143,7 +143,7 @@ export class PickStream {
   }
 
   #requestTrailers(request: PickRequest): void {
-    if (this.#asked !== "no" || request.over) return this.#send(TRAILERS);
+    if (this.#asked !== "no" || request.over) return this.#send(GO_ON.requestTrailers);
     this.#trailersWait = true;
     this.#ask(request, false);
   }
@@ -179,7 +179,7 @@ export class PickStream {
         : [
             routedHeaders(destination),
             ...streamedBody(REPLY.requestBody, body.sent, body.ends),
-            ...(this.#trailersWait ? [TRAILERS] : []),
+            ...(this.#trailersWait ? [GO_ON.requestTrailers] : []),
           ];
     this.#replies(replies, () => request.releaseBody());
   }
@@ -264,7 +264,6 @@ function tooLarge({ limits }: PickRequest): Refusal {
   return refusal("too-large", `The request body is larger than ${limits.bodyBytesMax} bytes.`);
 }
 
-const TRAILERS = { kind: REPLY.requestTrailers } as const;
 /** In these modes no body comes before the answer to the headers, which alone may name a destination. */
 const UNREAD_MODES: ReadonlySet<number> = new Set([BODY_MODE.none, BODY_MODE.streamed, BODY_MODE.grpc]);
 const FULL = refusal("full", "This picker has as many requests in flight as it may.");

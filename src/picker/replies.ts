@@ -64,14 +64,17 @@ export function streamedBody(
 export const GO_ON = {
   requestHeaders: { kind: REPLY.requestHeaders },
   requestBody: { kind: REPLY.requestBody },
+  requestTrailers: { kind: REPLY.requestTrailers },
+  responseHeaders: { kind: REPLY.responseHeaders },
   responseBody: { kind: REPLY.responseBody },
+  responseTrailers: { kind: REPLY.responseTrailers },
 } as const;
 
 /** What a message of the proxy is answered by where nothing is to change. */
 export function unchanged(message: ProcessingRequest, modes: BodyModes): readonly ProcessingResponse[] {
   const { requestHeaders, responseHeaders, requestBody, responseBody } = message;
   if (requestHeaders !== undefined) return [GO_ON.requestHeaders];
-  if (responseHeaders !== undefined) return [{ kind: REPLY.responseHeaders }];
+  if (responseHeaders !== undefined) return [GO_ON.responseHeaders];
   if (requestBody !== undefined)
     return modes.request === BODY_MODE.fullDuplexStreamed
       ? streamedBody(REPLY.requestBody, requestBody.body, requestBody.ends)
@@ -80,8 +83,8 @@ export function unchanged(message: ProcessingRequest, modes: BodyModes): readonl
     return modes.response === BODY_MODE.fullDuplexStreamed
       ? streamedBody(REPLY.responseBody, responseBody.body, responseBody.ends)
       : [GO_ON.responseBody];
-  if (message.requestTrailers) return [{ kind: REPLY.requestTrailers }];
-  return message.responseTrailers ? [{ kind: REPLY.responseTrailers }] : [];
+  if (message.requestTrailers) return [GO_ON.requestTrailers];
+  return message.responseTrailers ? [GO_ON.responseTrailers] : [];
 }
 
 /** Answers in place of any endpoint. */

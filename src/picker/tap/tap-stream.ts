@@ -36,6 +36,8 @@ export class TapStream {
   /** What came of the response while the prompt's tokens were not known; undefined once they are. */
   #early: ProcessingRequest[] | undefined = [];
   #earlyBytes = 0;
+  /** The proxy closed the stream meanwhile. */
+  #isGone = false;
   /** Some of the response was not kept: its status and end are all that is known. */
   #lacks = false;
   #response: ObservedResponse | undefined;
@@ -59,7 +61,7 @@ export class TapStream {
   closed(): void {
     const request = this.#request;
     if (request === undefined) return;
-    if (this.#early !== undefined && this.#asked) this.#early.push(GONE);
+    if (this.#early !== undefined && this.#asked) this.#isGone = true;
     else this.#gone(request);
   }
 
@@ -131,6 +133,7 @@ export class TapStream {
     this.#early = undefined;
     this.#shared.gateway.bodies.give(this.#earlyBytes);
     for (const message of early) this.#ofResponse(request, message);
+    if (this.#isGone && !request.over) this.#gone(request);
   }
 
   #wait({ shared }: PickRequest, message: ProcessingRequest): void {
@@ -156,7 +159,6 @@ export class TapStream {
     }
     const ends = responseHeaders?.ends === true || responseBody?.ends === true || message.responseTrailers;
     if (ends) this.#finish(request, true);
-    else if (message === GONE) this.#gone(request);
   }
 
   #responseHeaders(request: PickRequest, { upstream }: ProcessingRequest, { flat }: ProxiedHeaders): void {
@@ -181,20 +183,6 @@ export class TapStream {
 
 const NOTHING = Buffer.alloc(0);
 const LEFT = { outcome: "aborted", fault: undefined, usage: undefined, outputTokens: undefined } as const;
-/** The proxy ended the stream, in the order of messages. */
-const GONE: ProcessingRequest = {
-  requestHeaders: undefined,
-  responseHeaders: undefined,
-  requestBody: undefined,
-  responseBody: undefined,
-  requestTrailers: false,
-  responseTrailers: false,
-  subset: undefined,
-  served: undefined,
-  upstream: undefined,
-  modes: undefined,
-  isObserved: true,
-};
 /** Reasons for which a request is recorded unread, as gnomon_passed_unread_total counts them. */
 const TOO_LARGE = refusal("too-large", "The body is longer than limits.bodyBytesMax.");
 const NO_ROOM = refusal("saturated", "No room for the body.");

@@ -1,5 +1,7 @@
 import type { PickerTls } from "#picker/grpc/grpc-server.ts";
+import type { PickerServer } from "#picker/picker-server.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
+import { refusedBySystem } from "../process/system-error.ts";
 import { TlsFiles } from "./tls-files.ts";
 
 interface TlsKeys {
@@ -13,8 +15,31 @@ interface HeldTls {
   stop(): Promise<void>;
 }
 
+/** A port on which a proxy is served over gRPC, its section of the configuration, and the flag that sets it. */
+interface GrpcAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly section: string;
+  readonly keys: TlsKeys;
+  readonly portFlag: string;
+}
+
+/** Starts a server with the certificate that its section states; throws what to change where the system refuses the address. */
+export async function servedWithTls(
+  { host, port, section, keys, portFlag }: GrpcAddress,
+  report: FaultLog["report"],
+  start: (tls: PickerTls | undefined) => Promise<PickerServer>,
+): Promise<{ readonly held: HeldTls; readonly server: PickerServer }> {
+  const held = await grpcTls(section, keys, report);
+  const server = await start(held.tls).catch(async (error: unknown) => {
+    await held.stop();
+    throw refusedBySystem(`cannot listen on ${host}:${port}`, error, `choose another with ${portFlag}`);
+  });
+  return { held, server };
+}
+
 /** Own files, which are watched; without any a certificate of the picker's own. */
-export async function grpcTls(
+async function grpcTls(
   section: string,
   { plaintext, certFile, keyFile }: TlsKeys,
   report: FaultLog["report"],

@@ -1,5 +1,4 @@
-import { grpcTls } from "./grpc-tls.ts";
-import { refusedBySystem } from "../process/system-error.ts";
+import { servedWithTls } from "./grpc-tls.ts";
 import type { Gateway } from "#live/gateway/gateway.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { Readiness } from "#live/status/readiness.ts";
@@ -19,7 +18,7 @@ export const pickerPart = part({
   needs: ["plan", "environment", "gateway", "readiness", "logs"],
   start: (needed: Needed) => startLivePicker(needed),
   drain: async (live, { plan, environment }) => {
-    await live?.picker.stop(plan.config.listen.drainMillis, noticeMillis(plan.config, environment));
+    await live?.server.stop(plan.config.listen.drainMillis, noticeMillis(plan.config, environment));
   },
   stop: (live) => live?.held.stop(),
 });
@@ -28,24 +27,21 @@ async function startLivePicker({ plan, gateway, readiness, logs }: Needed) {
   const { listen, picker, routes } = plan.config;
   const { port } = picker;
   if (port === undefined) return undefined;
-  // Its libraries are loaded where they are used.
-  const held = await grpcTls("picker", picker, logs.faults.report);
-  const { startPicker } = await import("#picker/picker-server.ts");
-  const options = {
-    gateway: gateway.parts,
-    routes: gateway.routes,
-    administration: routes.administration,
-    host: listen.host,
-    port,
-    healthPort: picker.healthPort,
-    tls: held.tls,
-    fallbacksMax: picker.fallbacks,
-    rules: picker,
-    ready: () => readiness.waitsFor().length === 0,
-  };
-  const started = await startPicker(options).catch(async (error: unknown) => {
-    await held.stop();
-    throw refusedBySystem(`cannot listen on ${listen.host}:${port}`, error, "choose another with --picker-port");
+  const at = { host: listen.host, port, section: "picker", keys: picker, portFlag: "--picker-port" };
+  return servedWithTls(at, logs.faults.report, async (tls) => {
+    // Its libraries are loaded where they are used.
+    const { startPicker } = await import("#picker/picker-server.ts");
+    return startPicker({
+      gateway: gateway.parts,
+      routes: gateway.routes,
+      administration: routes.administration,
+      host: listen.host,
+      port,
+      healthPort: picker.healthPort,
+      tls,
+      fallbacksMax: picker.fallbacks,
+      rules: picker,
+      ready: () => readiness.waitsFor().length === 0,
+    });
   });
-  return { held, picker: started };
 }

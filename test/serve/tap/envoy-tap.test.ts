@@ -8,9 +8,7 @@ import { test, type TestContext } from "node:test";
 import { replayCommand } from "#cli/replay.ts";
 import { servePlan } from "#cli/serve/serve-options.ts";
 import { startEmulator } from "#emulator/server.ts";
-import { engineDefaults } from "#engine/config.ts";
 import type { HeldTap } from "#live/tap/held-tap.ts";
-import { TraceReader } from "#trace/reader.ts";
 import type { TraceItem } from "#trace/codec/record.ts";
 import { readRecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { inProcess } from "../../cli/in-process.ts";
@@ -19,12 +17,11 @@ import { ask } from "../../live/gateway/rig.ts";
 import { freePort, listening, NO_ENVOY, onPorts, startEnvoy } from "../../picker/real-envoy.ts";
 import { startedGateway } from "../started-gateway.ts";
 import { FakeRouter } from "./fake-router.ts";
+import { chat, ENGINE, itemsOf } from "./tapped-chats.ts";
 
 const skip = NO_ENVOY;
 const BY_HEADER = "original_dst_lb_config: {use_http_header: true, http_header_name: x-gateway-destination-endpoint}";
 const CONFIG = readFileSync(join(import.meta.dirname, "../../../deploy/envoy-tap.yaml"), "utf8");
-const STEP_TIME = { kind: "coefficients", baseMicros: 1_000, perPrefillTokenMicros: 1, perDecodeMicros: 10 } as const;
-const ENGINE = engineDefaults({ blockTokens: 16, kvBlocks: 1_001, modelTokensMax: 4_096, stepTime: STEP_TIME });
 
 /** Emulated engines whose requests are counted at their doors, a real Envoy before them, and a tap beside that. */
 async function rig(t: TestContext, change: (config: string) => string = (config) => config) {
@@ -69,21 +66,11 @@ async function rig(t: TestContext, change: (config: string) => string = (config)
     new Map(doors.flatMap((door, i) => [...door.went.keys()].map((id) => [id, urls[i]!] as const)));
   const items = async (): Promise<TraceItem[]> => {
     await stack.close();
-    const all: TraceItem[] = [];
-    for await (const item of new TraceReader(directory).items()) all.push(item);
-    return all;
+    return itemsOf(directory);
   };
   const envoyPort = stack.observer!.server.port;
   return { url: `http://127.0.0.1:${port}`, stack, directory, went, items, urls, envoyPort };
 }
-
-const chat = (i: number, stream: boolean) => ({
-  model: "tiny",
-  stream,
-  max_tokens: 4 + (i % 7),
-  ...(stream && { stream_options: { include_usage: true } }),
-  messages: [{ role: "user", content: `Chat ${i}: ${"the same words ".repeat(10 + i)}` }],
-});
 
 /** Every request is in the trace, with its prompt, and where it really went. */
 function assertPlaced(all: readonly TraceItem[], went: ReadonlyMap<string, string>, count: number): void {

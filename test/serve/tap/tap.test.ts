@@ -7,19 +7,15 @@ import { replayCommand } from "#cli/replay.ts";
 import { servePlan } from "#cli/serve/serve-options.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { startEmulator } from "#emulator/server.ts";
-import { engineDefaults } from "#engine/config.ts";
 import type { HeldTap } from "#live/tap/held-tap.ts";
 import { readRecordedRun } from "#shadow/recorded/recorded-run.ts";
-import { TraceReader } from "#trace/reader.ts";
 import type { TraceItem } from "#trace/codec/record.ts";
 import { inProcess } from "../../cli/in-process.ts";
 import { until } from "../../live/discovery/fleet-under-test.ts";
 import { ask, CHAT } from "../../live/gateway/rig.ts";
 import { startedGateway } from "../started-gateway.ts";
 import { FakeRouter } from "./fake-router.ts";
-
-const STEP_TIME = { kind: "coefficients", baseMicros: 1_000, perPrefillTokenMicros: 1, perDecodeMicros: 10 } as const;
-const ENGINE = engineDefaults({ blockTokens: 16, kvBlocks: 1_001, modelTokensMax: 4_096, stepTime: STEP_TIME });
+import { chat, ENGINE, itemsOf } from "./tapped-chats.ts";
 
 /** A tap in front of a router of two emulated engines; its trace is read once it has ended. */
 async function rig(t: TestContext, header: string | undefined, set: readonly string[] = [], timeScale = 20) {
@@ -57,20 +53,10 @@ async function rig(t: TestContext, header: string | undefined, set: readonly str
   const { url } = stack.listening;
   const items = async (): Promise<TraceItem[]> => {
     await close();
-    const all: TraceItem[] = [];
-    for await (const item of new TraceReader(directory).items()) all.push(item);
-    return all;
+    return itemsOf(directory);
   };
   return { url, routerUrl, router, engines, stack, directory, items };
 }
-
-const chat = (i: number, stream: boolean) => ({
-  model: "tiny",
-  stream,
-  max_tokens: 4 + (i % 7),
-  ...(stream && { stream_options: { include_usage: true } }),
-  messages: [{ role: "user", content: `Chat ${i}: ${"the same words ".repeat(10 + i)}` }],
-});
 
 /** Of each request by the id that its client gave. */
 function placesOf(items: readonly TraceItem[]) {
