@@ -1,7 +1,7 @@
-import { stringify } from "yaml";
 import { exportLlmD } from "#config/export-llm-d.ts";
 import { exportSmg, isSmgKind, smgCommandLine } from "#config/export-smg.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
+import { yamlText } from "../output/yaml-text.ts";
 
 /** A threshold that nothing crossed is not known. */
 const UNTRIED = ", of which only what these decisions tried is known";
@@ -21,7 +21,7 @@ export function ownConfiguration(router: string | undefined, spec: ProfileSpec):
   if (!exported.ok) return [];
   return [
     `as llm-d's own EndpointPickerConfig${UNTRIED}:`,
-    ...stringify(exported.value, { aliasDuplicateObjects: false, lineWidth: 0 })
+    ...yamlText(exported.value)
       .trimEnd()
       .split("\n")
       .map((line) => `  ${line}`),

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { stringify } from "yaml";
 import { exportAibrix } from "#config/export-aibrix.ts";
 import { exportLlmD } from "#config/export-llm-d.ts";
 import { exportSmg, isSmgKind, smgCommandLine } from "#config/export-smg.ts";
@@ -13,6 +12,7 @@ import type { TuneAnswer } from "#shadow/tune/tune.ts";
 import { policyKey } from "#shadow/tune/policy-space.ts";
 import { percentOf } from "../output/figure-text.ts";
 import { writeOutput } from "#drive/output-file.ts";
+import { yamlText } from "../output/yaml-text.ts";
 
 const DIGEST_CHARS = 8;
 
@@ -93,8 +93,4 @@ export function writeExports(
     else notes.push(...exported.reasons.map((reason) => `--write-options: not expressible: ${reason}`));
   }
   return notes;
-}
-
-export function yamlText(value: unknown): string {
-  return stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
 }
