@@ -10,7 +10,7 @@ import { promisesEnd } from "#live/answer/stream-answer.ts";
 import { nowMicros } from "#live/base/clock.ts";
 import type { Dialect } from "#live/http/route.ts";
 import type { GatewayLimits } from "#live/http/limits.ts";
-import type { TokenProgress } from "#live/upstream/connection/attempt-signs.ts";
+import type { TokenProgress } from "#live/upstream/token-progress.ts";
 
 export interface ResponseParts {
   readonly dialect: Dialect;

@@ -36,7 +36,8 @@ import type { RequestHeaders } from "#live/http/headers.ts";
 import type { Route } from "#live/http/route.ts";
 import type { CountedPrompt } from "#live/base/decisive.ts";
 import type { TokenizedPrompt, Tokenizer } from "#live/tokenizer/text/tokenizer.ts";
-import { AttemptSigns, TokenProgress, type WatchedEndpoints } from "#live/upstream/connection/attempt-signs.ts";
+import { AttemptSigns, type WatchedEndpoints } from "#live/upstream/connection/attempt-signs.ts";
+import { TokenProgress } from "#live/upstream/token-progress.ts";
 import type { ObservedEnd } from "./observed-response.ts";
 import type { RequestSummary } from "#live/log/request-summary.ts";
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Input } from "#core/input/input.ts";
 import type { GatewayCounters } from "#live/base/gateway-counters.ts";
 import type { GatewayLimits } from "#live/http/limits.ts";
-import { TokenProgress } from "#live/upstream/connection/attempt-signs.ts";
+import { TokenProgress } from "#live/upstream/token-progress.ts";
 
 /** Reports are due after 10 tokens, or 2 ms with some. */
 function progress(): { made: TokenProgress; inputs: Input[]; counters: { progressInputs: number } } {
