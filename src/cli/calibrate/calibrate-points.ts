@@ -18,7 +18,9 @@ import { writeOutput } from "#drive/output-file.ts";
 import { figureTable, millisOf, percentOf, signedPercentOf } from "../output/figure-text.ts";
 import { benchPoints } from "./bench-points.ts";
 import { givenSizes, type SizeFlags } from "./engine-sizes.ts";
-import { liveEngine, livePoints } from "./live-points.ts";
+import { liveEngine } from "./live-engine.ts";
+import { livePoints } from "./live-points.ts";
+import { shownSizes } from "./live-sizes.ts";
 
 export interface PointFlags extends SizeFlags {
   readonly fromBench?: readonly string[];
@@ -93,17 +95,20 @@ async function measuredLive(address: string, given: EngineConfig, flags: PointFl
   const kvBlocks = flags.kvBlocks ?? seen.kvBlocks ?? given.kvBlocks;
   const stated = flags.modelTokensMax ?? seen.modelTokensMax ?? given.modelTokensMax;
   const modelTokensMax = Math.min(stated, (kvBlocks - 1) * blockTokens);
-  const sizes = { ...given, blockTokens, kvBlocks, modelTokensMax };
+  const cacheTokens = seen.kvBlocks === undefined ? undefined : kvBlocks * blockTokens;
+  const asks = { url, apiKey, model: seen.model, modelTokensMax, cacheTokens, seed: Math.floor(Date.now() / 1000) };
+  const areStated =
+    flags.engine !== undefined || (flags.sequencesMax !== undefined && flags.batchTokensMax !== undefined);
+  const shown = areStated ? undefined : await shownSizes(asks);
+  for (const line of shown?.notes ?? []) process.stderr.write(`note: ${line}\n`);
+  const sequencesMax = flags.sequencesMax ?? shown?.sequencesMax ?? given.sequencesMax;
+  const batchTokensMax = flags.batchTokensMax ?? shown?.batchTokensMax ?? given.batchTokensMax;
+  const sizes = { ...given, blockTokens, kvBlocks, modelTokensMax, sequencesMax, batchTokensMax };
   const startedAt = new Date().toISOString();
   const points = await livePoints({
-    url,
-    apiKey,
-    model: seen.model,
-    modelTokensMax,
-    cacheTokens: seen.kvBlocks === undefined ? undefined : kvBlocks * blockTokens,
-    sequencesMax: sizes.sequencesMax,
+    ...asks,
+    sequencesMax,
     secondsMax: flags.liveSeconds,
-    seed: Math.floor(Date.now() / 1000),
     progress: (line) => process.stderr.write(`${line}\n`),
   });
   return { points, sizes, startedAt, from: `${seen.model} at ${url}` };
