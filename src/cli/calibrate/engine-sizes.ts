@@ -4,6 +4,7 @@ import { ConfigError } from "#config/config-error.ts";
 import { BLOCK_TOKENS_MAX, DATA_PARALLEL_MAX, KV_BLOCKS_MAX } from "#config/schema-value.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import { recordedSizes } from "#shadow/calibrate/recorded-sizes.ts";
+import type { Observed } from "#shadow/recorded/observed.ts";
 import type { RecordedRun } from "#shadow/recorded/recorded-run.ts";
 
 /** Settings of an engine that are not its speed. */
@@ -96,7 +97,8 @@ export interface SizedEngine {
 }
 
 /**
- * Settings given by flags, then by the trace, then by the engine; its times stay. With `fit` nothing but the trace is
+ * Settings given by flags, then by the trace, then by the engine; its times stay. Requests that were answered show that the
+ * engine took them, however long the ones were that its file comes from. With `fit` nothing but the trace is
  * there to show what the engine was: a KV cache of unstated size holds all that was in flight at once, and a request
  * that does not fit is refused. Throws ConfigError.
  */
@@ -112,9 +114,12 @@ export function sizedEngine(base: EngineConfig, run: RecordedRun, flags: SizeFla
     kvBlocks = Math.max(kvBlocks, blocksInFlight(run, sized.blockTokens) + 1);
     notes.push(`kvBlocks ${kvBlocks}: not stated, so many that all requests in flight at once have room`);
   }
-  const longest = run.workload.reduce((most, one) => Math.max(most, one.promptTokens + one.outputTokens), 0);
+  const longest = longestOf(run, () => true);
   const room = (kvBlocks - 1) * sized.blockTokens;
-  const wanted = stated.modelTokensMax ?? (fit ? Math.max(base.modelTokensMax, longest) : base.modelTokensMax);
+  const shown = fit ? longest : flags.sizes === "engine" ? 0 : longestOf(run, ({ ok }) => ok);
+  const wanted = stated.modelTokensMax ?? Math.max(base.modelTokensMax, shown);
+  if (!fit && wanted > base.modelTokensMax && stated.modelTokensMax === undefined)
+    notes.push(`modelTokensMax ${wanted}: the longest that was answered (--engine has ${base.modelTokensMax})`);
   if (fit && (longest > room || longest > wanted || (flags.modelTokensMax ?? 0) > room)) {
     throw new ConfigError([
       `--model-tokens-max: expected ${longest} (the longest request) to ${room} (what ${kvBlocks} KV blocks of ` +
@@ -128,6 +133,14 @@ export function sizedEngine(base: EngineConfig, run: RecordedRun, flags: SizeFla
     notes: [...notes, ...differences(engine, compared, given, recorded.sizes)],
     statesScheduling: stated.asyncScheduling !== undefined,
   };
+}
+
+/** Tokens of the longest request, of those of which `isMeant`. */
+function longestOf({ workload, observed }: RecordedRun, isMeant: (seen: Observed) => boolean): number {
+  return workload.reduce(
+    (most, one, i) => (isMeant(observed[i]!) ? Math.max(most, one.promptTokens + one.outputTokens) : most),
+    0,
+  );
 }
 
 /** The settings that flags give. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { engineNames, engineOfParameters, engineParameters, loadEngine } from "#config/engine-file.ts";
+import { sizedEngine } from "#cli/calibrate/engine-sizes.ts";
 import { engineOfRun } from "#cli/what-if/what-if-engine.ts";
 import type { WhatIfFlags } from "#cli/what-if/what-if-flags.ts";
 import { engineDefaults } from "#engine/config.ts";
@@ -59,4 +60,20 @@ test("a trace that cannot show its engine leads to a guess, which is called one,
     chosen.notes.join("\n"),
     /does not show it:\n {2}.*\n.*emulated-default, which is a guess; name one with --engine/s,
   );
+});
+
+test("an engine took what it answered, however short the requests were that its file comes from", () => {
+  const run = runOn(TRUTH, { seed: 4, requests: 30 });
+  const lengths = run.workload.map(({ promptTokens, outputTokens }) => promptTokens + outputTokens);
+  const longest = Math.max(...lengths);
+  const base = { ...TRUTH, modelTokensMax: Math.floor(longest / 2) };
+  const { engine, notes } = sizedEngine(base, run, flags(), false);
+  assert.equal(engine.modelTokensMax, longest);
+  assert.match(notes.join(), new RegExp(`modelTokensMax ${longest}: the longest that was answered`));
+  const refused = run.observed.map((one, i) => (lengths[i] === longest ? { ...one, ok: false } : one));
+  assert.ok(sizedEngine(base, { ...run, observed: refused }, flags(), false).engine.modelTokensMax < longest);
+  const asked = sizedEngine(base, run, { sizes: "engine" }, false);
+  assert.equal(asked.engine.modelTokensMax, base.modelTokensMax, "unless the engine's own are asked for");
+  const stated = { ...run, header: { ...run.header, engine: { modelTokensMax: 4_096 } } };
+  assert.equal(sizedEngine(base, stated, flags(), false).engine.modelTokensMax, 4_096);
 });
