@@ -23,6 +23,8 @@ export interface ChosenEngine extends CalibratedEngine {
   readonly name: string;
   /** No evidence that the traffic's engines are like it. */
   readonly isGuess: boolean;
+  /** Whether it composes steps ahead was found by the fit to this traffic, and stated by nobody. */
+  readonly isSchedulingFound?: boolean;
   readonly notes: readonly string[];
 }
 
@@ -92,6 +94,7 @@ async function calibrated(run: RecordedRun, flags: TrafficFlags, work?: LongWork
     source: { runs: [sourceRunOf(run.header)] },
     name: "calibrated from this trace",
     isGuess: false,
+    isSchedulingFound: !statesScheduling,
     notes,
   };
 }

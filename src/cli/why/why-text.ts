@@ -1,7 +1,7 @@
 import { isCause } from "#shadow/why/named-causes.ts";
 import type { TokenSummary } from "#shadow/why/token-summary.ts";
 import type { WhyAnswer } from "#shadow/why/why-answer.ts";
-import { lossMeaning, meaningOf, nameOf, slowSentence, tokenSentence } from "#shadow/why/why-words.ts";
+import { engineSentence, lossMeaning, meaningOf, nameOf, slowSentence, tokenSentence } from "#shadow/why/why-words.ts";
 import { millisOf, percentOf, signedMillis, wrapped } from "../output/figure-text.ts";
 
 const NAME_CHARS = 13;
@@ -10,9 +10,11 @@ const CHARS = 100;
 /** The answer on one screen: the first cause with its figures, what was lost of the caches, and a table of each. */
 export function explanationText(answer: WhyAnswer): string {
   const { slow, tokens } = answer;
+  const engine = engineSentence(slow);
   return `${[
     wrapped(slowSentence(answer), CHARS),
     wrapped(tokenSentence(answer), CHARS),
+    ...(engine === undefined ? [] : [wrapped(engine, CHARS)]),
     "",
     ...(slow.requests === 0 ? [] : [...slowTable(answer), ...aheadLines(answer), ""]),
     ...tokenTable(tokens),

@@ -72,6 +72,7 @@ async function explained(
     worldsMax,
     replicas: flags.replicas ?? Math.min(REPLICAS_DEFAULT_MAX, Math.floor(worldsMax / 2 ** CAUSES.length)),
     seed: flags.seed,
+    refittable: traffic.engine.isSchedulingFound === true ? "times and scheduling" : "times",
   });
   const slow = await work.inTurns(steps, "simulations");
   const requestId = place === undefined ? undefined : requestIds?.[place];

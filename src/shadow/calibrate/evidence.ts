@@ -1,6 +1,7 @@
 import type { Micros } from "#core/base/units.ts";
 import { WorkloadChains } from "#sim/source/prompt-chains.ts";
-import type { RecordedRun } from "../recorded/recorded-run.ts";
+import type { WorkloadRequest } from "#trace/workload-request.ts";
+import type { Observed } from "../recorded/observed.ts";
 
 /** One request as its engine had it, and what its client saw. Times in microseconds; NaN is never or not seen. */
 export interface Served {
@@ -33,6 +34,15 @@ export interface Evidence {
   readonly laterRunsAt?: readonly Micros[];
 }
 
+/** What evidence is read from: a run, or what of it is asked about. */
+export interface EvidenceSource {
+  readonly workload: readonly WorkloadRequest[];
+  /** In the workload's order. */
+  readonly observed: readonly Observed[];
+  readonly left: Readonly<Record<string, number>>;
+  readonly header: { readonly router: { readonly seed: number } };
+}
+
 const RETRIED = "retried, and so load only";
 
 /**
@@ -40,7 +50,7 @@ const RETRIED = "retried, and so load only";
  * One that was retried is load where it ended up, from the time it was sent there. What it did to the endpoint that
  * failed is not known.
  */
-export function evidenceOf(run: RecordedRun, blockTokens: number, endpoints?: readonly string[]): Evidence {
+export function evidenceOf(run: EvidenceSource, blockTokens: number, endpoints?: readonly string[]): Evidence {
   const { workload, observed } = run;
   const names = [...new Set(observed.map(({ endpoint }) => endpoint))]
     .filter((name) => name !== "" && (endpoints?.includes(name) ?? true))

@@ -4,7 +4,8 @@ import type { Setting } from "#shadow/candidate/candidate.ts";
 import { usualLevel } from "#shadow/candidate/usual-level.ts";
 import type { Observed } from "#shadow/recorded/observed.ts";
 import { GoldenSearch } from "./golden-search.ts";
-import { type EngineRatios, type RequestRatio, ratiosOf, type SimulatedTimes } from "./observed-ratios.ts";
+import { isCloser, type Misses, missesOf, type Slowness } from "./misses.ts";
+import { type EngineRatios, ratiosOf, type SimulatedTimes } from "./observed-ratios.ts";
 
 /** How fast the endpoints of a setting are, by their places. */
 export interface EngineSpeeds {
@@ -37,18 +38,10 @@ const LOOK_FACTOR_MIN = 1.04;
 const ERRORS_MIN = 4;
 const BETTER_ERRORS_MIN = 3;
 const BETTER_THAN_ONE_MIN = 2;
-/** Neighbours in time wait for each other: they are no evidence of their own. */
-const BLOCKS = 20;
 /** Simulations to find one factor. */
 const TRIES = 10;
 /** One of engines like the fleet; each factor, each beside the other, and both once more. */
 export const SIMULATIONS_MAX = 1 + 6 * TRIES;
-
-/** How much slower: logarithms of factors, of steps and of prompt tokens beyond that. */
-interface Slowness {
-  readonly steps: number;
-  readonly prompts: number;
-}
 
 /** A slowness that was tried, and what was seen beside it. */
 interface Tried extends Slowness {
@@ -140,7 +133,9 @@ class SpeedStudy {
     fleet: Slowness,
   ): Generator<void, ReadonlyMap<number, Slowness>> {
     if (suspects.length === 0) return new Map();
-    const asIs = new Map(suspects.map((place) => [place, { ...LIKE_FLEET, misses: missesOf(even[place]!, fleet) }]));
+    const asIs = new Map(
+      suspects.map((place) => [place, { ...LIKE_FLEET, misses: missesOf(even[place]!.requests, fleet) }]),
+    );
     const steps = yield* this.#best(asIs, "steps", fleet);
     const prompts = this.#hasPromptTime() ? yield* this.#best(asIs, "prompts", fleet) : steps;
     const single = bestOf(steps, prompts);
@@ -148,10 +143,10 @@ class SpeedStudy {
     return new Map(
       suspects.flatMap((place): [number, Slowness][] => {
         const [none, one, two] = [asIs.get(place)!, single.get(place)!, both.get(place)!];
-        const chosen = isBetter(two, one, BETTER_THAN_ONE_MIN) ? two : one;
+        const chosen = isCloser(two.misses, one.misses, BETTER_THAN_ONE_MIN) ? two : one;
         const slowness = beyondChance(chosen);
         const isSlow = slowness.steps > 0 || slowness.prompts > 0;
-        return isSlow && isBetter(chosen, none, BETTER_ERRORS_MIN) ? [[place, slowness]] : [];
+        return isSlow && isCloser(chosen.misses, none.misses, BETTER_ERRORS_MIN) ? [[place, slowness]] : [];
       }),
     );
   }
@@ -188,7 +183,7 @@ class SpeedStudy {
       });
       const seen = this.look(speeds);
       for (const [place, search] of searches) {
-        const tried = { ...speeds[place]!, misses: missesOf(seen[place]!, fleet) };
+        const tried = { ...speeds[place]!, misses: missesOf(seen[place]!.requests, fleet) };
         search.take(tried.misses.mean);
         if (tried.misses.mean < best.get(place)!.misses.mean) best.set(place, tried);
       }
@@ -201,44 +196,6 @@ class SpeedStudy {
     const { stepTime } = this.#setting.engine;
     return this.#computesOwnPrompts && stepTime.kind === "coefficients" && stepTime.perPrefillTokenMicros > 0;
   }
-}
-
-/** How far a simulation is off at one engine, by request in order of arrival: each both of its first token and its answer. */
-interface Misses {
-  readonly mean: number;
-  readonly byRequest: ReadonlyMap<number, number>;
-}
-
-/** Where a model is off for the whole fleet, that is no engine's. */
-function missesOf({ requests }: EngineRatios, fleet: Slowness): Misses {
-  const byRequest = new Map(requests.map((one) => [one.index, missOf(one, fleet)]));
-  const sum = [...byRequest.values()].reduce((all, one) => all + one, 0);
-  return { mean: byRequest.size === 0 ? Infinity : sum / byRequest.size, byRequest };
-}
-
-function missOf({ firstToken, answer }: RequestRatio, fleet: Slowness): number {
-  const of = (ratio: number, usual: number) => (Number.isNaN(ratio) ? 0 : Math.abs(ratio - usual));
-  return of(firstToken, fleet.prompts) + of(answer, fleet.steps);
-}
-
-/** Whether what was observed is closer to the one by so many standard errors. */
-function isBetter(one: Tried, other: Tried, errorsMin: number): boolean {
-  const gains = [...one.misses.byRequest].flatMap(([index, miss]) => {
-    const before = other.misses.byRequest.get(index);
-    return before === undefined ? [] : [before - miss];
-  });
-  const count = Math.min(BLOCKS, gains.length);
-  if (count < 2) return false;
-  const means = Array.from({ length: count }, (_, block) => {
-    const of = gains.slice(
-      Math.floor((block * gains.length) / count),
-      Math.floor(((block + 1) * gains.length) / count),
-    );
-    return of.reduce((sum, gain) => sum + gain, 0) / of.length;
-  });
-  const mean = means.reduce((sum, value) => sum + value, 0) / count;
-  const variance = means.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (count - 1);
-  return mean > 0 && mean >= errorsMin * Math.sqrt(variance / count);
 }
 
 function bestOf(a: ReadonlyMap<number, Tried>, b: ReadonlyMap<number, Tried>): ReadonlyMap<number, Tried> {

@@ -8,10 +8,11 @@ import { aheadOf, type WorkAhead } from "./ahead.ts";
 import type { SlowEngines } from "./engine-speeds.ts";
 import { type FigureAsked, figureOf } from "./figure-asked.ts";
 import { type HotTenant, hotTenant } from "./hot-tenant.ts";
+import type { Refittable } from "./refitted-engine.ts";
 import { seenTransfers } from "./seen-transfers.ts";
 import { coalitionsOf, exactMarginals, type Game, type Marginal, sampledMarginals, shapleyValues } from "./shapley.ts";
 import { type Removable, CAUSES, hasFaults, type TrafficAsked, type WorldOutcome } from "./world.ts";
-import { NONE, Worlds } from "./worlds.ts";
+import { NONE, type Refit, Worlds } from "./worlds.ts";
 
 export interface SlowQuestion {
   readonly setting: Setting;
@@ -30,6 +31,8 @@ export interface SlowQuestion {
   /** Simulations on drawn engines of each of them; none where engines have no residuals. */
   readonly replicas: number;
   readonly seed: number;
+  /** What of the engine may be fitted anew to the traffic itself; nothing where it is left out. */
+  readonly refittable?: Refittable;
 }
 
 /** What a row of the answer is: a cause that can be taken out, or what is left. */
@@ -55,6 +58,8 @@ export interface SlowAnswer {
   readonly parts: readonly SlowPart[];
   readonly hotTenant: HotTenant | undefined;
   readonly slowEngines: SlowEngines["engines"];
+  /** Where the engine's times were fitted anew to this traffic. */
+  readonly refit?: Refit;
   /** Causes that change nothing where they alone are taken out, or that there are not. */
   readonly without: readonly Removable[];
   /** Where times go in the simulation of what happened. */
@@ -89,12 +94,17 @@ export function* slowAnswers(question: SlowQuestion): Generator<void, SlowAnswer
   const setting = seenSetting(question);
   const tenant = hotTenant(setting.workload, observed, randomFor(seed, nameHash("tenants")));
   const worlds = new Worlds({ ...trafficOf(question, tenant), setting });
-  if (observed !== undefined) yield* worlds.findSlowEngines(observed, question.worldsMax);
+  let refit: Refit | undefined;
+  if (observed !== undefined) {
+    yield* worlds.findSlowEngines(observed, question.worldsMax);
+    const { refittable } = question;
+    if (refittable !== undefined) refit = yield* worlds.refit(observed, question.worldsMax, refittable);
+  }
   const active = yield* activeCauses(worlds, question);
   const game: Game = { players: active.length, after: active.map((cause) => afterOf(cause, active)) };
   const { marginals, isExact } = ordersOf(game, question);
   const coalitions = coalitionsOf(game, marginals).map((set) => setOf(set, active));
-  const replicas = setting.residuals === undefined ? 0 : question.replicas;
+  const replicas = worlds.traffic.setting.residuals === undefined ? 0 : question.replicas;
   for (let replica = 0; replica <= replicas; replica++) {
     for (const without of coalitions) yield* worlds.run(without, { replica });
     yield* worlds.run(new Set(active), { replica, alone: true });
@@ -112,6 +122,7 @@ export function* slowAnswers(question: SlowQuestion): Generator<void, SlowAnswer
     isObserved: observed !== undefined,
     hotTenant: active.includes("tenant") ? tenant : undefined,
     slowEngines: worlds.slow?.engines ?? [],
+    ...(refit && { refit }),
     without: CAUSES.filter((cause) => !active.includes(cause)),
     stages: stagesOf(base, worlds.get(new Set(active), { alone: true }), tail, figure),
     ahead: aheadOf(base, setting.workload, tail),

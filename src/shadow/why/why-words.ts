@@ -61,6 +61,17 @@ export function tokenSentence({ tokens, request }: WhyAnswer): string {
   return `${found}; most others, ${most.tokens} (${percent(most.tokens / possible)}), were lost to ${most.loss}: ${lossMeaning(most, request)}.`;
 }
 
+/** Whose times are simulated, where they are not those of the engine as it was given or found. */
+export function engineSentence({ refit }: SlowAnswer): string | undefined {
+  if (refit === undefined) return undefined;
+  const { endpoints, before, after } = refit;
+  return `The engine's times were fitted anew to these requests at ${endpoints.join(", ")}: first tokens are simulated ${off(after)}, and ${off(before)} with what it was before.`;
+}
+
+function off(share: number): string {
+  return `${percent(Math.abs(share))} ${share < 0 ? "too early" : "too late"}`;
+}
+
 export function lossMeaning({ loss, by }: LossSum, request?: TokenRow): string {
   const who = by
     .filter(({ name }) => name !== "")

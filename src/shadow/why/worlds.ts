@@ -1,10 +1,26 @@
 import { divisionOf } from "#core/profile/profile-parts.ts";
 import type { Observed } from "#shadow/recorded/observed.ts";
 import { type EngineSpeeds, SIMULATIONS_MAX, type SlowEngines, slowEngines } from "./engine-speeds.ts";
+import { isCloser, type Misses, missesOf } from "./misses.ts";
+import { ratiosOf } from "./observed-ratios.ts";
+import { type Refittable, refittedEngine } from "./refitted-engine.ts";
 import { CAUSES, type Removable, runWorld, type TrafficAsked, type WorldOutcome } from "./world.ts";
 
 /** As it happened. */
 export const NONE: ReadonlySet<Removable> = new Set();
+
+/** Mean first tokens are off by that much, or there is no need to look at the engine. */
+const OFF_MIN = 0.03;
+const CLOSER_ERRORS_MIN = 2;
+
+/** That the engine's times were fitted anew. */
+export interface Refit {
+  /** To whose requests. */
+  readonly endpoints: readonly string[];
+  /** Simulated over observed mean first tokens less 1, with the engine as it was given and with this one. */
+  readonly before: number;
+  readonly after: number;
+}
 
 /** Simulations of one traffic without some causes, each made once; a step before every one. */
 export class Worlds {
@@ -47,6 +63,49 @@ export class Worlds {
     const computesOwnPrompts = divisionOf(traffic.inForce.spec) === undefined;
     const slow = yield* slowEngines(traffic.setting, seen, run, computesOwnPrompts);
     this.#traffic = { ...this.#traffic, slow };
+  }
+
+  /**
+   * After that: where the engine is off, or was fitted to slow ones too, its times are fitted anew to the requests of the
+   * others, and that is the engine from then on if what was observed is closer to it. Undefined where it is not.
+   */
+  *refit(observed: readonly Observed[], worldsMax: number, what: Refittable): Generator<void, Refit | undefined> {
+    yield* this.run(NONE);
+    const before = { traffic: this.#traffic, outcomes: new Map(this.#outcomes) };
+    const given = this.#misses(observed);
+    const slow = new Set(this.slow?.engines.map(({ endpoint }) => endpoint));
+    if (slow.size === 0 && Math.abs(given.off) < OFF_MIN) return undefined;
+    const fitted = yield* refittedEngine(this.#traffic.setting, observed, slow, what);
+    if (fitted === undefined) return undefined;
+    const { engine, residuals, endpoints } = fitted;
+    this.#traffic = { ...this.#traffic, setting: { ...this.#traffic.setting, engine, residuals }, slow: undefined };
+    this.#outcomes.clear();
+    yield* this.findSlowEngines(observed, worldsMax);
+    yield* this.run(NONE);
+    const own = this.#misses(observed);
+    if (isCloser(own.misses, given.misses, CLOSER_ERRORS_MIN)) return { endpoints, before: given.off, after: own.off };
+    this.#traffic = before.traffic;
+    this.#outcomes.clear();
+    for (const [key, outcome] of before.outcomes) this.#outcomes.set(key, outcome);
+    return undefined;
+  }
+
+  /** How far the simulation of what happened is off: by request, and in all. */
+  #misses(observed: readonly Observed[]): { readonly misses: Misses; readonly off: number } {
+    const { setting, inForce } = this.#traffic;
+    const outcome = this.get(NONE);
+    const ratios = ratiosOf(setting, observed, outcome, divisionOf(inForce.spec) === undefined);
+    const requests = ratios
+      .flatMap((one) => one.requests)
+      .sort((a, b) => outcome.arrivalMicros[a.index]! - outcome.arrivalMicros[b.index]!);
+    let [seen, simulated] = [0, 0];
+    observed.forEach(({ ok, ttftMicros }, index) => {
+      const ttft = outcome.ttftMicros[index]!;
+      if (!ok || Number.isNaN(ttftMicros) || Number.isNaN(ttft)) return;
+      seen += ttftMicros;
+      simulated += ttft;
+    });
+    return { misses: missesOf(requests, { steps: 0, prompts: 0 }), off: simulated / seen - 1 };
   }
 
   /** With `alone`, after the same with everybody at once. */

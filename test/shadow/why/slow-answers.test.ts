@@ -130,6 +130,41 @@ test("one engine that is twice as slow is found, and by how much", () => {
   assert.ok(Math.abs(answer.slowEngines[0]!.factor - 2) < 0.1, String(answer.slowEngines[0]!.factor));
 });
 
+test("an engine that is off is fitted anew where that is allowed, and one that is right stays as it is", () => {
+  const inForce = namedProfile("round-robin");
+  const question = { observed: observedOf(SETTING, inForce), inForce, otherwise: inForce };
+  const { stepTime } = SETTING.engine;
+  assert.ok(stepTime.kind === "coefficients");
+  const perPrefillTokenMicros = stepTime.perPrefillTokenMicros / 3;
+  const setting = { ...SETTING, engine: { ...SETTING.engine, stepTime: { ...stepTime, perPrefillTokenMicros } } };
+  const [given, own] = [answerOf({ ...question, setting }), answerOf({ ...question, setting, refittable: "times" })];
+  assert.equal(given.refit, undefined);
+  assert.deepEqual(own.refit?.endpoints, ["a", "b", "c"]);
+  assert.ok(own.refit.before < -0.05 && Math.abs(own.refit.after) < 0.02, JSON.stringify(own.refit));
+  const unexplained = (answer: SlowAnswer) => Math.abs(partOf(answer, "unexplained")!.micros) / answer.micros;
+  assert.ok(unexplained(given) > 0.05 && unexplained(own) < 0.02, `${unexplained(given)} and ${unexplained(own)}`);
+  assert.equal(answerOf({ ...question, refittable: "times" }).refit, undefined);
+});
+
+test("an engine that was fitted to a slow one, too, is fitted anew to the others alone", () => {
+  const inForce = namedProfile("round-robin");
+  const windows = [[0], [Math.log(2)], [0]];
+  const residuals = { windowMicros: 1e12, windows, levelError: 0, delayError: 0, prefillError: 0 };
+  const observed = observedOf({ ...SETTING, residuals }, inForce);
+  const { stepTime } = SETTING.engine;
+  assert.ok(stepTime.kind === "coefficients");
+  const mixed = { ...stepTime, baseMicros: 1.3 * stepTime.baseMicros };
+  const setting = { ...SETTING, engine: { ...SETTING.engine, stepTime: mixed } };
+  const answer = answerOf({ setting, observed, inForce, otherwise: inForce, refittable: "times" });
+  assert.deepEqual(answer.refit?.endpoints, ["a", "c"]);
+  assert.deepEqual(
+    answer.slowEngines.map(({ endpoint }) => endpoint),
+    ["b"],
+  );
+  assert.ok(Math.abs(answer.slowEngines[0]!.factor - 2) < 0.2, String(answer.slowEngines[0]!.factor));
+  assert.ok(Math.abs(partOf(answer, "unexplained")!.micros) < 0.03 * answer.micros);
+});
+
 test("one engine that is slow at prompts alone is found, and by how much", () => {
   const inForce = namedProfile("round-robin");
   const simulation = simulationOf(SETTING, inForce, 0);
