@@ -1,20 +1,22 @@
 /**
  * Causes put on purpose before a gateway that serves over sockets, recorder on, and what `gnomon why` names first of what it
- * recorded: the gateway follows each engine's KV events at its neighbour's port, caches have a tenth of their room or less,
+ * recorded: the gateway follows each engine's KV events at its neighbour's port, caches hold the longest request and no more,
  * one tenant sends most of what is computed, one engine runs at half its speed or computes prompts at a third of it,
  * prefixes weigh a hundredth; and nothing.
  *
- *     BENCH_TRACES=FOLDER npx node bench/why-live.ts [--workload chat|conversations] [--seeds 10] [--first-seed 1]
+ *     BENCH_TRACES=FOLDER npx node bench/why-live.ts [--workload chat|conversations|sessions] [--seeds 10] [--first-seed 1]
  *         [--causes index,cache,tenant,engines,prefill,policy,none] [--time-scale 0.3] [--port 21300] [--folder DIR]
  *         [--at-once 1] [--record-only] [--again] [--by-hand]
  *
- * chat is the project's own generator; conversations are what others recorded (Mooncake's, the hot tenant's Azure's), under
- * BENCH_TRACES (default ../shared/traces). A run takes a minute, --at-once of them side by side. Its trace stays in DIR, and
- * what is there is not run again; --again asks `why` anew about traces that are there. --by-hand: of the first seed's runs,
+ * chat is the project's own generator; conversations and sessions are what others recorded (Mooncake's, WEKA's, the hot tenant's
+ * Azure's), under BENCH_TRACES (default ../shared/traces). A run takes 15 s at the real speed, --at-once of them side by
+ * side: many that are slow keep up better than few that are fast. Its trace stays in DIR, and what is there is not run again; --again asks `why` anew about traces that are there. --by-hand: of the first seed's runs,
  * what the records say of the slowest request, and `why --request` of it.
  *
  * `why` is asked on an engine that `calibrate` fitted to another run in which nothing is wrong (seed 0), and once more as
- * anybody would ask, without --engine.
+ * anybody would ask, without --engine. What costs less than a twentieth of the mean TTFT of the same seed without a cause is
+ * no fault and not counted. *fitted anew*: how often `why` did not keep the engine, that of --engine and its own. *late*: runs in
+ * which requests or ends of steps came too late, by 15 ms of the workload's own time (the 99th percentile).
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -63,7 +65,10 @@ const seeds = Array.from({ length: Number(flags.seeds) }, (_, i) => firstSeed + 
 const causes = flags.causes.split(",") as LiveCause[];
 const HOWS = ["fitted", "plain"] as const;
 type How = (typeof HOWS)[number];
-const LATE_MILLIS_MAX = 50;
+/** Of the workload's own time: two of its steps and a half. */
+const LATE_MILLIS_MAX = 15;
+/** Mean TTFT above that of the same seed without a cause, from which on what was injected counts as a fault at all. */
+const COST_MIN = 0.05;
 const PORTS_APART = 10;
 /** Runs until one kept up, for the engine that is fitted. */
 const REFERENCES_MAX = 1;
@@ -89,6 +94,8 @@ else {
 
 interface Found {
   readonly cause: LiveCause;
+  /** Mean TTFT of all requests over that of the same seed without a cause, less 1; NaN where nobody ran that. */
+  readonly cost: number;
   readonly answers: Readonly<Record<How, WhyAnswer>>;
   readonly isLate: boolean;
 }
@@ -118,15 +125,21 @@ async function recorded(
 }
 
 /** Then the machine did not keep up, and times are those of a machine that did not. */
-function isLate({ engineLateMillis, sentLateMillis }: LiveResult): boolean {
-  return engineLateMillis > LATE_MILLIS_MAX || sentLateMillis > LATE_MILLIS_MAX;
+function isLate({ engineLateMillis, sentLateMillis, timeScale }: LiveResult): boolean {
+  return timeScale * Math.max(engineLateMillis, sentLateMillis) > LATE_MILLIS_MAX;
 }
 
 async function foundOf(asked: LiveCaseAsked): Promise<Found> {
   const { folder, result } = await recorded(asked);
   const answers = await Promise.all(HOWS.map(async (how) => [how, await why(folder, how)] as const));
   process.stderr.write(`${nameOf(asked)}: ${answers.map(([how, answer]) => `${how} ${firstOf(answer)}`).join(", ")}\n`);
-  return { cause: asked.cause, answers: Object.fromEntries(answers) as Found["answers"], isLate: isLate(result) };
+  const cost = result.ttftMillis / controlMillis(asked) - 1;
+  return { cause: asked.cause, cost, answers: Object.fromEntries(answers) as Found["answers"], isLate: isLate(result) };
+}
+
+function controlMillis(asked: LiveCaseAsked): number {
+  const file = join(flags.folder, nameOf({ ...asked, cause: "none" }), "result.json");
+  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as LiveResult).ttftMillis : NaN;
 }
 
 async function why(folder: string, how: How): Promise<WhyAnswer> {
@@ -174,25 +187,32 @@ function firstOf({ slow }: WhyAnswer): string {
 function show(): void {
   const head = [
     "injected",
+    "costs, %",
+    "counted",
     "named first",
     "without --engine",
     "its part, %",
     "unexplained, %",
+    "fitted anew",
     "most tokens lost to",
     "late",
   ];
   console.log(`| ${head.join(" | ")} |\n${"|---".repeat(head.length)}|`);
   for (const cause of causes) {
-    const own = found.filter((one) => one.cause === cause);
+    const all = found.filter((one) => one.cause === cause);
+    const own = all.filter(({ cost }) => cause === "none" || !(cost < COST_MIN));
     const fit = own.map(({ answers }) => answers.fitted);
     const part = (answer: WhyAnswer, name: string) =>
       (answer.slow.parts.find((one) => one.part === name)?.micros ?? 0) / answer.slow.micros;
     const cells = [
       cause,
+      range(all.map(({ cost }) => cost)),
+      `${own.length} of ${all.length}`,
       counted(fit.map(firstOf)),
       counted(own.map(({ answers }) => firstOf(answers.plain))),
       range(fit.map((answer) => part(answer, partOf(cause)))),
       range(fit.map((answer) => part(answer, "unexplained"))),
+      HOWS.map((how) => own.filter(({ answers }) => answers[how].slow.refit !== undefined).length).join(" and "),
       counted(fit.map(({ tokens }) => tokens.losses[0]?.loss ?? "nothing")),
       `${own.filter((one) => one.isLate).length} of ${own.length}`,
     ];

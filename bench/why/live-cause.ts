@@ -37,6 +37,10 @@ const SLOW_FACTOR = 2;
 const PROFILE = "llm-d";
 
 const CHAT_SMALL_BLOCKS = 800;
+/** Of the workload's own time: what the profile is made for. */
+const SCRAPE_MILLIS = 50;
+/** One that is reserved, and one to write into. */
+const BLOCKS_BESIDE = 2;
 
 /** What one run came to on the wall clock. */
 export interface LiveResult {
@@ -46,6 +50,8 @@ export interface LiveResult {
   /** Ends of engines' steps, and requests, after they were due: the 99th percentile. */
   readonly engineLateMillis: number;
   readonly sentLateMillis: number;
+  /** Engines' time as a part of the clock's. */
+  readonly timeScale: number;
 }
 
 /** Runs one case over sockets, recorder on, and leaves its trace in the folder. */
@@ -80,7 +86,7 @@ export async function liveCause(asked: LiveCaseAsked, setting: LiveSetting): Pro
       {
         command: "serve",
         flags: {
-          config: gatewayConfig(folder, cause, port),
+          config: gatewayConfig(folder, cause, setting),
           port,
           "admin-port": port + ENGINES + 1,
           profile: cause === "policy" ? badProfile(folder) : PROFILE,
@@ -108,6 +114,7 @@ export async function liveCause(asked: LiveCaseAsked, setting: LiveSetting): Pro
       ttftMillis: report.ttftMillis.mean ?? NaN,
       engineLateMillis: Math.max(...engines.map((one) => one.stats().lagMillis.p99)),
       sentLateMillis: report.drift.millis.p99 ?? 0,
+      timeScale,
     };
   } finally {
     await gateway?.stop();
@@ -143,14 +150,15 @@ function badProfile(folder: string): string {
 }
 
 /** An index that is wrong: the gateway follows each engine's events at its neighbour's port. */
-function gatewayConfig(folder: string, cause: LiveCause, port: number): string {
+function gatewayConfig(folder: string, cause: LiveCause, { port, timeScale }: LiveSetting): string {
   const endpoints = Array.from({ length: ENGINES }, (_, i) => ({
     url: `http://127.0.0.1:${port + 1 + i}`,
     id: `e${i}`,
     ...(cause === "index" && { labels: labelsOf(portsOf(port + 1 + ((i + 1) % ENGINES))) }),
   }));
+  const intervalMillis = Math.round(SCRAPE_MILLIS / timeScale);
   const file = join(folder, "gateway.yaml");
-  writeFileSync(file, JSON.stringify({ endpoints, kvEvents: { mode: "on" } }));
+  writeFileSync(file, JSON.stringify({ endpoints, kvEvents: { mode: "on" }, scrape: { intervalMillis } }));
   return file;
 }
 
@@ -163,9 +171,16 @@ function labelsOf({ port, replayPort }: ReturnType<typeof portsOf>): Readonly<Re
   return { "gnomon/kv-events-port": String(port), "gnomon/kv-events-replay-port": String(replayPort) };
 }
 
-/** A gateway that follows KV events makes do with less than one that guesses. */
+/**
+ * A gateway that follows KV events makes do with less than one that guesses: a small cache is one that holds the longest
+ * request and no more, or of our own generator's, which are short, one that is stated.
+ */
 async function trafficOf({ cause, seed, workload }: LiveCaseAsked, traces: string): Promise<InjectedTraffic> {
-  if (workload !== "chat") return recordedTraffic({ name: workload, cause, seed, traces });
+  if (workload !== "chat") {
+    const traffic = await recordedTraffic({ name: workload, cause, seed, traces });
+    const longest = traffic.requests.reduce((most, one) => Math.max(most, one.promptTokens + one.outputTokens), 0);
+    return { ...traffic, smallKvBlocks: Math.ceil(longest / ENGINE.blockTokens) + BLOCKS_BESIDE };
+  }
   const of = cause === "tenant" ? cause : "none";
   return { ...injectedTraffic({ cause: of, seed, conversations: CONVERSATIONS }), smallKvBlocks: CHAT_SMALL_BLOCKS };
 }
