@@ -2,7 +2,7 @@ import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import { isAborted } from "#live/answer/aborted-answer.ts";
 import type { AnswerReader } from "#live/answer/answer-reader.ts";
-import { faultOfStatus } from "#live/answer/faults.ts";
+import { faultOfStatus, isFailedStatus } from "#live/answer/faults.ts";
 import { isMediaType, type RequestHeaders } from "#live/http/headers.ts";
 import { outerText, type Usage, findUsage } from "#live/answer/answer-json.ts";
 import { eventData, responseIdOf, SseScanner } from "#live/answer/sse-scanner.ts";
@@ -90,7 +90,7 @@ export class ObservedResponse {
     if (this.#broke !== undefined) return this.#broke;
     const { dialect } = this.#parts;
     if (complete && this.status === OK && body !== undefined && isAborted(dialect, body, usage)) return "draining";
-    if (this.status >= 500) return faultOfStatus(this.status, body ?? EMPTY);
+    if (isFailedStatus(this.status)) return faultOfStatus(this.status, body ?? EMPTY);
     const promised = this.#scanner !== undefined && promisesEnd(dialect);
     return complete && promised && this.#sawBody && !this.#marked ? "cut" : undefined;
   }

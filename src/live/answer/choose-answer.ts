@@ -1,4 +1,5 @@
 import type { Answer, AnswerHead, Delivery } from "./answer.ts";
+import { isFailedStatus } from "./faults.ts";
 import { headerOf, isMediaType } from "../http/headers.ts";
 import type { Dialect } from "../http/route.ts";
 import { PassAnswer } from "./pass-answer.ts";
@@ -23,7 +24,7 @@ export function chooseAnswer(delivery: Delivery, head: AnswerHead): Answer | und
   const streams = readable && status === 200 && isMediaType(type, "text/event-stream");
   if (delivery.writer.headSent && !streams) return undefined;
   if (streams) return new StreamAnswer(delivery, head);
-  if (status >= 500 && !PERMANENT.has(status)) return new WholeAnswer(delivery, head);
+  if (isFailedStatus(status)) return new WholeAnswer(delivery, head);
   if (UNSERVED.has(status) && readable && isMediaType(type, "application/json"))
     return new UnservedAnswer(delivery, head);
   if (status !== 200 || !readable) return new PassAnswer(delivery, head);
@@ -37,9 +38,6 @@ function isStatusOf(dialect: Dialect, status: number): boolean {
 }
 
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
-
-/** Errors that no other endpoint would better: the engine does not know the method or the protocol. */
-const PERMANENT: ReadonlySet<number> = new Set([501, 505]);
 
 /** An engine's web framework answers these where there is no such path, or not by POST. */
 const UNSERVED: ReadonlySet<number> = new Set([404, 405]);

@@ -95,6 +95,17 @@ export function faultOfError(error: Error): Fault | undefined {
   }
 }
 
+/**
+ * Whether an answer of such a status is a failure of its engine, in which another one may do better; every other status is
+ * an answer to the client.
+ */
+export function isFailedStatus(status: number): boolean {
+  return status >= 500 && !PERMANENT.has(status);
+}
+
+/** The engine does not know the method or the protocol, nor does any other one. */
+const PERMANENT: ReadonlySet<number> = new Set([501, 505]);
+
 /** What an engine's error answer means for the engine; the texts are vLLM's. */
 export function faultOfStatus(status: number, body: Buffer): Fault {
   if (status === 503 && ADMISSION_WORDS.some((words) => body.includes(words))) return "saturated";

@@ -1,7 +1,7 @@
 import { giveBack } from "../base/give-back.ts";
 import { isAborted, isUnproven } from "./aborted-answer.ts";
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "./answer.ts";
-import { faultOfStatus } from "./faults.ts";
+import { faultOfStatus, isFailedStatus } from "./faults.ts";
 import { ownCachedTokens, outerText, type Usage, findUsage } from "./answer-json.ts";
 import { headerOf } from "../http/headers.ts";
 
@@ -27,14 +27,14 @@ export class WholeAnswer implements Answer {
     this.#delivery = delivery;
     this.#head = head;
     const { answerBytesInspected, errorBytesKept } = delivery.limits;
-    this.#bytesMax = head.status >= 500 ? errorBytesKept : answerBytesInspected;
+    this.#bytesMax = isFailedStatus(head.status) ? errorBytesKept : answerBytesInspected;
   }
 
   data(chunk: Buffer): void {
     if (this.#copied !== undefined) giveBack(this.#copied);
     this.#copied = undefined;
     if (this.#bytes + chunk.length <= this.#bytesMax) return this.#keep(chunk);
-    if (this.#head.status >= 500) return this.#delivery.attemptFailed(faultOfStatus(this.#head.status, EMPTY));
+    if (isFailedStatus(this.#head.status)) return this.#delivery.attemptFailed(faultOfStatus(this.#head.status, EMPTY));
     this.#delivery.counters.uninspected++;
     const before = this.#body.subarray(0, this.#bytes);
     this.#delivery.letThrough(this.#head, before.length > 0 ? [before, chunk] : [chunk]);
@@ -64,7 +64,7 @@ export class WholeAnswer implements Answer {
   ended(): void {
     const { status } = this.#head;
     const body = (this.#body = this.#body.subarray(0, this.#bytes));
-    if (status >= 500) {
+    if (isFailedStatus(status)) {
       return this.#delivery.attemptFailed(faultOfStatus(status, body), { ...this.#head, body });
     }
     if (!looksLikeJson(body) && this.#delivery.dialect !== "other") {

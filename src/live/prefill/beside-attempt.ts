@@ -2,7 +2,7 @@ import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Trouble } from "#core/path/wait-verdict.ts";
 import type { Micros } from "#core/base/units.ts";
-import { faultOfError } from "../answer/faults.ts";
+import { faultOfError, isFailedStatus } from "../answer/faults.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { GatewayCounters } from "../base/gateway-counters.ts";
 import type { ClientRequest, RequestLife } from "../request/client-request.ts";
@@ -84,7 +84,7 @@ export class BesideAttempt implements AttemptListener {
     const body = Buffer.concat(this.#chunks);
     if (this.#over) return;
     // What one engine turns down the other one does too, and its answer is the client's.
-    const turnsDown = this.#status !== 200 && this.#status < 500;
+    const turnsDown = this.#status !== 200 && !isFailedStatus(this.#status);
     const prefilled = turnsDown ? undefined : readPrefilled(this.#status, body);
     if (typeof prefilled === "string") return this.#fail(prefilled);
     this.#over = true;

@@ -1,6 +1,6 @@
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "../answer/answer.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
-import { faultOfStatus } from "../answer/faults.ts";
+import { faultOfStatus, isFailedStatus } from "../answer/faults.ts";
 import { scanFinishReasons, findUsage } from "../answer/answer-json.ts";
 import { type Fields, isFields } from "../base/fields.ts";
 import { withFields } from "../http/request-body.ts";
@@ -77,7 +77,7 @@ export class PrefillAnswer implements Answer {
     this.#head = head;
     this.#prefilled = prefilled;
     const { answerBytesInspected, errorBytesKept } = delivery.limits;
-    this.#bytesMax = head.status >= 500 ? errorBytesKept : answerBytesInspected;
+    this.#bytesMax = isFailedStatus(head.status) ? errorBytesKept : answerBytesInspected;
   }
 
   data(chunk: Buffer): void {
@@ -90,7 +90,7 @@ export class PrefillAnswer implements Answer {
     const body = Buffer.concat(this.#chunks, this.#bytes);
     const prefilled = readPrefilled(this.#head.status, body);
     if (typeof prefilled !== "string") return this.#prefilled(prefilled);
-    const isError = this.#head.status >= 500;
+    const isError = isFailedStatus(this.#head.status);
     this.#delivery.attemptFailed(prefilled, isError ? { ...this.#head, body } : undefined);
   }
 
@@ -112,9 +112,9 @@ export interface Prefilled {
   readonly cachedTokens: number | undefined;
 }
 
-/** Its whole answer, of status 200 or from 500 on, or what it failed by. */
+/** Its whole answer, of status 200 or of a failure, or what it failed by. */
 export function readPrefilled(status: number, body: Buffer): Prefilled | Fault {
-  if (status >= 500) return faultOfStatus(status, body);
+  if (isFailedStatus(status)) return faultOfStatus(status, body);
   const answer = fieldsOf(body);
   if (answer === undefined) return "garbage";
   if (scanFinishReasons(body, 0, body.length) === "abort") return "draining";

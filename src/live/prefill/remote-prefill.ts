@@ -8,6 +8,7 @@ import type { Trouble } from "#core/path/wait-verdict.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { Answer, AnswerHead, Delivery, KeptAnswer } from "../answer/answer.ts";
 import type { Usage } from "../answer/answer-json.ts";
+import { isFailedStatus } from "../answer/faults.ts";
 import { nowMicros } from "../base/clock.ts";
 import { BesideAttempt } from "./beside-attempt.ts";
 import { answerBody, bootstrapFields, PrefillAnswer, prefillBody, type Prefilled } from "./prefill-messages.ts";
@@ -72,7 +73,7 @@ class RemotePrefill implements PrefillHost, AheadPart {
   }
 
   answerOf(delivery: Delivery, head: AnswerHead): Answer | undefined {
-    if (!this.#isFirst || (head.status !== 200 && head.status < 500)) return undefined;
+    if (!this.#isFirst || (head.status !== 200 && !isFailedStatus(head.status))) return undefined;
     return new PrefillAnswer(delivery, head, (prefilled) =>
       this.#computed(prefilled, prefilled.transfer !== undefined),
     );
