@@ -88,13 +88,17 @@ export class PathRouter {
     return decision;
   }
 
-  /** Attempt number `attempts` failed before its client had a byte: the router gets to know, and may name another one. */
-  afterFault(requestId: string, fault: Fault, attempts: number, failureOf: FailureOf = attemptFailed): NextPlace {
+  /** An attempt failed before its client had a byte: the router gets to know. */
+  attemptFailed(requestId: string, fault: Fault, failureOf: FailureOf = attemptFailed): void {
     this.#options.watch?.attemptFailed(requestId, fault);
-    const at = this.#options.now();
-    this.#options.accept(failureOf(at, requestId, fault));
+    this.#options.accept(failureOf(this.now(), requestId, fault));
+  }
+
+  /** Where a request goes whose attempt number `attempts` failed, which the router knows. */
+  retry(requestId: string, fault: Fault, attempts: number): NextPlace {
     const why = this.#retries.denial(fault, attempts);
-    return why === undefined ? this.#elsewhere({ kind: "request-retried", at, requestId }) : { kind: "give-up", why };
+    if (why !== undefined) return { kind: "give-up", why };
+    return this.#elsewhere({ kind: "request-retried", at: this.now(), requestId });
   }
 
   /**

@@ -4,7 +4,7 @@ import type { AskResume, AskRetry, PathEffect, ReportAhead, ReportContinued } fr
 import { DEFECT, type PathEvent, REROUTED, REROUTED_AHEAD, ROUTED, ROUTED_AHEAD } from "./path-event.ts";
 import type { PathRouter } from "./path-router.ts";
 import { type PathState, READING } from "./path-state.ts";
-import type { PathStage } from "./stage.ts";
+import type { PathStage, StageAnswer } from "./stage.ts";
 import { transition } from "./transition.ts";
 
 /** What a request does in its host: with sockets in a gateway, with simulated engines in a simulation. */
@@ -112,18 +112,31 @@ export class RequestPath {
   #askRetry(fault: Fault): PathEvent | undefined {
     const { host } = this;
     host.faulted(fault);
-    for (const stage of host.stages) {
-      const event = stage.takesOver?.(fault);
-      if (event !== undefined) return event === "later" ? undefined : event;
-    }
+    const event = this.#takenOver(fault, true) ?? this.#takenOver(fault, false);
+    if (event !== undefined) return event === "later" ? undefined : event;
+    this.attemptFailed(fault);
     return this.asked(fault);
   }
 
-  /** Where a request goes whose attempt failed, as policy and router have it: what follows for the path. */
+  /** By a stage by which another attempt stands by, or by one without. */
+  #takenOver(fault: Fault, standsBy: boolean): StageAnswer | undefined {
+    for (const stage of this.host.stages) {
+      const event = (stage.standsBy === true) === standsBy ? stage.takesOver?.(fault) : undefined;
+      if (event !== undefined) return event;
+    }
+    return undefined;
+  }
+
+  /** The router gets to know that the attempt failed. */
+  attemptFailed(fault: Fault): void {
+    const { router, routeId, stages } = this.host;
+    router.attemptFailed(routeId, fault, stages.find((stage) => stage.failureOf !== undefined)?.failureOf);
+  }
+
+  /** Where the request goes then, as policy and router have it: what follows for the path. */
   asked(fault: Fault): PathEvent {
     const { host } = this;
-    const failureOf = host.stages.find((stage) => stage.failureOf !== undefined)?.failureOf;
-    const next = host.router.afterFault(host.routeId, fault, this.attempts, failureOf);
+    const next = host.router.retry(host.routeId, fault, this.attempts);
     if (next.kind === "give-up") return { kind: "denied", why: next.why };
     host.decided(next.decision, fault);
     return next.decision.sentFirst !== undefined ? REROUTED_AHEAD : REROUTED;

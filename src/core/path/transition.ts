@@ -121,6 +121,11 @@ function refused(state: State, outcome: Outcome): PathStep {
   return ended(state, outcome, live ? [RELEASE, WRITE_REFUSAL, finish] : [WRITE_REFUSAL, finish]);
 }
 
+/** The same once it was sent; behind a head only a broken connection shows the client that nothing follows. */
+function turnedAway(state: Ahead | Waiting | Holding | Failed, { outcome }: Refused): PathStep {
+  return state.shown ? destroyed(state) : refused(state, outcome);
+}
+
 /** Where the client has a head already, only a broken connection shows it that the gateway failed. */
 function failedInside(state: Ahead | Waiting | Holding | Failed): PathStep {
   return state.shown ? destroyed(state) : refused(state, "refused");
@@ -280,7 +285,7 @@ const SENT_OUT = {
   "attempt-failed": attemptFailed,
   "upstream-broke": (state: Ahead | Waiting, { fault }: UpstreamBroke) => failed(state, fault, false),
   "timed-out": (state: Ahead | Waiting) => failed(state, "timeout", false),
-  refused: (state: Ahead | Waiting, { outcome }: Refused) => (state.shown ? destroyed(state) : refused(state, outcome)),
+  refused: turnedAway,
   defect: failedInside,
   "client-left": left,
   "client-stalled": stalled,
@@ -333,6 +338,7 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
     "answer-ended": answerEnded,
     "upstream-broke": (state, { fault }) => broke(state, fault),
     "timed-out": (state) => broke(state, "timeout"),
+    refused: turnedAway,
     defect: failedInside,
     "client-left": left,
     "client-stalled": stalled,
@@ -357,6 +363,7 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
       effects: [faulty("report-retried", fault), SEND],
     }),
     denied: (state, { why }) => gaveUp(state, why),
+    refused: turnedAway,
     defect: failedInside,
     "client-left": leftBefore,
   },
@@ -366,6 +373,7 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
       effects: [faulty("report-continued", fault), SEND],
     }),
     denied: (state) => cutShort(state, state.fault),
+    refused: (state) => cutShort(state, state.fault),
     defect: destroyed,
     "client-left": leftBetween,
   },

@@ -5,7 +5,8 @@ import { CONTINUATION, Continuation } from "#core/path/continuation/continuation
 import { REROUTED } from "#core/path/path-event.ts";
 import { HEDGING } from "#core/path/hedging/hedging-kind.ts";
 import { RETRIES } from "#core/path/retry-policy.ts";
-import { PathRouter } from "#core/path/path-router.ts";
+import { type FailureOf, PathRouter } from "#core/path/path-router.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
 
 const COMMON = {
   at: 0,
@@ -45,28 +46,32 @@ function asked(decision: unknown, { burst = 1, taker = true } = {}) {
   return { router, kinds };
 }
 
+const afterFault = (router: PathRouter, fault: Fault, attempts: number, failureOf?: FailureOf) => {
+  router.attemptFailed("r", fault, failureOf);
+  return router.retry("r", fault, attempts);
+};
 const ask = (router: PathRouter) => router.deskOf(HEDGING).ask(router, "r");
 
 test("a fault is an input, and so is the retry that follows; each retry is paid for once", () => {
   const { router, kinds } = asked(routed);
-  assert.deepEqual(router.afterFault("r", "cut", 1), { kind: "retry", decision: routed });
+  assert.deepEqual(afterFault(router, "cut", 1), { kind: "retry", decision: routed });
   assert.deepEqual(kinds, ["attempt-failed", "request-retried"]);
-  assert.deepEqual(router.afterFault("r", "cut", 1), { kind: "give-up", why: "budget" });
+  assert.deepEqual(afterFault(router, "cut", 1), { kind: "give-up", why: "budget" });
   assert.deepEqual(kinds, ["attempt-failed", "request-retried", "attempt-failed"]);
 });
 
 test("what failed of two stages is what the router gets to know", () => {
   const { router, kinds } = asked(routed, { burst: 3 });
-  router.afterFault("r", "cut", 1, (at, requestId, fault) => ({ kind: "prefill-failed", at, requestId, fault }));
-  router.afterFault("r", "status", 1, (at, requestId) => ({ kind: "transfer-failed", at, requestId }));
+  afterFault(router, "cut", 1, (at, requestId, fault) => ({ kind: "prefill-failed", at, requestId, fault }));
+  afterFault(router, "status", 1, (at, requestId) => ({ kind: "transfer-failed", at, requestId }));
   assert.deepEqual(kinds, ["prefill-failed", "request-retried", "transfer-failed", "request-retried"]);
 });
 
 test("time, attempts and a fleet without a taker end it, and cost nothing", () => {
   const { router, kinds } = asked(rejected);
-  assert.deepEqual(router.afterFault("r", "timeout", 1), { kind: "give-up", why: "time" });
-  assert.deepEqual(router.afterFault("r", "connect", 3), { kind: "give-up", why: "attempts" });
-  assert.deepEqual(router.afterFault("r", "connect", 2), { kind: "give-up", why: "no-endpoint" });
+  assert.deepEqual(afterFault(router, "timeout", 1), { kind: "give-up", why: "time" });
+  assert.deepEqual(afterFault(router, "connect", 3), { kind: "give-up", why: "attempts" });
+  assert.deepEqual(afterFault(router, "connect", 2), { kind: "give-up", why: "no-endpoint" });
   assert.deepEqual(kinds, ["attempt-failed", "attempt-failed", "attempt-failed", "request-retried"]);
   const leaving = { requestId: "r", kind: "any", times: 1, timesMax: undefined } as const;
   assert.equal(router.takerOf(leaving), "free", "nothing was spent");

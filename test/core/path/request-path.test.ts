@@ -70,14 +70,14 @@ class Recorded implements PathHost {
     this.log.push({ kind: "ask-retry", fault });
   }
   get router(): PathRouter {
-    const afterFault = (): NextPlace => {
+    const retry = (): NextPlace => {
       const draw = this.#draws[this.#drawn++ % this.#draws.length]!;
       if (this.#throws && draw % 5 === 0) throw new Error("the router fails");
       return draw % 3 === 0 || this.run.state.attempts >= ATTEMPTS_MAX
         ? { kind: "give-up", why: "budget" }
         : { kind: "retry", decision: { kind: "routed" } as Routed };
     };
-    return { afterFault } as unknown as PathRouter;
+    return { retry, attemptFailed: () => {} } as unknown as PathRouter;
   }
 
   perform(effect: PerformedEffect): PathEvent | undefined {
@@ -361,6 +361,15 @@ describe("an event without a meaning in a state", () => {
     );
   });
 
+  test("whoever is not waited for any more is turned away, in every state in which its answer has not begun to pass", () => {
+    for (const state of STATES.filter(({ kind }) => kind !== "passing")) {
+      const { state: after, effects } = transition(state, { kind: "refused", outcome: "refused" });
+      const isBehindHead = "shown" in state && state.shown;
+      if (isBehindHead) assert.deepEqual(effects, [{ kind: "destroy-client" }], state.kind);
+      else assert.ok(after.kind === "ended" || after.kind === "closed", state.kind);
+    }
+  });
+
   test("a transition changes neither its state nor its event", () => {
     const copy = JSON.stringify([STATES, EVENTS]);
     for (const state of STATES) for (const event of EVENTS) transition(state, event);
@@ -375,6 +384,24 @@ describe("an event without a meaning in a state", () => {
       }
     }
   });
+});
+
+test("an attempt that stands by takes over before a stage that puts the retry off, whichever is named first", () => {
+  const later: PathStage = { takesOver: () => "later" };
+  const standby: PathStage = { standsBy: true, takesOver: () => REROUTED };
+  for (const stages of [[later], [later, standby], [standby, later]]) {
+    const informed: Fault[] = [];
+    const router = { attemptFailed: (_id: string, fault: Fault) => void informed.push(fault) } as unknown as PathRouter;
+    const effects: string[] = [];
+    const perform = ({ kind }: PerformedEffect): undefined => void effects.push(kind);
+    const run = new RequestPath({ routeId: "r", stages, router, perform, threw() {}, faulted() {}, decided() {} });
+    for (const event of [...READ, { kind: "attempt-failed", fault: "cut", kept: false } as const]) run.dispatch(event);
+    assert.equal(run.state.kind, stages.includes(standby) ? "waiting" : "failed");
+    assert.deepEqual(informed, [], "whoever answers informs the router");
+    run.dispatch({ kind: "refused", outcome: "refused" });
+    assert.equal(run.state.kind, "ended");
+    assert.ok(effects.includes("write-refusal"));
+  }
 });
 
 const READ: readonly PathEvent[] = [{ kind: "body-read" }, { kind: "arrived" }, ROUTED];

@@ -2,22 +2,35 @@ import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { describe, test, type TestContext } from "node:test";
 
+import type { InferenceExchange } from "#live/inference/inference-exchange.ts";
 import { CHAT, ask, errorOf, type Rig, type RigOptions, startRig } from "./rig.ts";
 import { chatAnswer, jsonReply, type Reply, STREAM_END, STREAM_HEAD, roleChunk, tokenChunk } from "./stub-engine.ts";
 
 const silent: Reply = () => {};
+/** Some request's answer began, and is held. */
+function isHeld({ gateway }: Rig): boolean {
+  let held = false;
+  gateway.parts.inFlight.each((member) => (held ||= (member as InferenceExchange).state.kind === "holding"));
+  return held;
+}
+/** Its head comes before its prompt is computed. */
+const held: Reply = (_r, s) => void s.write(STREAM_HEAD + roleChunk());
 const begun: Reply = (_r, s) => void s.write(STREAM_HEAD + roleChunk() + tokenChunk("one"));
 
 test("what has not ended as a drain's grace is over gets an answer that names why: 503, or an error event in its stream", async () => {
-  const reply: Reply = (request, socket) => (request.index === 0 ? begun : silent)(request, socket);
+  const reply: Reply = (request, socket) => ([begun, held][request.index] ?? silent)(request, socket);
   const rig = await startRig([reply]);
   const stream = ask(rig.url, { ...CHAT, stream: true });
   while (!rig.kinds().includes("first-token")) await new Promise((resolve) => setTimeout(resolve, 1));
-  const waiting = ask(rig.url, CHAT);
+  const headOnly = ask(rig.url, { ...CHAT, stream: true });
   await rig.engines[0]!.asked(2);
+  const waiting = ask(rig.url, CHAT);
+  await rig.engines[0]!.asked(3);
+  while (!isHeld(rig)) await new Promise((resolve) => setTimeout(resolve, 1));
   const { requestsCut } = await rig.gateway.close(20);
-  assert.equal(requestsCut, 2);
-  const [cut, refused] = await Promise.all([stream, waiting]);
+  assert.equal(requestsCut, 3);
+  const [cut, unbegun, refused] = await Promise.all([stream, headOnly, waiting]);
+  assert.deepEqual([unbegun.status, errorOf(unbegun).type], [503, "ServiceUnavailableError"]);
   assert.match(cut.body, /one.*"error"/s);
   assert.doesNotMatch(cut.body, /\[DONE\]/);
   assert.deepEqual(
