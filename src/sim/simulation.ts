@@ -172,7 +172,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
       case "judged":
       case "scale-check":
       case "replica-ready":
-      case "ahead":
+      case "stage":
         return event.take(this.clock);
       case "first-token":
         return this.#firstTokenHere(event.flight, event.engine);

@@ -59,7 +59,7 @@ export class HandoffDesk implements HandoffHost, AheadOfFlights {
   }
 
   computed(at: Micros, leg: PrefillLeg): void {
-    const event = { kind: "ahead", take: () => this.#computed(leg) } as const;
+    const event = { kind: "stage", take: () => this.#computed(leg) } as const;
     if (stageOf(leg.flight).isTogether) this.#host.later(Math.max(at, this.#host.clock), event);
     else this.#host.answer(at, event);
   }
@@ -98,7 +98,7 @@ export class HandoffDesk implements HandoffHost, AheadOfFlights {
     counts.bytes += bytes;
     counts.transferMicros += micros;
     counts.heldMicros += Math.max(0, clock - handoff.heldAt);
-    this.#host.later(clock + micros, { kind: "ahead", take: () => this.#handedOver(handoff) });
+    this.#host.later(clock + micros, { kind: "stage", take: () => this.#handedOver(handoff) });
     return micros;
   }
 
@@ -150,7 +150,7 @@ export class HandoffDesk implements HandoffHost, AheadOfFlights {
     if (fetch?.state !== "held") return;
     const { clock } = this.#host;
     const expiresAt = Math.max(clock, fetch.heldAt + this.#options.leaseMicros);
-    this.#host.later(expiresAt, { kind: "ahead", take: () => this.#expired(fetch) });
+    this.#host.later(expiresAt, { kind: "stage", take: () => this.#expired(fetch) });
   }
 
   #expired(handoff: Handoff): void {

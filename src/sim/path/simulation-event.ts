@@ -17,8 +17,8 @@ export type SimulationEvent =
   | { readonly kind: "peer-news"; readonly take: (at: Micros) => void }
   /** There is as much of an answer as it is judged by. */
   | { readonly kind: "judged"; readonly take: (at: Micros) => void }
-  /** What another engine does ahead of the one that answers is done, or has another owner. */
-  | { readonly kind: "ahead"; readonly take: (at: Micros) => void }
+  /** Something of a stage of a request's path is due. */
+  | { readonly kind: "stage"; readonly take: (at: Micros) => void }
   /** An autoscaler looks, or acts on what it saw; a replica that it ordered takes requests. */
   | { readonly kind: "scale-check" | "replica-ready"; readonly take: (at: Micros) => void }
   | { readonly kind: "progress"; readonly flight: Flight; readonly engine: number }
@@ -52,7 +52,7 @@ export const EVENT_PRIORITY = {
   admit: 2,
   route: 3,
   deliver: 3,
-  ahead: 3,
+  stage: 3,
   signal: 3,
   "peer-news": 3,
   progress: 3,
