@@ -1,6 +1,6 @@
 /**
  * Rollouts driven on a live gateway over sockets, before emulated engines: a worse profile is taken back, and a gateway
- * that is killed with -9 in mid-rollout goes on where it was; what the shadow predicts narrows what is found, and a
+ * that is killed with -9 in mid-rollout goes on where it was; what is predicted narrows what is found, and a
  * result that contradicts its prediction pauses the rollout. Ends with exit code 1 where something is not as it must
  * be.
  *

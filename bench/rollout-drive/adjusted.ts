@@ -18,10 +18,11 @@ const RUNS = [
 ] as const;
 /** Nobody's: half a second quicker than the control. */
 const WRONG = { arm: "other", metric: "e2e", figure: "mean", lowMillis: -600, highMillis: -500 };
-const SHADOW = { enabled: true, calibrate: "off", profiles: [], predictMillis: 1_000, intervalMillis: 3_600_000 };
+/** Of the thread that predicts; no shadow runs. */
+const SHADOW = { calibrate: "off", predictMillis: 1_000, intervalMillis: 3_600_000 };
 
 /**
- * Rollouts live beside a shadow that predicts their requests: of how many, how soon, and what is left of the variance;
+ * Rollouts live, and what is predicted of their requests: of how many, how soon, and what is left of the variance;
  * then one whose document predicts what is not so, which must be paused for it. The trace must replay alike through all
  * of it.
  */

@@ -14,6 +14,20 @@ const arm = z.strictObject({
   pool: name().optional().describe("With the design pools: value of its label that the arm's endpoints have."),
 });
 
+type DesignKind = "switchback" | "pools" | "split" | "canary" | "shadow";
+
+/**
+ * Windows where a document names none. A switchback finds a tail by many blocks of short windows, and makes them longer by
+ * itself where an arm lasts into the other one's, or where so few requests come that nothing is compared.
+ */
+export const WINDOW_MILLIS_DEFAULT: Readonly<Record<DesignKind, number>> = {
+  switchback: 20_000,
+  pools: 60_000,
+  split: 60_000,
+  canary: 600_000,
+  shadow: 600_000,
+};
+
 const design = z
   .strictObject({
     kind: z
@@ -23,12 +37,14 @@ const design = z
         "switchback: the whole fleet is on one arm at a time. pools: each arm has endpoints of its own. split: requests are spread. canary: a split of two arms in steps. shadow: the control routes, the others decide too.",
       ),
     windowMillis: millis(1, 7 * MILLIS_PER_DAY)
-      .default(600_000)
-      .describe("Length of a window; of a canary, the least time of a step."),
+      .optional()
+      .describe(
+        "Length of a window; of a canary, the least time of a step. Where it is left out: switchback 20 s, pools and split a minute, canary and shadow ten.",
+      ),
     washoutMillis: millis(0, MILLIS_PER_DAY)
       .optional()
       .describe(
-        "Of a switchback: what arrives so long after a change of arms is not compared; a fifth of the window. Where an arm's effect is seen to last longer the rollout makes both longer by itself.",
+        "Of a switchback: what arrives so long after a change of arms is not compared; a fifth of the window. Where an arm's effect is seen to last longer, or no window has requests enough to be compared, the rollout makes both longer by itself.",
       ),
     by: z
       .enum(["session", "tenant", "request"])
@@ -42,7 +58,7 @@ const design = z
       .default([1, 5, 25, 50, 100])
       .describe("Of a canary: the second arm's share in each step, rising."),
   })
-  .refine(({ windowMillis, washoutMillis = 0 }) => washoutMillis < windowMillis, {
+  .refine(({ kind, windowMillis = WINDOW_MILLIS_DEFAULT[kind], washoutMillis = 0 }) => washoutMillis < windowMillis, {
     path: ["washoutMillis"],
     message: "less than windowMillis",
   });
@@ -141,7 +157,7 @@ export const ROLLOUT_SCHEMA = z.strictObject({
     .boolean()
     .optional()
     .describe(
-      "Take away what the shadow predicts of each request if the control had routed all: narrower intervals. As shadow.enabled where it is left out.",
+      "Take away what is predicted of each request if the control had routed all: narrower intervals, and tails that are found sooner. True where it is left out, unless nothing predicts (rollout.predict).",
     ),
   windowSamplesMin: z.int().min(1).max(1e9).default(10).describe("A window with fewer has no figures."),
   margin: z
@@ -176,6 +192,12 @@ export type RolloutDocument = z.infer<typeof ROLLOUT_SCHEMA>;
 
 export const rollout = z.strictObject({
   lookMillis: millis(10, 600_000).default(1000).describe("Time between two evaluations of a running rollout."),
+  predict: z
+    .boolean()
+    .default(true)
+    .describe(
+      "Predict the requests that rollouts compare. Where no shadow runs (shadow.enabled), a thread beside the gateway does that while a rollout is under way, with the heap, processor share and engine that `shadow` states.",
+    ),
   keptMax: z.int().min(1).max(64).default(16).describe("Rollouts that are kept; the oldest ended ones are forgotten."),
   start: z
     .array(ROLLOUT_SCHEMA)

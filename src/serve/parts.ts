@@ -30,6 +30,7 @@ import { statePart } from "./policy/live-state.ts";
 import { secretPart } from "./policy/hash-secret.ts";
 import { announcementPart, startAnnouncementPart } from "./ready/announce.ts";
 import { warmUpPart } from "./ready/warm-up-all.ts";
+import { predictorPart } from "./observe/live-predictor.ts";
 import { restoredPart, rolloutsPart } from "./rollout/live-rollouts.ts";
 import { peersPart, watchingPart } from "./ready/live-peers.ts";
 import { replicaPart, sharePart } from "./share/live-share.ts";
@@ -61,6 +62,7 @@ export const GATEWAY = assembly<GatewayContext>()(
     recorderPart,
     tuningPart,
     shadowPart,
+    predictorPart,
     sharePart,
     // Prompts: which tokens and blocks they are.
     directoryPart,

@@ -1,4 +1,5 @@
 import Table from "cli-table3";
+import { UNPREDICTED } from "#core/rollout/verdict-line.ts";
 import { guardrailRule } from "#live/admin/guardrail-rule.ts";
 import type { DifferenceView, GuardrailView, RolloutView } from "#live/admin/rollout-view.ts";
 
@@ -148,15 +149,17 @@ function usedOf({ value, limit, samples, samplesMin }: GuardrailView): number {
   return value === null || limit === null || limit === 0 || samples < samplesMin ? -1 : value / limit;
 }
 
-function predictionLines({ predictions, adjustment }: RolloutView): string[] {
+function predictionLines({ predictions, adjustment, design }: RolloutView): string[] {
   const lines = predictions.map(
     ({ arm, metric, figure, lowMillis, highMillis, verdict }) =>
       `${arm} ${metric}.${figure} was predicted ${number(lowMillis, 1)} to ${number(highMillis, 1)} ms from the control: ${VERDICTS[verdict]}`,
   );
+  if (adjustment === null && design.kind === "switchback")
+    return [...lines, `${UNPREDICTED} (rollout.predict, adjusted)`];
   if (adjustment === null) return lines;
   const { predicted, unpredicted, waiting } = adjustment;
   const counts = `${predicted} of ${predicted + unpredicted} requests, and ${waiting} wait for it`;
-  return [...lines, `adjusted by what the shadow predicts if the control had routed all: ${counts}`];
+  return [...lines, `adjusted by what is predicted if the control had routed all: ${counts}`];
 }
 
 const VERDICTS = {

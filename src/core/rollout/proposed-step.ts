@@ -10,7 +10,7 @@ const CANARY = 1;
 /**
  * The step that a verdict calls for, undefined for none: a crossed guardrail takes the rollout back at once, a result
  * that contradicts the prediction, or that is worthless, pauses it; what lasts into the other arm's windows makes them longer
- * first. A canary goes on when its step has shown that it does no harm beyond the margin; it goes back when it is surely
+ * first, and so do windows that have too few requests to compare. A canary goes on when its step has shown that it does no harm beyond the margin; it goes back when it is surely
  * worse by more than that, and holds while neither is known. Promotion is left to whoever started it.
  */
 export function proposedStep(state: RolloutState, at: Micros, verdict: Verdict): RolloutStep | undefined {
@@ -29,8 +29,11 @@ export function proposedStep(state: RolloutState, at: Micros, verdict: Verdict):
   if (crossed !== undefined) return step("rollback", crossingText(plan.arms[crossed.arm]!.name, crossed));
   const [ailment] = verdict.ailments;
   if (ailment !== undefined) {
-    const kind = ailment.kind === "carry-over" && lengthened(state) !== undefined ? "lengthen" : "pause";
-    return step(kind, `${plan.arms[ailment.arm]!.name}: ${ailment.sentence}`);
+    const why = `${plan.arms[ailment.arm]!.name}: ${ailment.sentence}`;
+    const isOfWindows = ailment.kind === "carry-over" || ailment.kind === "sparse";
+    if (isOfWindows && lengthened(state) !== undefined) return step("lengthen", why);
+    // Few requests are no harm, and may become more.
+    if (ailment.kind !== "sparse") return step("pause", why);
   }
   const [contradiction] = verdict.contradictions;
   if (contradiction !== undefined) {

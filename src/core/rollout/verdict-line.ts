@@ -30,6 +30,10 @@ const STANDARD_ERRORS = 0.84;
 /** More time does not help: the same tenants come again. */
 const TENANTS_NEEDED = `nothing is found of fewer than ${TENANTS_MIN} tenants of about one size an arm, however long it runs`;
 
+/** Of a switchback whose requests nobody predicts: what it is slow to see. */
+export const UNPREDICTED =
+  "nothing is predicted of its requests, so that a p99 twice as long may take four hours to be seen, with predictions two";
+
 const UNITS: Readonly<Record<Exclude<Design["kind"], "split" | "canary">, string>> = {
   switchback: "blocks",
   pools: "windows",
@@ -47,7 +51,8 @@ export function verdictLine(state: RolloutState, judge: Judge, rules: JudgeRules
   const planned = Math.ceil(rules.plannedCount);
   const line = (text: string, advice: Advice): VerdictLine => ({ text, advice, done, planned, unit });
   const isByTenant = "by" in design && design.kind !== "pools" && design.by === "tenant";
-  const few = isByTenant ? `; ${TENANTS_NEEDED}` : "";
+  const isBlind = design.kind === "switchback" && rules.awaitsPredictions !== true;
+  const few = isByTenant ? `; ${TENANTS_NEEDED}` : isBlind ? `; ${UNPREDICTED}` : "";
   if (phase === "planned") return line(`not begun: what the policy does is watched first${few}`, "none");
   const after = done > planned ? `after ${done} ${unit}` : `after ${done} of ${planned} ${unit}`;
   if (phase === "rolled-back") return line(`rolled back ${after}: ${state.reason}`, "none");

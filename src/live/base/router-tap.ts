@@ -33,6 +33,13 @@ export class RouterTap {
     this.#byKind.clear();
   }
 
+  /** It is notified of nothing more. */
+  forget(listener: TapListener): void {
+    const place = this.#listeners.findIndex((one) => one.listener === listener);
+    if (place >= 0) this.#listeners.splice(place, 1);
+    this.#byKind.clear();
+  }
+
   accept(input: RequestAgain): Placed;
   accept(input: AskingInput): Decision;
   accept(input: Input): Decision | undefined;

@@ -3,13 +3,14 @@ import { loadProfile } from "#config/profile-file.ts";
 import type { Config } from "#config/schema.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
-import { nowMicros } from "#live/base/clock.ts";
 import type { FleetKeeper } from "#live/keeper/fleet-keeper.ts";
 import type { RouterTap } from "#live/base/router-tap.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { RunHeader } from "#live/recorder/run-lines.ts";
 import type { ShadowStatus } from "#live/metrics/shadow-status.ts";
 import { TraceFeed } from "#live/recorder/trace-feed.ts";
+import type { Rollouts } from "#core/rollouts.ts";
+import { awaitedRequests } from "#shadow/rollout/awaited-requests.ts";
 import { ShadowHost } from "#shadow/thread/host.ts";
 import type { Candidate } from "#shadow/candidate/candidate.ts";
 import type { ShadowWork } from "#shadow/thread/shadow-message.ts";
@@ -17,6 +18,7 @@ import type { LiveTuning } from "../autopilot/live-autopilot.ts";
 import { calibrationOf } from "./live-calibration.ts";
 import { FittedStepTimes } from "./fitted-step-times.ts";
 import { evaluationOf } from "./live-evaluation.ts";
+import { takePredictions } from "./prediction-thread.ts";
 import { part } from "../assembly/part.ts";
 import type { GatewayContext } from "../plan/gateway-context.ts";
 import type { Scraped } from "../policy/live-scrape.ts";
@@ -26,10 +28,10 @@ export interface LiveShadow {
   readonly status: () => ShadowStatus;
   /** Who gets the fitted step times, where the configuration wants that. */
   feeds(keeper: Pick<FleetKeeper, "setStepTimes">): void;
+  /** What waits for a prediction now. */
+  awaits(rollouts: Rollouts): void;
   close(): Promise<void>;
 }
-
-const PREDICTED_AT_ONCE = 256;
 
 /** Starts the shadow's thread and attaches it to the tap; undefined where the configuration has none. */
 function startShadow(
@@ -49,13 +51,7 @@ function startShadow(
     ...(fitted && { fitted: ({ engine }) => fitted.take(engine) }),
     heapMegabytesMax: shadow.heapMegabytesMax,
     taken: (chars) => feed.taken(chars),
-    predicted: ({ rollout, requests }) => {
-      // In pieces: each is one line of the trace.
-      for (let from = 0; from < requests.length; from += PREDICTED_AT_ONCE) {
-        const some = requests.slice(from, from + PREDICTED_AT_ONCE);
-        tap.accept({ kind: "rollout-predicted", at: nowMicros(), rollout, requests: some });
-      }
-    },
+    predicted: (predictions) => takePredictions(tap, predictions),
     restarted: () => feed.restart(),
     failed: (detail, done) => report({ kind: "shadow-failed", detail, done }),
   });
@@ -85,6 +81,7 @@ function startShadow(
       };
     },
     feeds: (keeper) => fitted?.attach(keeper),
+    awaits: (rollouts) => host.awaits(awaitedRequests(rollouts)),
     close: async () => {
       feed.stop();
       await host.close();

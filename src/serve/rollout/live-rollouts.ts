@@ -10,6 +10,7 @@ import type { LivePolicy } from "../policy/live-policy.ts";
 import type { PolicyKeeper } from "../policy/policy-keeper.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import { LosingEngines } from "./losing-engines.ts";
+import type { Rollouts } from "#core/rollouts.ts";
 import { RolloutKeeper } from "./rollout-keeper.ts";
 import { RolloutMemory } from "./rollout-memory.ts";
 import { part } from "../assembly/part.ts";
@@ -25,6 +26,8 @@ interface Needed extends Pick<GatewayContext, "plan"> {
   readonly logs: { readonly faults: Pick<FaultLog, "report"> };
   /** What replicas share; undefined where there is none beside this gateway. */
   readonly share: Pick<LiveShare, "store" | "replica" | "retryPolicy"> | undefined;
+  /** Asks what all rollouts wait for, at every look; undefined where nothing is predicted. */
+  readonly predictor: { follow(rollouts: Rollouts): void } | undefined;
 }
 
 /** The rollouts of a running gateway; `restore` makes them what they were when it ended. */
@@ -37,6 +40,7 @@ function liveRollouts({
   state: { folder },
   logs,
   share,
+  predictor,
 }: Needed): RolloutKeeper {
   const { config } = plan;
   const { report } = logs.faults;
@@ -54,14 +58,17 @@ function liveRollouts({
     lookMillis: config.rollout.lookMillis,
     keptMax: config.rollout.keptMax,
     bytesMax: config.policy.documentBytesMax,
-    predicts: config.shadow.enabled,
+    predicts: predictor !== undefined,
     policy: () => policies.inForce,
     promote: (state, arm, by) => promoted(policies, config, state, arm, by, tap),
     hasPromoted: (rollout, arm) => {
       const note = promotionNote(rollout, arm);
       return policies.history().versions.some((one) => one.source === SOURCE && one.note === note);
     },
-    followed: (book) => engines.follow(book),
+    followed: (book) => {
+      engines.follow(book);
+      predictor?.follow(tap.router.rollouts);
+    },
     report,
     store: share?.store,
     replica: share?.replica,
@@ -110,7 +117,7 @@ function promoted(
 
 export const rolloutsPart = part({
   name: "rollouts",
-  needs: ["plan", "tap", "directory", "keeper", "policy", "state", "logs", "share"],
+  needs: ["plan", "tap", "directory", "keeper", "policy", "state", "logs", "share", "predictor"],
   start: (needed: Needed) => liveRollouts(needed),
   settings: ["rollout.start"],
   change: (rollouts, { config }) => rollouts.follow(config.rollout.start),

@@ -33,7 +33,7 @@ export interface RolloutKeeperOptions extends PolicyInForce {
   readonly keptMax: number;
   /** Size of a document. */
   readonly bytesMax: number;
-  /** A shadow runs that predicts requests. */
+  /** Requests are predicted. */
   readonly predicts?: boolean;
   /** Whether the policy's history has an arm's promotion. */
   readonly hasPromoted?: (rollout: string, arm: string) => boolean;

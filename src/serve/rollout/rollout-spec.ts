@@ -1,7 +1,7 @@
 import { ConfigError } from "#config/config-error.ts";
 import { checkShape, problemLine } from "#config/problem.ts";
 import { resolveProfiles } from "#config/resolve-profiles.ts";
-import { type RolloutDocument, ROLLOUT_SCHEMA } from "#config/rollout-section.ts";
+import { type RolloutDocument, ROLLOUT_SCHEMA, WINDOW_MILLIS_DEFAULT } from "#config/rollout-section.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { nameHash } from "#core/base/random.ts";
 import type { JudgeRules } from "#core/rollout/judge/judge-rules.ts";
@@ -23,8 +23,8 @@ export interface AskedRollout extends RolloutSpec {
 const WASHOUT_SHARE = 0.2;
 
 /**
- * The rollout that a document asks for, its profiles as the policy in force has them; `predicts` where a shadow runs that
- * predicts requests. Throws ConfigError with all that is wrong.
+ * The rollout that a document asks for, its profiles as the policy in force has them; `predicts` where requests
+ * are predicted. Throws ConfigError with all that is wrong.
  */
 export function askedRollout(document: unknown, policy: Policy, predicts: boolean): AskedRollout {
   const checked = checkShape(ROLLOUT_SCHEMA, wholeRollout(document));
@@ -82,10 +82,10 @@ function designOf(
   { kind, windowMillis, washoutMillis, by, label, stepPercents }: RolloutDocument["design"],
   isOnePolicy: boolean,
 ): Design {
-  const windowMicros = micros(windowMillis);
+  const windowMicros = micros(windowMillis ?? WINDOW_MILLIS_DEFAULT[kind]);
   switch (kind) {
     case "switchback": {
-      const washoutMicros = micros(washoutMillis ?? Math.floor(WASHOUT_SHARE * windowMillis));
+      const washoutMicros = micros(washoutMillis ?? Math.floor((WASHOUT_SHARE * windowMicros) / MICROS_PER_MILLI));
       return { kind, windowMicros, washoutMicros };
     }
     case "pools":
@@ -104,7 +104,7 @@ function rulesOf(document: RolloutDocument, predicts: boolean): JudgeRules {
   const { adjusted = predicts } = document;
   if (adjusted && !predicts) {
     throw new ConfigError([
-      "adjusted: expected false or none, got true: shadow.enabled is false, so nothing is predicted",
+      "adjusted: expected false or none, got true: neither rollout.predict nor shadow.enabled is true, so nothing is predicted",
     ]);
   }
   const { level, primary, plannedCount, settleMillis, windowSamplesMin, margin, stepSamplesMin, arms } = document;

@@ -1,10 +1,8 @@
-import { isRolloutUnderWay } from "#core/rollout/rollout-book.ts";
 import type { RequestPrediction } from "#core/rollout/rollout-input.ts";
-import type { RolloutState } from "#core/rollout/rollout-state.ts";
-import type { Rollouts } from "#core/rollouts.ts";
 import type { Micros } from "#core/base/units.ts";
 import { type CandidateOutcome, runCandidate, type Setting } from "../candidate/candidate.ts";
 import type { RecordedRun } from "../recorded/recorded-run.ts";
+import type { AwaitedRequests } from "./awaited-requests.ts";
 
 /** What is predicted of requests of one rollout. */
 export interface RolloutPredictions {
@@ -12,46 +10,37 @@ export interface RolloutPredictions {
   readonly requests: readonly RequestPrediction[];
 }
 
-/** Requests that are predicted at once; the others wait for the next round. */
-const REQUESTS_MAX = 4_096;
 /** Of the run's requests: one that ended so long ago shared its engine with nearly none that is still under way. */
 const ENDED_QUANTILE = 0.99;
 
 /**
  * What the simulator makes of requests that ended and wait for it, if the control had routed all traffic. Requests
  * under way are missing in a simulation of what is known, so those are predicted alone that ended long enough ago. One
- * that the run does not hold gets a row without times, and waits no longer.
+ * that the run does not hold gets a row without times, and waits no longer, unless another gateway may have had it.
  *
  * A prediction may take away only what no arm can change. It knows when a request came and how long its answer was, which a
  * router does not decide; a conversation's later turns come as long after the answer before them as they did.
  */
 export function requestPredictions(
-  rollouts: Rollouts,
+  waiting: readonly AwaitedRequests[],
   at: Micros,
   known: () => { readonly run: RecordedRun; readonly setting: Setting },
 ): RolloutPredictions[] {
-  const waiting = rollouts.book.filter((state) => isRolloutUnderWay(state) && awaited(rollouts, state).size > 0);
   if (waiting.length === 0) return [];
   const { run, setting } = known();
   const until = at - lagOf(run);
   const rows = new Map(run.requestIds?.map((id, row) => [id, row]));
-  return waiting.flatMap((state) => {
-    const ended = [...awaited(rollouts, state).all].filter(({ endAt }) => endAt <= until).slice(0, REQUESTS_MAX);
+  return waiting.flatMap(({ rollout, control, isShared, requests }) => {
+    const ended = requests.filter(([id, endAt]) => endAt <= until && (!isShared || rows.has(id)));
     if (ended.length === 0) return [];
-    const outcome = runCandidate(setting, { name: "control", spec: controlOf(rollouts, state, run) });
-    const requests = ended.map(({ id }) => predictionOf(id, outcome, rows.get(id)));
-    return [{ rollout: state.plan.name, requests }];
+    const outcome = runCandidate(setting, { name: "control", spec: controlOf(control, run) });
+    return [{ rollout, requests: ended.map(([id]) => predictionOf(id, outcome, rows.get(id))) }];
   });
 }
 
-function awaited(rollouts: Rollouts, { plan }: RolloutState) {
-  return rollouts.watch(plan.name)!.judge.awaited;
-}
-
-function controlOf(rollouts: Rollouts, { plan }: RolloutState, { header }: RecordedRun) {
+function controlOf({ name, spec }: AwaitedRequests["control"], { header }: RecordedRun) {
   const { profiles, defaultProfile } = header.router;
-  const name = plan.arms[0]!.profile;
-  return rollouts.spec(plan.name)?.profiles[name] ?? profiles[name] ?? profiles[defaultProfile]!;
+  return spec ?? profiles[name] ?? profiles[defaultProfile]!;
 }
 
 function lagOf({ observed }: RecordedRun): Micros {

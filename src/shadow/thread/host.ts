@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { FIT_OUTCOMES, type FitOutcome, type FitReport } from "../calibrate/fit-report.ts";
-import type { FromShadow, Parity, ShadowWork } from "./shadow-message.ts";
+import type { AwaitedRequests } from "../rollout/awaited-requests.ts";
+import type { FromShadow, Parity, ShadowWork, ToShadow } from "./shadow-message.ts";
 import type { WhyCard } from "#page/status/why-card.ts";
 import type { WhatIfAnswer } from "../question/what-if.ts";
 import type { TuneAnswer } from "../tune/tune.ts";
@@ -85,7 +86,12 @@ export class ShadowHost {
       return;
     }
     this.#sent.push({ atMillis: performance.now(), chars: text.length });
-    this.#worker.postMessage({ text });
+    this.#worker.postMessage({ text } satisfies ToShadow);
+  }
+
+  /** What waits for a prediction now. */
+  awaits(awaited: readonly AwaitedRequests[]): void {
+    this.#worker?.postMessage({ awaited } satisfies ToShadow);
   }
 
   status() {

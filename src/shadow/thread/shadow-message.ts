@@ -6,6 +6,7 @@ import type { Candidate } from "../candidate/candidate.ts";
 import type { WhatIfAnswer } from "../question/what-if.ts";
 import type { Objective } from "../job/objective.ts";
 import type { TuneAnswer } from "../tune/tune.ts";
+import type { AwaitedRequests } from "../rollout/awaited-requests.ts";
 import type { RolloutPredictions } from "../rollout/request-predictions.ts";
 
 /** What the shadow's thread is started with. */
@@ -31,6 +32,8 @@ export interface ShadowWork {
   readonly why?: Candidate | undefined;
   /** Undefined where no better policy is searched. */
   readonly tune?: TuneWork | undefined;
+  /** Fits and predictions alone: nothing is replayed or evaluated. */
+  readonly onlyPredicts?: boolean;
 }
 
 export interface TuneWork {
@@ -51,10 +54,8 @@ export interface CalibrateWork {
   readonly requestsMax: number;
 }
 
-/** Lines of a trace. */
-export interface ToShadow {
-  readonly text: string;
-}
+/** Lines of a trace, or what waits for a prediction now. */
+export type ToShadow = { readonly text: string } | { readonly awaited: readonly AwaitedRequests[] };
 
 export type FromShadow =
   /** It has worked through lines of this length. */

@@ -16,6 +16,7 @@ import { tuneWindow } from "./tune-window.ts";
 import type { Setting } from "../candidate/candidate.ts";
 import { whatIf } from "../question/what-if.ts";
 import { WindowWhy } from "../why/window-why.ts";
+import type { AwaitedRequests } from "../rollout/awaited-requests.ts";
 import { requestPredictions } from "../rollout/request-predictions.ts";
 
 /**
@@ -24,7 +25,7 @@ import { requestPredictions } from "../rollout/request-predictions.ts";
  * meanwhile.
  */
 const work = workerData as ShadowWork;
-const replay = new Replay();
+const replay = work.onlyPredicts === true ? undefined : new Replay();
 const fit = new RollingFit(work.engine, work.calibrate?.requestsMax ?? 0, work.residuals);
 const why = work.why && new WindowWhy(work.why, work.windowRequests, () => fit.engine);
 const budget = new ReplicaBudget(work.cpuShareMax * work.intervalMillis * MICROS_PER_MILLI);
@@ -33,8 +34,13 @@ let decoder: TraceDecoder | undefined;
 let book = new RunBook(work.windowRequests);
 /** Time of the last input. */
 let latestAt = 0;
+let awaited: readonly AwaitedRequests[] = [];
 
 parentPort?.on("message", (message: ToShadow) => {
+  if ("awaited" in message) {
+    awaited = message.awaited;
+    return;
+  }
   for (const line of message.text.split("\n")) if (line !== "") take(line);
   send({ kind: "taken", chars: message.text.length, parity: parity(), cpuMicros: threadCpuMicros() });
 });
@@ -48,14 +54,14 @@ function take(line: string): void {
     book = new RunBook(work.windowRequests);
     for (const endpoint of decoder.header.endpoints) book.endpoints.set(endpoint.id, endpoint);
     const run = { kind: "run", header: decoder.header } as const;
-    replay.take(run);
+    replay?.take(run);
     why?.take(run, undefined);
     return;
   }
   const item = decoder?.decode(line);
   if (item === undefined) return;
-  replay.take(item);
-  why?.take(item, replay.decided);
+  replay?.take(item);
+  why?.take(item, replay?.decided);
   if (item.kind === "record") latestAt = item.input.at;
   if (item.kind === "gap") book.leave("dropped on the way to the shadow", item.dropped);
   else book.take(item.input, item.decision?.kind === "routed" ? item.decision.endpoint : undefined);
@@ -83,8 +89,7 @@ async function predictions(): Promise<void> {
   const own = new Pace(work.cpuShareMax);
   for (;;) {
     await sleep(work.predictMillis);
-    const { rollouts } = replay;
-    if (decoder === undefined || rollouts === undefined || book.requests < work.requestsMin) continue;
+    if (decoder === undefined || awaited.length === 0 || book.requests < work.requestsMin) continue;
     own.begin();
     const { header } = decoder;
     try {
@@ -92,7 +97,9 @@ async function predictions(): Promise<void> {
         const run = book.close(header);
         return { run, setting: settingOf(run) };
       };
-      for (const one of requestPredictions(rollouts, latestAt, known)) send({ kind: "predicted", ...one });
+      const waiting = awaited;
+      awaited = [];
+      for (const one of requestPredictions(waiting, latestAt, known)) send({ kind: "predicted", ...one });
     } catch (error) {
       send({ kind: "failed", detail: String(error) });
     }
@@ -127,6 +134,7 @@ async function once(header: TraceHeader, round: number): Promise<void> {
   pace.begin();
   const run = settled(book.close(header));
   if (work.calibrate !== undefined && round % work.calibrate.every === 0) await refit(run);
+  if (work.onlyPredicts === true) return;
   await evaluate(run);
   if (why !== undefined) await explain(why, run);
 }
@@ -186,7 +194,7 @@ function spent(since: { readonly millis: number; readonly cpuMicros: number }) {
 }
 
 function parity() {
-  const { decisions, differences, unverifiable } = replay.result();
+  const { decisions = 0, differences = 0, unverifiable = 0 } = replay?.result() ?? {};
   return { decisions, differences, unverifiable };
 }
 

@@ -2,20 +2,22 @@ import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
 import type { Input } from "#core/input/input.ts";
 import type { Micros } from "#core/base/units.ts";
-import type { TraceHeader, TraceRouter } from "../codec/record.ts";
+import type { TraceHeader } from "../codec/record.ts";
 import { routerAfter } from "./router-after.ts";
 
+type Standing = Pick<TraceHeader, "router" | "endpoints">;
+
 /** Who was there, and under which profiles, at a point of a trace: what a header written there has to say. */
-export class FleetState {
-  readonly #header: TraceHeader;
+export class FleetState<Header extends Standing = TraceHeader> {
+  readonly #header: Header;
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #cordoned = new Set<string>();
   readonly #suspended = new Map<string, HangReason>();
   readonly #unhealthy = new Set<string>();
   readonly #asleep = new Set<string>();
-  #router: TraceRouter;
+  #router: Standing["router"];
 
-  constructor(header: TraceHeader) {
+  constructor(header: Header) {
     this.#header = header;
     this.#router = header.router;
     for (const endpoint of header.endpoints) this.#endpoints.set(endpoint.id, endpoint);
@@ -54,10 +56,15 @@ export class FleetState {
     ];
   }
 
-  /** The run's header as it would stand here. */
-  header(segment: number): TraceHeader {
+  /** What of the run's header is otherwise here. */
+  get about(): Standing {
     const endpoints = [...this.#endpoints.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
-    return { ...this.#header, segment, endpoints, router: this.#router };
+    return { endpoints, router: this.#router };
+  }
+
+  /** The run's header as it would stand here. */
+  header(segment: number): Header & { readonly segment: number } {
+    return { ...this.#header, segment, ...this.about };
   }
 }
 

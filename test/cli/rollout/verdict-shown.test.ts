@@ -15,6 +15,18 @@ test("the command line's status, its table and the report have the verdict of th
   }
 });
 
+test("status and report say whether requests are predicted, and of a switchback what is not seen where they are not", () => {
+  const without = rolloutViewCase({ adjustment: null });
+  const withThem = rolloutViewCase({ adjustment: { predicted: 90, unpredicted: 10, waiting: 5 } });
+  for (const shown of [rolloutTable, rolloutReport]) {
+    assert.match(shown(without), /p99 twice as long may take four hours .*\(rollout\.predict, adjusted\)/);
+    assert.match(shown(withThem), /90 of 100 requests, and 5 wait for it/);
+    assert.doesNotMatch(shown(withThem), /four hours/);
+    const split = { ...without, design: { ...without.design, kind: "split" as const } };
+    assert.doesNotMatch(shown(split), /four hours/);
+  }
+});
+
 test("every column of the tables has a heading, and no two guardrails look alike", () => {
   const [one] = rolloutViewCase().guardrails;
   const guardrails = ["b", "c"].flatMap((arm) =>

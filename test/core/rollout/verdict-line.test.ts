@@ -59,6 +59,20 @@ test("what was surely found is a range in percent and milliseconds with what to 
   assert.ok(Number(low) <= 20 && Number(high) >= 20, slower.text);
 });
 
+test("a switchback without predictions states what it is slow to see, before anything is measured", () => {
+  const plan = planOf(SWITCHBACK);
+  const blind = /p99 twice as long may take four hours/;
+  const lines = [after(plan), after(plan, stepOf("start", 0))].map((state) => (awaitsPredictions: boolean) => {
+    const rules = { ...RULES_HERE, awaitsPredictions };
+    return verdictLine(state, judged(plan, 0, 1), rules, 0).text;
+  });
+  for (const line of lines) {
+    assert.match(line(false), blind);
+    assert.doesNotMatch(line(true), blind);
+  }
+  assert.doesNotMatch(lineOf(planOf(BY_REQUEST), 0, 1).text, blind);
+});
+
 test("what is not known comes with what could be found now, and how long the rest takes", () => {
   const open = lineOf(planOf(SWITCHBACK), 12, 1);
   assert.match(
@@ -71,7 +85,7 @@ test("what is not known comes with what could be found now, and how long the res
 });
 
 test("nothing measured is no verdict, and whatever is shown has neither NaN nor Infinity in it", () => {
-  assert.match(lineOf(planOf(SWITCHBACK), 0, 1).text, /^nothing is known: no request was measured$/);
+  assert.match(lineOf(planOf(BY_REQUEST), 0, 1).text, /^nothing is known: no request was measured$/);
   for (const design of DESIGNS)
     for (const windows of [0, 1, 2, 3, 40])
       for (const times of [0.5, 1, 3]) {

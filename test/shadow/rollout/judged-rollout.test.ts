@@ -5,6 +5,7 @@ import { judgedRollout, recordedControl } from "#shadow/rollout/judged-rollout.t
 import { movedJudge } from "#core/rollout/judge/moved-judge.ts";
 import type { JudgeRules } from "#core/rollout/judge/judge-rules.ts";
 import { replayedRollouts } from "#shadow/rollout/replayed-rollouts.ts";
+import { awaitedRequests } from "#shadow/rollout/awaited-requests.ts";
 import { requestPredictions } from "#shadow/rollout/request-predictions.ts";
 import { judgeOptions, twoArmPlan } from "#shadow/job/two-arm-plan.ts";
 import { readRecordedRun, RunBook } from "#shadow/recorded/recorded-run.ts";
@@ -139,23 +140,32 @@ test("the shadow predicts requests that wait for it, each once, and the judge's 
   const { judge } = rollouts.watch("plan")!;
   const waiting = judge.awaited.size;
   assert.ok(waiting > 50, `${waiting}`);
-  const [predictions] = requestPredictions(rollouts, at, known);
+  const [predictions] = requestPredictions(awaitedRequests(rollouts), at, known);
   assert.equal(predictions?.rollout, "plan");
   const { requests } = predictions;
   // Those that ended of late share engines with requests that are not known yet.
   assert.ok(requests.length > 0 && requests.length < waiting, `${requests.length} of ${waiting}`);
+  // Of gateways that judge together each predicts its own: one that this run does not hold is another's.
+  const [awaited] = awaitedRequests(rollouts);
+  const strange = { ...awaited!, requests: [["another's", 0] as const] };
+  assert.deepEqual(requestPredictions([{ ...strange, isShared: true }], at, known), []);
+  const [unknown] = requestPredictions([strange], at, known);
+  assert.deepEqual(unknown?.requests, [["another's", null, null, null]]);
   const input = { kind: "rollout-predicted", at, ...predictions } as const;
   rollouts.predicted(input);
   assert.deepEqual([judge.awaited.predicted, judge.awaited.size], [requests.length, waiting - requests.length]);
-  assert.equal(requestPredictions(rollouts, at, known).length, 0);
-  rollouts.predicted({ ...input, requests: requestPredictions(rollouts, Infinity, known)[0]!.requests });
+  assert.equal(requestPredictions(awaitedRequests(rollouts), at, known).length, 0);
+  rollouts.predicted({
+    ...input,
+    requests: requestPredictions(awaitedRequests(rollouts), Infinity, known)[0]!.requests,
+  });
   assert.equal(judge.awaited.size, 0);
   // What came before it has ended, or had its time.
   judge.advance(at + 3600 * SECOND);
   const { varianceLeft } = judge.difference(1, "e2e", "mean");
   assert.ok(varianceLeft < 0.8, `${varianceLeft}`);
-  assert.deepEqual(requestPredictions(rollouts, at, known), []);
-  assert.equal(asked, 3, "nothing is simulated where nothing waits");
+  assert.deepEqual(requestPredictions(awaitedRequests(rollouts), at, known), []);
+  assert.equal(asked, 5, "nothing is simulated where nothing waits");
   const again = await replayedRollouts(iterated([...items, { kind: "record", input, decision: undefined }]));
   assert.equal(again.rollouts.watch("plan")!.judge.awaited.predicted, requests.length);
 });

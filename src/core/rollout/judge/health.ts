@@ -5,7 +5,7 @@ import { shareEvidence } from "./share-bound.ts";
 
 /** What makes a comparison worthless, whatever it shows. */
 export interface Ailment {
-  readonly kind: "dead-arm" | "sample-ratio" | "arrivals" | "carry-over";
+  readonly kind: "dead-arm" | "sample-ratio" | "arrivals" | "carry-over" | "sparse";
   readonly arm: number;
   /** What is wrong, in words, without the arm's name. */
   readonly sentence: string;
@@ -38,6 +38,20 @@ export function deadArm(windows: readonly (readonly ArmFigures[])[]): Ailment | 
   if (arm < 0 || !answered.some((count) => count >= BESIDE_NONE_MIN)) return undefined;
   const beside = Math.max(...answered);
   return { kind: "dead-arm", arm, sentence: `it answered nothing while another arm answered ${beside} requests` };
+}
+
+/** Windows with so few requests that none was compared; `windowSamplesMin` are needed of each arm. */
+export function sparseWindows(
+  windows: readonly (readonly ArmFigures[])[],
+  arm: number,
+  windowSamplesMin: number,
+): Ailment | undefined {
+  const requests = windows.reduce((sum, arms) => sum + arms[arm]!.requests, 0);
+  const had = windows.filter((arms) => arms[arm]!.requests > 0).length;
+  if (had === 0) return undefined;
+  const each = Number((requests / had).toPrecision(2));
+  const sentence = `its windows have ${each} requests each, and nothing is compared where fewer than ${windowSamplesMin} ended`;
+  return { kind: "sparse", arm, sentence };
 }
 
 /**

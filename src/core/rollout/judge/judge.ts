@@ -26,7 +26,7 @@ import {
 import { type ClusteredShare, ClusterGroups, type SavedGroups } from "./cluster-groups.ts";
 import { ClusterMeans, type SavedClusters } from "./cluster-means.ts";
 import { type MeanEstimate, priorFor } from "./confidence-sequence.ts";
-import { arrivalsAilment, type Ailment, carryOver, deadArm, sampleRatio } from "./health.ts";
+import { arrivalsAilment, type Ailment, carryOver, deadArm, sampleRatio, sparseWindows } from "./health.ts";
 import { sliceAt, sliceMicros, sliceOf } from "./slice-counts.ts";
 import { differenceOf, quantileDifferenceOf } from "./difference-of.ts";
 import { figureLevel, GUARDRAILS_SHARE, PRIMARY_DEFAULT } from "./figure-level.ts";
@@ -82,6 +82,9 @@ interface OpenWindow {
   readonly members: MemberTallies;
 }
 
+/** Blocks of a switchback after which some must have been compared, and the share of them that must. */
+const SPARSE_BLOCKS = 4;
+const COMPARED_SHARE = 1 / 4;
 /** Closed windows whose figures are kept. */
 const HISTORY_MAX = 256;
 
@@ -340,7 +343,12 @@ export class Judge {
     for (const arm of design.kind === "switchback" || isRedrawn ? this.#treatments : [])
       found.push(arrivalsAilment(arm, plainEstimate(this.#arrivals[arm] ?? noBlocks(), this.#kindOfBlocks)));
     if (design.kind === "switchback") {
+      const early = this.#history.filter(({ window }) => window >= this.#stageFrom);
       for (const arm of this.#treatments) {
+        if (this.#isBare(arm, early.length / this.#arms)) {
+          const windows = early.map(({ arms }) => arms);
+          found.push(sparseWindows(windows, arm, this.#options.windowSamplesMin));
+        }
         const windowSeconds = design.windowMicros / MICROS_PER_SECOND;
         const trends = TIME_METRICS.map((metric) => {
           return carryOver(arm, metric, plainEstimate(this.#trendOf(arm, metric)), windowSeconds);
@@ -356,8 +364,20 @@ export class Judge {
       });
     }
     // What answers nothing explains the rest.
-    const rank = ({ kind }: Ailment) => (kind === "dead-arm" ? 0 : 1);
+    const rank = ({ kind }: Ailment) => (kind === "dead-arm" ? 0 : kind === "sparse" ? 2 : 1);
     return found.filter((one) => one !== undefined).sort((one, other) => rank(one) - rank(other));
+  }
+
+  /**
+   * Whether of so many blocks hardly any could be compared. As long as no interval has an end none of the level is spent, so
+   * that the comparison may begin anew.
+   */
+  #isBare(arm: number, blocks: number): boolean {
+    if (blocks < SPARSE_BLOCKS) return false;
+    return TIME_METRICS.every((metric) => {
+      const { low } = this.difference(arm, metric, "mean");
+      return this.blockSums(arm, metric, "mean").count < COMPARED_SHARE * blocks && !Number.isFinite(low);
+    });
   }
 
   /** How far each arm is from each guardrail, with the requests that have not ended. */

@@ -87,6 +87,28 @@ for (const [what, minutes, effect] of HARM) {
   });
 }
 
+test("a switchback whose windows have too few requests to compare makes them longer, at most twice, and is not paused for it", () => {
+  const design: Design = { kind: "switchback", windowMicros: WINDOW_MICROS / 3, washoutMicros: WINDOW_MICROS / 15 };
+  const stepsAt = (perSecond: number) => {
+    const traffic = drawnTraffic(1, 7200, perSecond);
+    const run = { traffic, design, seed: 1, seconds: 7200, plannedCount: 20, guardrails: [], speed: 1.5 };
+    const { steps, watch } = outcomeRollout({ ...run, accepts: () => true });
+    const { count } = watch.judge.difference(1, "e2e", "mean");
+    return { steps: steps.slice(1), windowMicros: watch.state.plan.design.windowMicros, count };
+  };
+  // Sixteen seconds have about a hundred of 6 a second, and three of one in five.
+  assert.deepEqual(stepsAt(6).steps, []);
+  const few = stepsAt(0.2);
+  assert.deepEqual([...new Set(few.steps.map(({ step }) => step))], ["lengthen"]);
+  assert.match(
+    few.steps[0]!.reason,
+    /^other: its windows have [\d.]+ requests each, and nothing is compared where fewer than 10 ended$/,
+  );
+  assert.ok(few.count >= 3, `${few.count} blocks`);
+  const hardlyAny = stepsAt(0.002);
+  assert.ok(hardlyAny.steps.length <= 2 && hardlyAny.steps.every(({ step }) => step === "lengthen"));
+});
+
 test("an effect that outlasts the washout makes a switchback's windows longer; one that is there at once does not", () => {
   const design: Design = { kind: "switchback", windowMicros: WINDOW_MICROS / 2, washoutMicros: WINDOW_MICROS / 10 };
   const slower: ArmEffect = (outcome) => ({ ...outcome, ttft: 1.5 * outcome.ttft, tpot: 1.5 * outcome.tpot });
