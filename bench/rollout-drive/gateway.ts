@@ -86,12 +86,17 @@ export class DrivenGateway {
   }
 
   /** The rollout once something holds of it. */
-  async until(name: string, what: string, holds: (rollout: RolloutView) => boolean): Promise<RolloutView> {
+  async until(
+    name: string,
+    what: string,
+    holds: (rollout: RolloutView) => boolean,
+    millisMax = WAIT_MILLIS_MAX,
+  ): Promise<RolloutView> {
     const since = performance.now();
     for (;;) {
       const rollout = await this.#found(name);
       if (rollout !== undefined && holds(rollout)) return rollout;
-      if (performance.now() - since > WAIT_MILLIS_MAX) throw new Error(`${name}: waited in vain for ${what}`);
+      if (performance.now() - since > millisMax) throw new Error(`${name}: waited in vain for ${what}`);
       await new Promise((resolve) => setTimeout(resolve, POLL_MILLIS));
     }
   }

@@ -2,6 +2,7 @@ import { RARE, rareOption } from "#drive/rare-option.ts";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { addJson, addOutput } from "#drive/output-option.ts";
 import { PROFILE_FILES } from "#config/profile-files.ts";
+import { CANARY_STEPS_DEFAULT } from "#config/rollout-section.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import { type PlannedFigureKey, PLANNED_FIGURES } from "#shadow/job/rollout-sample.ts";
 import { amountFlag, shareFlag, whole } from "../flag/flag-number.ts";
@@ -32,7 +33,6 @@ const FIGURES: readonly PlannedFigureKey[] = TIME_METRICS.flatMap((metric) =>
   PLANNED_FIGURES.map((figure): PlannedFigureKey => `${metric}.${figure}`),
 );
 const HOURS_DEFAULT: readonly number[] = [24];
-const STEPS_DEFAULT: readonly number[] = [1, 5, 25, 50, 100];
 const RUNS_MAX = 10_000;
 const WINDOW_SECONDS_MAX = 86_400;
 const SEVERAL = "repeated or after commas for several";
@@ -65,7 +65,7 @@ export function rolloutPlanOptions(): Command {
     .addOption(
       new Option("--steps <percents>", "steps of a canary, after commas")
         .argParser(percents)
-        .default(STEPS_DEFAULT, STEPS_DEFAULT.join(","))
+        .default(CANARY_STEPS_DEFAULT, CANARY_STEPS_DEFAULT.join(","))
         .helpGroup(RARE),
     )
     .addOption(

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { ConfigError } from "#config/config-error.ts";
 import { signalsText } from "#config/profile-signals.ts";
+import { CANARY_STEPS_DEFAULT } from "#config/rollout-section.ts";
 import { exportLlmD } from "#config/export-llm-d.ts";
 import { isSmgKind, SMG_KINDS } from "#config/export-smg.ts";
 import type { Candidate } from "#shadow/candidate/candidate.ts";
@@ -200,7 +201,7 @@ async function written(
           endpoints: endpoints.length,
           hasSessions,
           hasTenants: false,
-          canarySteps: CANARY_STEPS,
+          canarySteps: CANARY_STEPS_DEFAULT,
         }).filter(({ design: { kind } }) => kind !== "pools"),
       runs: ROLLOUT_RUNS,
       power: 0.8,
@@ -215,7 +216,6 @@ async function written(
   return notes;
 }
 
-const CANARY_STEPS: readonly number[] = [1, 5, 25, 50, 100];
 const ROLLOUT_RUNS = 6;
 
 /** The answer, and what is recommended as something to deploy. */

@@ -49,23 +49,24 @@ const HARM: Readonly<Record<string, ArmEffect>> = {
 };
 
 for (const [what, effect] of Object.entries(HARM)) {
-  test(`${what}: a rollout of a few lines is taken back within two hours`, () => {
-    const { plan, rules } = askedRollout(FEW_LINES, POLICY, true);
-    for (const seed of [1, 2]) {
-      const seconds = 7200;
-      const { steps } = outcomeRollout({
-        traffic: drawnTraffic(seed, seconds, 6),
-        design: plan.design,
-        seed,
-        seconds,
-        plannedCount: rules.plannedCount,
-        guardrails: rules.guardrails,
-        speed: 1.5,
-        effect,
-        predicts: rules.awaitsPredictions === true,
-        accepts: () => true,
-      });
-      assert.equal(steps.at(-1)?.step, "rollback", `seed ${seed}`);
-    }
-  });
+  for (const design of [undefined, "canary", "split"])
+    test(`${what}: a rollout of a few lines is taken back within two hours, design: ${design ?? "as it is left out"}`, () => {
+      const { plan, rules } = askedRollout({ ...FEW_LINES, ...(design !== undefined && { design }) }, POLICY, true);
+      for (const seed of design === undefined ? [1, 2] : [1]) {
+        const seconds = 7200;
+        const { steps } = outcomeRollout({
+          traffic: drawnTraffic(seed, seconds, 6),
+          design: plan.design,
+          seed,
+          seconds,
+          plannedCount: rules.plannedCount,
+          guardrails: rules.guardrails,
+          speed: 1.5,
+          effect,
+          predicts: rules.awaitsPredictions === true,
+          accepts: () => true,
+        });
+        assert.equal(steps.at(-1)?.step, "rollback", `seed ${seed}`);
+      }
+    });
 }
