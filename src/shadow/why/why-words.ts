@@ -65,11 +65,7 @@ export function tokenSentence({ tokens, request }: WhyAnswer): string {
 export function engineSentence({ refit }: SlowAnswer): string | undefined {
   if (refit === undefined) return undefined;
   const { endpoints, before, after } = refit;
-  return `The engine's times were fitted anew to these requests at ${endpoints.join(", ")}: first tokens are simulated ${off(after)}, and ${off(before)} with what it was before.`;
-}
-
-function off(share: number): string {
-  return `${percent(Math.abs(share))} ${share < 0 ? "too early" : "too late"}`;
+  return `The engine's times were fitted anew to these requests at ${endpoints.join(", ")}: half of the first tokens are simulated within ${percent(after)}; with what it was before, within ${percent(before)}.`;
 }
 
 export function lossMeaning({ loss, by }: LossSum, request?: TokenRow): string {

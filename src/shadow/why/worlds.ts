@@ -1,3 +1,4 @@
+import { median } from "#core/base/quantile.ts";
 import { divisionOf } from "#core/profile/profile-parts.ts";
 import type { Observed } from "#shadow/recorded/observed.ts";
 import { type EngineSpeeds, SIMULATIONS_MAX, type SlowEngines, slowEngines } from "./engine-speeds.ts";
@@ -17,9 +18,17 @@ const CLOSER_ERRORS_MIN = 2;
 export interface Refit {
   /** To whose requests. */
   readonly endpoints: readonly string[];
-  /** Simulated over observed mean first tokens less 1, with the engine as it was given and with this one. */
+  /** By which share a first token is off in the middle, with the engine as it was given and with this one. */
   readonly before: number;
   readonly after: number;
+}
+
+interface HowFarOff {
+  readonly misses: Misses;
+  /** Simulated over observed mean first tokens less 1. */
+  readonly off: number;
+  /** By which share a first token is off in the middle. */
+  readonly typical: number;
 }
 
 /** Simulations of one traffic without some causes, each made once; a step before every one. */
@@ -83,15 +92,16 @@ export class Worlds {
     yield* this.findSlowEngines(observed, worldsMax);
     yield* this.run(NONE);
     const own = this.#misses(observed);
-    if (isCloser(own.misses, given.misses, CLOSER_ERRORS_MIN)) return { endpoints, before: given.off, after: own.off };
+    if (isCloser(own.misses, given.misses, CLOSER_ERRORS_MIN))
+      return { endpoints, before: given.typical, after: own.typical };
     this.#traffic = before.traffic;
     this.#outcomes.clear();
     for (const [key, outcome] of before.outcomes) this.#outcomes.set(key, outcome);
     return undefined;
   }
 
-  /** How far the simulation of what happened is off: by request, and in all. */
-  #misses(observed: readonly Observed[]): { readonly misses: Misses; readonly off: number } {
+  /** How far the simulation of what happened is off. */
+  #misses(observed: readonly Observed[]): HowFarOff {
     const { setting, inForce } = this.#traffic;
     const outcome = this.get(NONE);
     const ratios = ratiosOf(setting, observed, outcome, divisionOf(inForce.spec) === undefined);
@@ -105,7 +115,12 @@ export class Worlds {
       seen += ttftMicros;
       simulated += ttft;
     });
-    return { misses: missesOf(requests, { steps: 0, prompts: 0 }), off: simulated / seen - 1 };
+    const apart = requests.map(({ firstToken }) => Math.abs(firstToken)).filter((one) => !Number.isNaN(one));
+    return {
+      misses: missesOf(requests, { steps: 0, prompts: 0 }),
+      off: simulated / seen - 1,
+      typical: Math.exp(median(apart)) - 1,
+    };
   }
 
   /** With `alone`, after the same with everybody at once. */

@@ -140,7 +140,7 @@ test("an engine that is off is fitted anew where that is allowed, and one that i
   const [given, own] = [answerOf({ ...question, setting }), answerOf({ ...question, setting, refittable: "times" })];
   assert.equal(given.refit, undefined);
   assert.deepEqual(own.refit?.endpoints, ["a", "b", "c"]);
-  assert.ok(own.refit.before < -0.05 && Math.abs(own.refit.after) < 0.02, JSON.stringify(own.refit));
+  assert.ok(own.refit.after < 0.7 * own.refit.before, JSON.stringify(own.refit));
   const unexplained = (answer: SlowAnswer) => Math.abs(partOf(answer, "unexplained")!.micros) / answer.micros;
   assert.ok(unexplained(given) > 0.05 && unexplained(own) < 0.02, `${unexplained(given)} and ${unexplained(own)}`);
   assert.equal(answerOf({ ...question, refittable: "times" }).refit, undefined);
