@@ -1,7 +1,7 @@
 import { engineParameters, loadEngine } from "#config/engine-file.ts";
 import type { Config } from "#config/schema.ts";
 import type { TraceEmulated } from "#trace/codec/record.ts";
-import { namesSources } from "./names-sources.ts";
+import { namesSources } from "./source-catalogue.ts";
 
 /** Longer parameters, such as large tables of measured steps, are not written into every segment of a trace. */
 const PARAMETERS_CHARS_MAX = 65_536;

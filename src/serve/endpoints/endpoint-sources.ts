@@ -1,23 +1,17 @@
-import type { KubernetesSource } from "#live/discovery/kubernetes.ts";
-import type { PoolVersion } from "#live/discovery/pool-source.ts";
 import { type StaticServer, staticTargets } from "#live/discovery/static.ts";
 import type { Target } from "#live/endpoints/target.ts";
-import type { WorkloadGroup } from "#live/discovery/workload-source.ts";
 import { ConfigError } from "#config/config-error.ts";
 import type { Config } from "#config/schema.ts";
 import { CommandFailure } from "../process/command-failure.ts";
 import { EmulatedFleet, roleLabels } from "./emulated-fleet.ts";
-import { EndpointsFileSource, type SourceTarget } from "./endpoints-file-source.ts";
-import type { LivePolicy } from "../policy/live-policy.ts";
-import { namesSources } from "./names-sources.ts";
+import { namesSources, SOURCES } from "./source-catalogue.ts";
+import type { FollowedSource, SourceTarget } from "./source-kind.ts";
 import { secretOf } from "../process/secrets.ts";
 import { namedStepTimes } from "#config/named-step-times.ts";
-import { podStepTimes } from "./pod-step-times.ts";
 import { part } from "../assembly/part.ts";
 import type { Environment, GatewayContext } from "../plan/gateway-context.ts";
 
 interface Followed extends SourceTarget {
-  readonly policy: Pick<LivePolicy, "workloads">;
   readonly fleet: EmulatedFleet;
 }
 
@@ -68,8 +62,7 @@ function listedTargets(config: Config, environment: Environment): Target[] {
 }
 
 /**
- * Hands the gateway its list, follows the cluster, names and the file, or starts an emulated fleet where there is
- * nothing.
+ * Hands the gateway its list and follows the sources that are named, or starts an emulated fleet where there is nothing.
  */
 async function startSources(
   stack: Followed,
@@ -79,39 +72,13 @@ async function startSources(
 ): Promise<EndpointSources> {
   stack.keeper.setTargets("static", listed);
   if (!namesSources(config)) return startEmulated(stack, config, environment);
-  const { discovery } = config;
-  const followed: { stop(): Promise<void> }[] = [];
-  if (discovery.file !== undefined) followed.push(new EndpointsFileSource(discovery.file, stack, config, environment));
-  if (discovery.dns.length > 0) followed.push(await followNames(stack, config, environment));
-  if (discovery.kind === "kubernetes") followed.push(await watchCluster(stack, discovery, environment));
+  const followed: FollowedSource[] = [];
+  for (const source of SOURCES)
+    if (source.isNamed(config.discovery)) followed.push(await source.follow(stack, config, environment));
   const stop = async (): Promise<void> => {
     await Promise.all(followed.map((source) => source.stop()));
   };
   return { emulated: false, stop };
-}
-
-async function followNames(
-  { keeper, report, sources: board }: Followed,
-  config: Config,
-  environment: Environment,
-): Promise<{ stop(): Promise<void> }> {
-  const { DnsSource } = await import("#live/discovery/dns-source.ts");
-  const { dns, dnsServers, dnsTimeoutMillis, dnsMillisMin, dnsMillisMax } = config.discovery;
-  return new DnsSource({
-    names: dns.map(({ apiKeyEnv, engine, ...name }) => ({
-      ...name,
-      stepTimes: namedStepTimes(engine),
-      kvCapacityTokens: name.kvCapacityTokens ?? config.prefix.capacityTokens,
-      apiKey: secretOf(apiKeyEnv, environment),
-    })),
-    servers: dnsServers,
-    timeoutMillis: dnsTimeoutMillis,
-    millisMin: dnsMillisMin,
-    millisMax: dnsMillisMax,
-    setTargets: (targets) => keeper.setTargets("dns", targets),
-    report,
-    board,
-  });
 }
 
 async function startEmulated(
@@ -132,48 +99,6 @@ async function startEmulated(
     void lost.then((detail) => report({ kind: "source-failed", subject: `emulated engine ${url}`, detail }));
   }
   return { emulated: true, stop: async () => {} };
-}
-
-async function watchCluster(
-  { keeper, report, sources: board, policy }: Followed,
-  discovery: Config["discovery"],
-  environment: Environment,
-): Promise<{ stop(): Promise<void> }> {
-  const { discoverKubernetes } = await import("#live/discovery/kubernetes.ts");
-  return discoverKubernetes({
-    sources: followedSources(discovery, environment),
-    setTargets: (targets) => keeper.setTargets("kubernetes", targets),
-    setWorkloads: (rules) => policy.workloads.set(rules),
-    report,
-    board,
-  }).catch((error: unknown) => {
-    throw new CommandFailure(error instanceof Error ? error.message : String(error));
-  });
-}
-
-function followedSources(discovery: Config["discovery"], environment: Environment): KubernetesSource[] {
-  const listed = discovery.sources.length > 0 ? discovery.sources : [{ ...discovery, labels: {} }];
-  const { workloads } = discovery;
-  return listed.map(({ namespace, service, selector = "", pool, poolVersion, apiKeyEnv, engine, ...source }) => ({
-    ...source,
-    stepTimesOf: podStepTimes(engine),
-    namespace: namespace ?? discovery.namespace,
-    pods: podsOf({ service, selector, pool, version: poolVersion, workloads }),
-    addressFamily: discovery.addressFamily,
-    apiKey: secretOf(apiKeyEnv, environment),
-  }));
-}
-
-function podsOf(named: {
-  readonly service: string | undefined;
-  readonly selector: string;
-  readonly pool: string | undefined;
-  readonly version: PoolVersion;
-  readonly workloads: WorkloadGroup | undefined;
-}): KubernetesSource["pods"] {
-  const { service, selector, pool, version, workloads } = named;
-  if (pool !== undefined) return { pool, version, workloads };
-  return service === undefined ? { selector } : { service };
 }
 
 function serverOf(endpoint: Config["endpoints"][number], config: Config, environment: Environment): StaticServer {

@@ -2,25 +2,23 @@ import { readFileSync } from "node:fs";
 import { ConfigError } from "#config/config-error.ts";
 import { parseEndpointsFile } from "#config/endpoints-file.ts";
 import type { Config } from "#config/schema.ts";
-import type { FleetKeeper } from "#live/keeper/fleet-keeper.ts";
-import type { KeeperEvent } from "#live/endpoints/keeper-event.ts";
-import type { SourceBoard } from "#live/endpoints/source-board.ts";
 import { SourceStatus } from "#live/endpoints/source-status.ts";
 import { staticTargets } from "#live/discovery/static.ts";
 import type { Target } from "#live/endpoints/target.ts";
+import type { Environment } from "../plan/gateway-context.ts";
 import { secretOf } from "../process/secrets.ts";
 import { WatchedFile } from "../process/watched-file.ts";
 import { namedStepTimes } from "#config/named-step-times.ts";
+import type { SourceKind, SourceTarget } from "./source-kind.ts";
 
-type Environment = Readonly<Record<string, string | undefined>>;
+/** A file that lists engines. */
+export const FILE_SOURCE: SourceKind = {
+  isNamed: ({ file }) => file !== undefined,
+  follow: (target, config, environment) =>
+    new EndpointsFileSource(config.discovery.file ?? "", target, config, environment),
+};
 
-/** Whom a source of endpoints gives what it knows. */
-export interface SourceTarget {
-  readonly keeper: Pick<FleetKeeper, "setTargets">;
-  readonly report: (event: KeeperEvent) => void;
-  /** How the sources stand. */
-  readonly sources: SourceBoard;
-}
+type FileTarget = Omit<SourceTarget, "policy">;
 
 /**
  * Follows a file of engines: a rename, a ConfigMap's swapped link and a write in place are all changes. One that cannot
@@ -30,14 +28,14 @@ export class EndpointsFileSource {
   readonly #file: string;
   readonly #config: Config;
   readonly #environment: Environment;
-  readonly #stack: SourceTarget;
+  readonly #stack: FileTarget;
   readonly #status: SourceStatus;
   readonly #watched: WatchedFile;
   /** What it held last was taken. */
   #isTaken = false;
 
   /** Takes what it lists now. Throws ConfigError where it cannot be read or is wrong. */
-  constructor(file: string, stack: SourceTarget, config: Config, environment: Environment) {
+  constructor(file: string, stack: FileTarget, config: Config, environment: Environment) {
     this.#file = file;
     this.#stack = stack;
     this.#config = config;

@@ -3,7 +3,7 @@ import type { Config } from "#config/schema.ts";
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import { NOT_ASKED } from "#live/keeper/member.ts";
 import type { Readiness } from "#live/status/readiness.ts";
-import { namesSources } from "../endpoints/names-sources.ts";
+import { namesSources } from "../endpoints/source-catalogue.ts";
 import { type ReadyFacts, readyLine, readyText, waitingLine, waitingText } from "./ready-text.ts";
 import { part } from "../assembly/part.ts";
 import type { GatewayContext } from "../plan/gateway-context.ts";

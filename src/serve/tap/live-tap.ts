@@ -25,7 +25,7 @@ import type { RouterTap } from "#live/base/router-tap.ts";
 import type { TraceRouter } from "#trace/codec/record.ts";
 import { newRouter } from "../policy/live-router.ts";
 import { tapFailure } from "../policy/router-tap.ts";
-import { namesSources } from "../endpoints/names-sources.ts";
+import { namesSources } from "../endpoints/source-catalogue.ts";
 import { part } from "../assembly/part.ts";
 import type { GatewayContext } from "../plan/gateway-context.ts";
 
