@@ -61,7 +61,7 @@ export interface PathRouterOptions {
 export class PathRouter {
   readonly #options: PathRouterOptions;
   readonly #retries: RetryPolicy;
-  readonly #desks: ReadonlyMap<string, object>;
+  readonly #shared: ReadonlyMap<string, object>;
   readonly #budgets: readonly Budget[];
 
   constructor(options: PathRouterOptions) {
@@ -69,8 +69,8 @@ export class PathRouter {
     const { stages, settings } = options;
     const opened = stages.map((kind) => ({ kind, budget: new Budget(kind.budget, settings) }));
     this.#budgets = opened.map(({ budget }) => budget);
-    this.#desks = new Map(opened.map(({ kind, budget }) => [kind.name, kind.open(budget)]));
-    this.#retries = this.deskOf(RETRIES);
+    this.#shared = new Map(opened.map(({ kind, budget }) => [kind.name, kind.open(budget)]));
+    this.#retries = this.sharedOf(RETRIES);
   }
 
   accept(input: Exclude<Input, AskingInput>): void {
@@ -127,10 +127,10 @@ export class PathRouter {
   }
 
   /** What requests share of a stage. */
-  deskOf<Desk extends object>({ name }: StageKind<Desk>): Desk {
-    const desk = this.#desks.get(name);
-    assert(desk !== undefined, "a stage of the router's");
-    return desk as Desk;
+  sharedOf<Shared extends object>({ name }: StageKind<Shared>): Shared {
+    const shared = this.#shared.get(name);
+    assert(shared !== undefined, "a stage of the router's");
+    return shared as Shared;
   }
 
   /** Whether somebody else could serve an attempt, and the budget lets it go there. Spends nothing. */

@@ -53,12 +53,12 @@ export interface StageTerms {
 }
 
 /** A stage as hosts, configuration, metrics and commands know it; the catalogue of stages lists those there are. */
-export interface StageKind<Desk extends object = object> {
+export interface StageKind<Shared extends object = object> {
   readonly name: string;
   readonly settings: Readonly<Record<string, StageSetting>>;
   readonly counts: Readonly<Record<string, StageCount>>;
   /** Of a stage that is paid for. */
   readonly budget?: (settings: StageSettings) => StageBudget;
   /** What requests ask of it. */
-  open(terms: StageTerms): Desk;
+  open(terms: StageTerms): Shared;
 }

@@ -48,8 +48,8 @@ function keepStream(
   const { limits, route, router } = exchange;
   if (!keeps || limits.continuationsMax === 0) return undefined;
   const { dialect } = route;
-  const desk = router.deskOf(CONTINUATION);
-  const hold = (bytes: number): boolean => desk.hold(bytes, limits.continuationBytesKept);
+  const shared = router.sharedOf(CONTINUATION);
+  const hold = (bytes: number): boolean => shared.hold(bytes, limits.continuationBytesKept);
   const plan = continuationPlan(parsed, dialect, () => modelTokensMax(exchange));
   if (plan === undefined || typeof plan === "string") {
     const fields = dialect === "other" ? undefined : fieldsToRepeat(parsed, dialect, seeds);

@@ -1,5 +1,5 @@
 import type { Micros } from "#core/base/units.ts";
-import { WorkloadChains } from "#sim/source/prompt-chains.ts";
+import { WorkloadChains } from "#sim/source/workload-chains.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import type { Observed } from "../recorded/observed.ts";
 

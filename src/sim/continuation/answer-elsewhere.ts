@@ -51,6 +51,6 @@ class AnswerElsewhere implements ContinuationHost {
 }
 
 export const ANSWERS_ELSEWHERE: OnwardPerformer = ({ router }) =>
-  router.deskOf(CONTINUATION).timesMax > 0
+  router.sharedOf(CONTINUATION).timesMax > 0
     ? (flight, paths) => new Continuation(new AnswerElsewhere(flight, paths))
     : undefined;

@@ -7,7 +7,7 @@ import { Schedule, type ScheduleOptions } from "#trace/schedule.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { type SloTarget, type SloTargets, targetOf } from "../result/slo.ts";
 import type { ArrivalSource, SimulatedRequest } from "../setting/arrival-source.ts";
-import { WorkloadChains } from "./prompt-chains.ts";
+import { WorkloadChains } from "./workload-chains.ts";
 
 export interface WorkloadArrivalsOptions extends ScheduleOptions {
   readonly seed: number;

@@ -50,7 +50,7 @@ const afterFault = (router: PathRouter, fault: Fault, attempts: number, failureO
   router.attemptFailed("r", fault, failureOf);
   return router.retry("r", fault, attempts);
 };
-const ask = (router: PathRouter) => router.deskOf(HEDGING).ask(router, "r");
+const ask = (router: PathRouter) => router.sharedOf(HEDGING).ask(router, "r");
 
 test("a fault is an input, and so is the retry that follows; each retry is paid for once", () => {
   const { router, kinds } = asked(routed);

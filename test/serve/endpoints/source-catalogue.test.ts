@@ -18,7 +18,11 @@ test("each way of naming endpoints is one source, and none but the list needs no
     assert.ok(namesSources(config), way);
     return SOURCES.flatMap((source, i) => (source.isNamed(config.discovery) ? [i] : []));
   });
-  assert.deepEqual(named.flat().sort((a, b) => a - b), [...SOURCES.keys()], "each names one, and each is named by one");
+  assert.deepEqual(
+    named.flat().sort((a, b) => a - b),
+    [...SOURCES.keys()],
+    "each names one, and each is named by one",
+  );
   assert.equal(namesSources(configured()), false);
   assert.equal(namesSources(configured('endpoints=[{"url":"http://e:8000"}]')), true);
 });

@@ -10,7 +10,7 @@ const MIB = 1024 * 1024;
 const TIMES_USUAL = 8;
 
 /** How often a stream may go on, and what is kept of all of them for it. */
-export class ContinuationDesk {
+export class ContinuationBounds {
   readonly #terms: StageTerms;
   /** What the tokens kept of all streams take. */
   keptBytes = 0;
@@ -85,8 +85,8 @@ export const CONTINUATION = {
       meaning: "Tokens sent as prompts to endpoints that continued a stream.",
     },
   },
-  open: (terms: StageTerms): ContinuationDesk => new ContinuationDesk(terms),
-} as const satisfies StageKind<ContinuationDesk>;
+  open: (terms: StageTerms): ContinuationBounds => new ContinuationBounds(terms),
+} as const satisfies StageKind<ContinuationBounds>;
 
 /** What the router gets to know of an answer that broke, beside what the path knows itself. */
 export type BrokenPart = Omit<RequestContinued, "kind" | "at" | "requestId" | "fault">;
@@ -116,7 +116,7 @@ export class Continuation implements PathStage {
   }
 
   get timesMax(): number {
-    return this.#host.router.deskOf(CONTINUATION).timesMax;
+    return this.#host.router.sharedOf(CONTINUATION).timesMax;
   }
 
   /** It is paid for as a retry is, and gets that back with its first token. */

@@ -7,7 +7,7 @@ const SHARE_USUAL = 0.05;
 const BURST_USUAL = 10;
 
 /** The budget that all requests of a router share for second endpoints. */
-export class HedgeDesk {
+export class HedgeBudget {
   readonly #terms: StageTerms;
 
   constructor(terms: StageTerms) {
@@ -80,8 +80,8 @@ export const HEDGING = {
     share: hedgeShareMax,
     burst: hedgeBurst,
   }),
-  open: (terms: StageTerms): HedgeDesk => new HedgeDesk(terms),
-} as const satisfies StageKind<HedgeDesk>;
+  open: (terms: StageTerms): HedgeBudget => new HedgeBudget(terms),
+} as const satisfies StageKind<HedgeBudget>;
 
 /** Without a token for so long at an endpoint that is well, a request goes to a second one too; Infinity for never. */
 export function hedgeAfter({ hedgeMillis = Infinity }: StageSettings): Micros {

@@ -57,7 +57,7 @@ export class Hedging implements PathStage {
   late(): void {
     this.#asked = true;
     const { router, routeId } = this.#host;
-    const asked = router.deskOf(HEDGING).ask(router, routeId);
+    const asked = router.sharedOf(HEDGING).ask(router, routeId);
     if (asked.kind === "give-up") return this.#host.denied(asked.why);
     this.#second = asked.decision;
     this.#host.sendSecond(asked.decision);

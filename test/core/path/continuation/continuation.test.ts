@@ -27,7 +27,7 @@ test("an answer goes on as often as the router lets it, and only such times coun
       const decision = { kind: "routed", endpoint: "b" } as Routed;
       const router = {
         now: () => 7,
-        deskOf: () => ({ timesMax: 99 }),
+        sharedOf: () => ({ timesMax: 99 }),
         denial: (_fault: string, times: number) => void timesAsked.push(times),
         afterBreak: (answer: RequestContinued): NextPlace => {
           asked.push(answer);

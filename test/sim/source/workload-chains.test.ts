@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { WorkloadChains } from "#sim/source/prompt-chains.ts";
+import { WorkloadChains } from "#sim/source/workload-chains.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "#trace/workload-request.ts";
 
 /** 2^33 + 5 has another high half than 5. */
