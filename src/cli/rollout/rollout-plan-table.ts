@@ -1,7 +1,7 @@
 import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
 import type { Interval } from "#shadow/figure/interval.ts";
 import { TENANTS_MIN } from "#core/rollout/judge/clusters-needed.ts";
-import { type FigureStudy, isFixed } from "#shadow/rollout/design-study.ts";
+import { type DesignStudy, type FigureStudy, isFixed } from "#shadow/rollout/design-study.ts";
 import { isBiased, NOTHING_KNOWN } from "#shadow/rollout/recommendation.ts";
 import { type PlannedFigureKey, PLANNED_FIGURES } from "#shadow/job/rollout-sample.ts";
 import { type ArmTruth, controlFigure, type RolloutStudy } from "#shadow/rollout/rollout-study.ts";
@@ -72,14 +72,15 @@ function verdict(study: RolloutStudy, guessedEngine: string | undefined): string
     Math.abs(change) < 0.001 * before
       ? `${titleOf(figure)} is expected to be the same under ${other} and ${control}`
       : `${other} is expected to ${change < 0 ? "take" : "add"} ${size} ${change < 0 ? "off" : "to"} ${control}'s ${titleOf(figure)}`;
-  const chosen = designs.find(({ name }) => name === recommendation.design)?.figures[figure];
+  const advised = designs.find(({ name }) => name === recommendation.design);
+  const chosen = advised?.figures[figure];
   const time = recommendation.hours === undefined ? "" : ` for ${duration(recommendation.hours)}`;
   const finds =
     recommendation.hours === undefined
       ? ""
       : `, which finds that with a probability of ${percentOf(power)}${rangeText(chosen?.hoursRange)}`;
   const advice = `run ${spoken(recommendation.design)}${time}${finds}`;
-  const anyway = recommendation.hours === undefined ? chanceText(chosen, study.hours[0]) : "";
+  const anyway = recommendation.hours === undefined ? chanceText(advised, figure, study.hours[0]) : "";
   const warning = recommendation.warning === "" ? "" : ` (${recommendation.warning})`;
   const wrong = designs.filter(
     (one) =>
@@ -99,11 +100,18 @@ function verdict(study: RolloutStudy, guessedEngine: string | undefined): string
 /** A probability below it is none to count on, and of so little traffic it is hardly known. */
 const POWER_MIN = 0.2;
 
+/** Of fewer blocks the judge asks for a mean of two deviations and more, and one block that stands out makes both. */
+const BLOCKS_MIN = 10;
+
 /** What a rollout of so many hours would find, where none is long enough. */
-function chanceText(chosen: FigureStudy | undefined, hours: number | undefined): string {
+function chanceText(advised: DesignStudy | undefined, figure: PlannedFigureKey, hours = 0): string {
+  const chosen = advised?.figures[figure];
   const [share, range] = [chosen?.powers[0], chosen?.powerRanges[0]];
   if (chosen === undefined || share === undefined) return "";
-  const chance = `with a probability of ${percentOf(share)}${rangeText(range)}`;
+  const blocks = Math.floor(hours * chosen.valuesPerHour);
+  const isFew = advised?.design.kind === "switchback" && blocks < BLOCKS_MIN;
+  const few = isFew ? `, and what ${blocks} blocks differ by is hardly known` : "";
+  const chance = `with a probability of ${isFew ? "at most " : ""}${percentOf(share)}${rangeText(range)}${few}`;
   if (share >= POWER_MIN) return ` In ${hours} hours it would find that ${chance}.`;
   const [least] = chosen.detectable;
   const from = Number.isFinite(least) ? `differences from ${millisOf(least!)} ms on are` : "no difference is";

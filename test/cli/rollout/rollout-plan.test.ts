@@ -7,6 +7,7 @@ import { parse } from "yaml";
 import { guardrailDocuments } from "#serve/rollout/guardrails.ts";
 import { ROLLOUT_SCHEMA } from "#config/rollout-section.ts";
 import { rolloutCommand } from "#cli/rollout/rollout.ts";
+import { rolloutPlanTable } from "#cli/rollout/rollout-plan-table.ts";
 import { randomFor } from "#core/base/random.ts";
 import type { RolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { inProcess } from "../in-process.ts";
@@ -62,6 +63,29 @@ test("the verdict comes first, in a sentence; tables fit a terminal", async (t) 
   );
   for (const line of out.split("\n")) assert.ok(line.length <= 100, line);
   assert.match(notes, /the trace covers 0\.\d minutes/);
+});
+
+test("of few blocks a plan states a probability as an upper end, of many as it is", async (t) => {
+  const json = join(FOLDER, "blocks.json");
+  await plan(t, ...ARMS, "--window", "5", "--design", "switchback", "--json", json);
+  const study = JSON.parse(readFileSync(json, "utf8")) as RolloutStudy;
+  // None of them is long enough to find it with the power that is asked for.
+  const { hours: _, ...recommendation } = study.recommendation;
+  const verdictIn = (hours: number) => {
+    const text = rolloutPlanTable({
+      ...study,
+      hours: [hours],
+      recommendation: { ...recommendation, hours: undefined },
+    });
+    return text.split("\n\n")[0]!.replaceAll("\n", " ");
+  };
+  // Blocks of twice 5 s: seven in 72 s, and 720 in two hours.
+  assert.match(
+    verdictIn(0.02),
+    /with a probability of at most [\d.]+ %.*, and what 7 blocks differ by is hardly known/,
+  );
+  assert.match(verdictIn(2), /with a probability of [\d.]+ %/);
+  assert.doesNotMatch(verdictIn(2), /at most|blocks differ/);
 });
 
 test("of conversations it states how long the whole of each takes under both", async (t) => {
