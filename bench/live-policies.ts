@@ -3,13 +3,14 @@
  * the half of three workloads that no default was chosen on.
  *
  *     BENCH_TRACES=FOLDER npx node bench/live-policies.ts [--cases conversations,agents,"unshared chat"]
- *         [--policies gnomon,...] [--seeds 0,1,2] [--requests N] [--time-scale 1] [--minutes N] [--port 19500]
+ *         [--policies gnomon,...] [--seeds 0,1,2] [--requests N] [--time-scale 0.5] [--minutes N] [--port 19500]
  *         [--results FILE]
  *
- * FOLDER as of default-choice.ts. A run takes about a minute, all of them about an hour; --time-scale 0.5 makes everything
- * half as fast. Each result is added to FILE, a line each, and what is there is not run again, so that a run can be
- * stopped; with --minutes no run begins after so many. All cases and policies come with one seed before the next. Prints the default beside the best of the others in each column, every policy's figures, and in which runs the
- * machine did not keep up: these show little.
+ * FOLDER as of default-choice.ts. Everything is half as fast as it is told of, unless --time-scale is 1, so that two cores
+ * carry it; a run takes about a minute, all of them an hour and a quarter. Each result is added to FILE, a line each, and
+ * what is there is not run again, so that a run can be stopped; with --minutes no run begins after so many. All cases and
+ * policies come with one seed before the next. Prints the default beside the best of the others in each column, every
+ * policy's figures, and in which runs the machine did not keep up: these show little.
  */
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +21,8 @@ import { workloadFileHeader, workloadLine } from "#trace/export/workload-file.ts
 import { liveRun, troubles } from "./closed-loop/live-run.ts";
 import { writeWarmUp } from "./closed-loop/warm-up.ts";
 import { type Cell, COLUMNS } from "./default-choice/cell.ts";
-import { choiceWorkload, wholeUntil } from "./default-choice/choice-workload.ts";
+import { choiceWorkload } from "./default-choice/choice-workload.ts";
+import { wholeUntil } from "./default-choice/sessions.ts";
 import { caseTable } from "./default-choice/tables.ts";
 import { LIVE_CASES, type LiveCase } from "./live-policies/live-case.ts";
 import { CONTEXT_TOKENS_MAX, mismatchedFleet } from "./live-policies/mismatched-fleet.ts";
@@ -31,7 +33,7 @@ const { values: flags } = parseArgs({
     policies: { type: "string", default: "gnomon,gnomon-added,lmetric,unified,llm-d,dynamo,least-loaded" },
     seeds: { type: "string", default: "0,1,2" },
     requests: { type: "string" },
-    "time-scale": { type: "string", default: "1" },
+    "time-scale": { type: "string", default: "0.5" },
     minutes: { type: "string", default: "Infinity" },
     port: { type: "string", default: "19500" },
     results: { type: "string", default: "live-policies.jsonl" },

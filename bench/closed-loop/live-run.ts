@@ -57,6 +57,7 @@ export interface MachineReport {
   readonly fleetBusy: number;
   /** Ready to run, without a core. */
   readonly gatewayStarved: number;
+  /** Of an engine, in the mean. */
   readonly fleetStarved: number;
 }
 
@@ -79,14 +80,14 @@ export async function liveRun(options: LiveRunOptions): Promise<LiveRun> {
   try {
     await Program.run(driveOrder(options, urls, options.warmUp));
     gateway = await Program.start(gatewayOrder(options, urls, trace), "gnomon is ready");
-    const before = [gateway.coreSeconds(), coreSecondsOf(fleet)] as const;
+    const before = [gateway.coreSeconds(), coreSecondsOf(fleet, one.engines)] as const;
     const json = `${trace}.json`;
     // Failed requests are a figure of the report.
     const order = driveOrder(options, [`http://127.0.0.1:${port}`], options.workload, json, options.requestsOut);
     const driven = Program.run(order, [0, 1]);
     const lost = loss === undefined ? undefined : await victim?.lose(loss.afterMillis, loss.forMillis);
     await driven;
-    const after = [gateway.coreSeconds(), coreSecondsOf(fleet)] as const;
+    const after = [gateway.coreSeconds(), coreSecondsOf(fleet, one.engines)] as const;
     const report = JSON.parse(readFileSync(json, "utf8")) as DriveReport;
     const lags = await Promise.all(urls.map(lagOf));
     const machine = {
@@ -130,9 +131,11 @@ function victimOrder(options: LiveRunOptions): Order {
   return enginesOrder(options, { engine: options.one.engine, count: 1 }, options.port + options.one.engines);
 }
 
-function coreSecondsOf(programs: readonly Program[]): CoreSeconds {
+/** All that they ran; what an engine waited in the mean, for they wait at the same time. */
+function coreSecondsOf(programs: readonly Program[], engines: number): CoreSeconds {
   const all = programs.map((one) => one.coreSeconds());
-  return { ran: all.reduce((sum, { ran }) => sum + ran, 0), waited: all.reduce((sum, { waited }) => sum + waited, 0) };
+  const waited = all.reduce((sum, each) => sum + each.waited, 0);
+  return { ran: all.reduce((sum, { ran }) => sum + ran, 0), waited: waited / engines };
 }
 
 function enginesOrder({ timeScale, seed, prefill }: LiveRunOptions, group: EngineGroup, port: number): Order {

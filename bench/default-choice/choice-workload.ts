@@ -1,11 +1,11 @@
 import { join, resolve } from "node:path";
-import { randomFor } from "#core/base/random.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { WorkloadFit } from "#trace/import/fit-workload.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
 import { openWorkload } from "#trace/import/open-workload.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import type { ChoiceCase, HalfName } from "./case.ts";
+import { evenly, startedSessions } from "./sessions.ts";
 
 /** Each seed has traffic of its own: so many parts a half falls into by time. */
 const SEEDS = 3;
@@ -48,7 +48,11 @@ async function partOf(
   seeds: number,
 ): Promise<WorkloadRequest[]> {
   const all = await readAll(part, half, seed, traces);
-  const kept = cut(all, part, half, seed, requestsMax, seeds);
+  return fittedTo(part, cut(all, part, half, seed, requestsMax, seeds));
+}
+
+/** Prompts, answers and pauses as a case has them, the first request at 0. */
+export function fittedTo(part: Part, kept: readonly WorkloadRequest[]): WorkloadRequest[] {
   const fit = new WorkloadFit({
     tokenScale: part.tokenScale,
     outputScale: part.outputScale,
@@ -69,7 +73,10 @@ async function partOf(
 
 async function readAll(part: Part, half: HalfName, seed: number, traces: string): Promise<WorkloadRequest[]> {
   const options = { ...IMPORT_DEFAULTS, seed: seed + (half === "choosing" ? 0 : 1_000), sharedPrefix: 1 };
-  if (part.halves === "sessions") return sessionsOf(await folders(traces), half, seed, part.sessionsPerSecond);
+  if (part.halves === "sessions") {
+    const isMine = (_: string, place: number): boolean => (place % 2 === 0) === (half === "choosing");
+    return startedSessions(await folders(traces), isMine, seed, part.sessionsPerSecond);
+  }
   const path = part.halves === "draws" ? join("config/workloads", part.path) : resolve(traces, part.path);
   const all: WorkloadRequest[] = [];
   const { requests } = await openWorkload(path, options);
@@ -112,37 +119,6 @@ function folders(traces: string): Promise<WorkloadRequest[]> {
 let read: Promise<WorkloadRequest[]> | undefined;
 const DRAWN_MAX = 10_000;
 
-/** Every second session, those that it spawned included. Each seed has an order and times of its own for their starts. */
-function sessionsOf(
-  all: readonly WorkloadRequest[],
-  half: HalfName,
-  seed: number,
-  sessionsPerSecond: number,
-): WorkloadRequest[] {
-  const parents = new Map<string, string>();
-  for (const { session, parent } of all) if (parent !== undefined) parents.set(session, parent.session);
-  const rootOf = (session: string): string => {
-    let root = session;
-    for (let up = parents.get(root); up !== undefined; up = parents.get(root)) root = up;
-    return root;
-  };
-  const roots = [...new Set(all.map(({ session }) => rootOf(session)))];
-  const random = randomFor(seed, 17);
-  const mine = roots
-    .filter((_, i) => (i % 2 === 0) === (half === "choosing"))
-    .map((root) => [random.next(), root] as const)
-    .toSorted(([a], [b]) => a - b)
-    .map(([, root]) => root);
-  let at = 0;
-  const starts = new Map(
-    mine.map((root) => [root, (at += (-Math.log(1 - random.next()) * MICROS_PER_SECOND) / sessionsPerSecond)]),
-  );
-  return all.flatMap((request) => {
-    const start = starts.get(rootOf(request.session));
-    return start === undefined ? [] : [{ ...request, arrivalMicros: Math.round(start) }];
-  });
-}
-
 /** A seed's window of the half, or all sessions with about as many turns each as there is room for. */
 function cut(
   all: readonly WorkloadRequest[],
@@ -161,35 +137,6 @@ function cut(
     return all.slice(start, Math.min(start + requestsMax, start + Math.floor(length / seeds)));
   }
   return evenly(all, requestsMax);
-}
-
-/** The first turns of each conversation, as many as make up the count. */
-function evenly(all: readonly WorkloadRequest[], requestsMax: number): WorkloadRequest[] {
-  const kept = (turns: number): WorkloadRequest[] => wholeUntil(all, ({ turn }) => turn < turns);
-  let turns = 1;
-  while (turns < 512 && kept(turns * 2).length <= requestsMax) turns *= 2;
-  for (let step = turns / 2; step >= 1; step = Math.floor(step / 2)) {
-    if (kept(turns + step).length <= requestsMax) turns += step;
-  }
-  return kept(turns);
-}
-
-/** Each session up to its first turn that is not `wanted`; what a cut turn spawned, or waited for, is left out as well. */
-export function wholeUntil(
-  all: readonly WorkloadRequest[],
-  wanted: (request: WorkloadRequest) => boolean,
-): WorkloadRequest[] {
-  const last = new Map<string, number>();
-  return all.filter((request) => {
-    const { session, turn, parent, joins } = request;
-    if (!wanted(request)) return false;
-    if (session === "") return true;
-    if (parent !== undefined && (last.get(parent.session) ?? -1) < parent.turn) return false;
-    if (turn > 0 && (last.get(session) ?? -1) < turn - 1) return false;
-    if (joins.some((joined) => !last.has(joined))) return false;
-    last.set(session, turn);
-    return true;
-  });
 }
 
 /** Blocks and sessions of two parts are never the same. */

@@ -1,7 +1,7 @@
 import { CHOICE_CASES, type ChoiceCase } from "../default-choice/case.ts";
 
 export interface LiveCase extends ChoiceCase {
-  /** Of a run of about half a minute. */
+  /** Of a run of about a minute at half the speed. */
   readonly requests: number;
 }
 
@@ -19,7 +19,7 @@ export const LIVE_CASES: readonly LiveCase[] = [
     tokenScale: 0.5,
     outputScale: 0.2,
     rateScale: 14,
-    requests: 800,
+    requests: 400,
   },
   {
     ...familyOf("agents, high"),
@@ -28,7 +28,7 @@ export const LIVE_CASES: readonly LiveCase[] = [
     outputScale: 0.2,
     sessionsPerSecond: 2,
     thinkSecondsMax: 2,
-    requests: 600,
+    requests: 250,
   },
-  { ...familyOf("unshared chat, high"), name: "unshared chat", outputScale: 3, rateScale: 24, requests: 800 },
+  { ...familyOf("unshared chat, high"), name: "unshared chat", outputScale: 3, rateScale: 24, requests: 400 },
 ];
