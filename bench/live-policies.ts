@@ -6,11 +6,11 @@
  *         [--policies gnomon,...] [--seeds 0,1,2] [--requests N] [--time-scale 0.5] [--minutes N] [--port 19500]
  *         [--results FILE]
  *
- * FOLDER as of default-choice.ts. Everything is half as fast as it is told of, unless --time-scale is 1, so that two cores
- * carry it; a run takes about a minute, all of them an hour and a quarter. Each result is added to FILE, a line each, and
- * what is there is not run again, so that a run can be stopped; with --minutes no run begins after so many. All cases and
- * policies come with one seed before the next. Prints the default beside the best of the others in each column, every
- * policy's figures, and in which runs the machine did not keep up: these show little.
+ * FOLDER as of default-choice.ts. Everything runs at half its speed, unless --time-scale is 1, so that two cores carry it; a
+ * run takes about a minute, all of them an hour and a quarter. Each result is added to FILE, a line each, and what is there
+ * is not run again, so that a run can be stopped; with --minutes no run begins after so many. All cases and policies come
+ * with one seed before the next. Prints the default beside the best of the others in each column, every policy's figures,
+ * and in which runs the machine did not keep up: these show little.
  */
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
