@@ -6,7 +6,8 @@
  *     npx node bench/tap.ts [--peers FOLDER] [--envoy FILE --picker FILE] [--requests 300] [--clients 8] [--every 250]
  *
  * --peers is a Python virtual environment with sglang-router, vllm-router or smg; --envoy and --picker name the programs of
- * Envoy and llm-d's picker. nginx runs where it is installed. Chats of 8 clients, each a conversation whose turns follow
+ * Envoy and llm-d's picker, behind which a tap is in front of Envoy, or beside it: *shown* by a filter of the same Envoy, before
+ * the picker's or behind it. nginx runs where it is installed. Chats of 8 clients, each a conversation whose turns follow
  * one another; half of them stream. `--every` is the time between two looks at the engines' counters.
  */
 import { mkdtempSync, rmSync } from "node:fs";
@@ -22,7 +23,8 @@ import { endAll } from "./children.ts";
 import { startGateway } from "./gateway-process.ts";
 import { startNginx } from "./nginx-process.ts";
 import { startPeers } from "./peer-process.ts";
-import { startEnvoyWithPicker } from "./tap/envoy-picker.ts";
+import { freePort } from "./free-port.ts";
+import { type Beside, startEnvoyWithPicker } from "./tap/envoy-picker.ts";
 import { MarkedEngines } from "./tap/marked-engines.ts";
 
 const ENGINES = 4;
@@ -48,6 +50,8 @@ const agent = new Agent({ connections: clients });
 /** A router that runs, or the way to start it. */
 interface Peer {
   readonly name: string;
+  /** Where its Envoy shows a tap what passes, which stands beside it then, and not in front. */
+  readonly shownAt?: number;
   readonly start: (
     engines: readonly string[],
   ) => Promise<{ readonly port: number; readonly end: () => void } | undefined>;
@@ -67,10 +71,10 @@ async function main(): Promise<void> {
     `${ENGINES} emulated engines, ${requests} chats of ${clients} clients, counters every ${values.every} ms; % of requests, right and claimed % of those with a place`,
   );
   console.log(["router".padEnd(22), ...heads.map((head) => head.padStart(14))].join(""));
-  for (const peer of peers().filter(({ name }) => name.includes(values.only))) await measure(peer);
+  for (const peer of (await peers()).filter(({ name }) => name.includes(values.only))) await measure(peer);
 }
 
-function peers(): Peer[] {
+async function peers(): Promise<Peer[]> {
   const found: Peer[] = [];
   const { peers: folder, envoy, picker } = values;
   for (const name of folder === undefined ? [] : ["smg", "sglang", "sglang rr", "vllm"]) {
@@ -81,14 +85,18 @@ function peers(): Peer[] {
     found.push({ name, start });
   }
   if (envoy !== undefined && picker !== undefined) {
-    for (const header of ["x-gateway-destination-endpoint", undefined]) {
+    const behind = (name: string, beside: Beside): void => {
       const start: Peer["start"] = async (engines) => {
         const folder = mkdtempSync(join(scratch, "llm-d-"));
         const programs = { envoy: resolve(envoy), picker: resolve(picker) };
-        return { port: await startEnvoyWithPicker(programs, engines, folder, header), end: () => {} };
+        return { port: await startEnvoyWithPicker(programs, engines, folder, beside), end: () => {} };
       };
-      found.push({ name: header === undefined ? "llm-d, Envoy" : "llm-d, Envoy, header", start });
-    }
+      found.push({ name, start, ...(beside.shown && { shownAt: beside.shown.port }) });
+    };
+    behind("llm-d, Envoy, header", { header: "x-gateway-destination-endpoint" });
+    behind("llm-d, Envoy", {});
+    for (const order of ["first", "last"] as const)
+      behind(`llm-d, shown ${order}`, { shown: { port: await freePort(), order } });
   }
   const start: Peer["start"] = async (engines) => {
     const nginx = await startNginx(engines, mkdtempSync(join(scratch, "nginx-")));
@@ -97,7 +105,7 @@ function peers(): Peer[] {
   return [...found, { name: "nginx", start }];
 }
 
-async function measure({ name, start }: Peer): Promise<void> {
+async function measure({ name, start, shownAt }: Peer): Promise<void> {
   const engines = new MarkedEngines();
   await engines.start(ENGINES, Number(values["time-scale"]));
   const router = await start(engines.urls);
@@ -107,10 +115,15 @@ async function measure({ name, start }: Peer): Promise<void> {
   }
   const trace = mkdtempSync(join(scratch, "trace-"));
   const set = [`tap.metricsMillis=${values.every}`, "listen.drainNoticeMillis=0"].flatMap((one) => ["--set", one]);
-  const flags = ["--router", `http://127.0.0.1:${router.port}`, "--name", name, "--record", trace, ...set];
+  const where =
+    shownAt === undefined
+      ? ["--router", `http://127.0.0.1:${router.port}`]
+      : ["--envoy-port", String(shownAt), "--set", "tap.envoy.plaintext=true"];
+  const flags = [...where, "--name", name, "--record", trace, ...set];
   const tap = await startGateway(engines.urls, flags, 0, undefined, [], "tap");
-  await firstAnswer(tap.port);
-  await load(tap.port);
+  const port = shownAt === undefined ? tap.port : router.port;
+  await firstAnswer(port);
+  await load(port);
   // The last ones are looked at once more.
   await sleep(2 * Number(values.every) + 500);
   const why = await unexplained(tap.adminPort);
