@@ -16,7 +16,7 @@
  * `why` is asked on an engine that `calibrate` fitted to another run in which nothing is wrong (seed 0), and once more as
  * anybody would ask, without --engine. What costs less than a twentieth of the mean TTFT of the same seed without a cause is
  * no fault and not counted. *fitted anew*: how often `why` did not keep the engine, that of --engine and its own. *late*: runs in
- * which requests or ends of steps came too late, by 15 ms of the workload's own time (the 99th percentile).
+ * which ends of engines' steps came too late, by 15 ms of the workload's own time (the 99th percentile).
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -124,9 +124,9 @@ async function recorded(
   return { folder, result: JSON.parse(readFileSync(file, "utf8")) as LiveResult };
 }
 
-/** Then the machine did not keep up, and times are those of a machine that did not. */
-function isLate({ engineLateMillis, sentLateMillis, timeScale }: LiveResult): boolean {
-  return timeScale * Math.max(engineLateMillis, sentLateMillis) > LATE_MILLIS_MAX;
+/** Then engines' times are those of a machine that did not keep up; requests that were sent late are recorded as they came. */
+function isLate({ engineLateMillis, timeScale }: LiveResult): boolean {
+  return timeScale * engineLateMillis > LATE_MILLIS_MAX;
 }
 
 async function foundOf(asked: LiveCaseAsked): Promise<Found> {
