@@ -58,10 +58,22 @@ export function cpuMicros(pids: readonly number[]): number {
   return nanos / 1000;
 }
 
-/** Time that their first threads ran: what remains of `cpuMicros` is compilers and collectors of garbage. */
-export function mainMicros(pids: readonly number[]): number {
-  const nanos = pids.map((pid) => Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ")[0]));
-  return nanos.reduce((sum, one) => sum + one, 0) / 1000;
+export type ThreadKind = "own" | "V8" | "pool" | "shadow";
+
+/** The same by what threads are for: the first one, compilers and collectors of garbage, compression and files, the shadow. */
+export function microsByThread(pids: readonly number[]): Map<ThreadKind, number> {
+  const micros = new Map<ThreadKind, number>();
+  for (const pid of pids) {
+    for (const task of readdirSync(`/proc/${pid}/task`)) {
+      const folder = `/proc/${pid}/task/${task}`;
+      const name = readFileSync(`${folder}/comm`, "utf8");
+      const kind =
+        Number(task) === pid ? "own" : name.startsWith("shadow") ? "shadow" : name.startsWith("libuv") ? "pool" : "V8";
+      const nanos = Number(readFileSync(`${folder}/schedstat`, "utf8").split(" ")[0]);
+      micros.set(kind, (micros.get(kind) ?? 0) + nanos / 1000);
+    }
+  }
+  return micros;
 }
 
 /** Without taskset the scheduler places the processes, and figures are noisier. */

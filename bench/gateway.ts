@@ -2,7 +2,7 @@
  * CPU per request of the gateway beside a bare Hono + dispatch proxy and nginx (where it is installed), in one run:
  * 2, 8 and 32 KB chat bodies over 8 endpoints, and server-sent events 10 ms apart.
  *
- *     npx node bench/gateway.ts [--rounds 3] [--millis 1500] [--beside FOLDER] [--only "SSE"] [--peers FOLDER] [--tap]
+ *     npx node bench/gateway.ts [--rounds 3] [--millis 1500] [--beside FOLDER] [--only "SSE"] [--peers FOLDER] [--tap | --records]
  *     npx node bench/gateway.ts --parts [--beside FOLDER] [--rounds 3]
  *
  * The gateway is what `serve` starts, with its defaults: scraping, metrics, decisions kept. It runs three times: with
@@ -26,6 +26,9 @@
  * tokens and a trace: once as it looks at the engines' counters, since no header names the engine (`tap`), and once as it
  * looks at headers alone (`tap heads`). A gateway that records is beside them.
  *
+ * With --records the gateway alone, one that records, and one that records and has the shadow beside it, each also by what
+ * its threads are for; with --beside the two of the other checkout too.
+ *
  * Each round of the gateway is printed too, with what its compilers and collectors of garbage took of it.
  *
  * Each proxy is warmed up with each workload first, until its code is compiled: the compiler's threads count as well, and
@@ -38,7 +41,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { endAll, kept, message } from "./children.ts";
 import { monotonicMicros, PARTS, PartsProfile } from "./gateway-parts.ts";
-import { cpuMicros, mainMicros, pinned, startGateway } from "./gateway-process.ts";
+import { cpuMicros, microsByThread, pinned, startGateway, type ThreadKind } from "./gateway-process.ts";
 import type { LoadOrder, LoadReport } from "./http-load.ts";
 import { median } from "#core/base/quantile.ts";
 import { startNginx } from "./nginx-process.ts";
@@ -61,6 +64,9 @@ const COMPILED_ON_THE_WAY: ReadonlySet<string> = new Set([
   "beside",
   "bare",
   "records",
+  "shadow",
+  "rec. beside",
+  "sh. beside",
   "tap",
   "tap heads",
 ]);
@@ -98,6 +104,7 @@ const { values } = parseArgs({
     peers: { type: "string" },
     parts: { type: "boolean" },
     tap: { type: "boolean", default: false },
+    records: { type: "boolean", default: false },
   },
 });
 const WORKLOADS = ALL_WORKLOADS.filter(({ name }) => name.includes(values.only ?? ""));
@@ -128,19 +135,20 @@ async function main(): Promise<void> {
     for (const workload of WORKLOADS) await warmUp(load, proxy, workload);
   }
   const costs = new Map<string, number[]>();
-  const beside = new Map<string, number[]>();
+  const beside = new Map<string, ReadonlyMap<ThreadKind, number>[]>();
   for (let round = 0; round < rounds; round++) {
     for (const workload of WORKLOADS) {
       for (const proxy of round % 2 === 0 ? proxies : proxies.toReversed()) {
         const key = `${proxy.name} ${workload.name}`;
-        const { micros, others } = await measure(load, proxy, workload, millis);
+        const { micros, threads } = await measure(load, proxy, workload, millis);
         costs.set(key, [...(costs.get(key) ?? []), micros]);
-        beside.set(key, [...(beside.get(key) ?? []), others]);
+        beside.set(key, [...(beside.get(key) ?? []), threads]);
       }
     }
   }
   report(proxies, costs);
   reportRounds(costs, beside);
+  if (values.records) reportThreads(proxies, beside);
 }
 
 /** A table of microseconds a request by part: a line for each round of each gateway. */
@@ -172,22 +180,54 @@ async function mainOfParts(): Promise<void> {
 /** Each round of the gateway, and what of it was not its own thread's: where rounds differ, this shows by what. */
 function reportRounds(
   costs: ReadonlyMap<string, readonly number[]>,
-  beside: ReadonlyMap<string, readonly number[]>,
+  beside: ReadonlyMap<string, readonly ReadonlyMap<ThreadKind, number>[]>,
 ): void {
   console.log("exact, each round in turn, and of it compilers and collectors of garbage");
   for (const { name } of WORKLOADS) {
     const key = `exact ${name}`;
     const others = beside.get(key) ?? [];
-    const rounds = (costs.get(key) ?? []).map((micros, i) => `${micros.toFixed(1)} (${others[i]!.toFixed(1)})`);
+    const rounds = (costs.get(key) ?? []).map(
+      (micros, i) => `${micros.toFixed(1)} (${(others[i]!.get("V8") ?? 0).toFixed(1)})`,
+    );
     console.log(name.padEnd(10) + rounds.map((text) => text.padStart(14)).join(""));
+  }
+}
+
+const KINDS: readonly ThreadKind[] = ["own", "V8", "pool", "shadow"];
+
+/** Medians of what each kind of thread took. */
+function reportThreads(
+  proxies: readonly Proxy[],
+  threads: ReadonlyMap<string, readonly ReadonlyMap<ThreadKind, number>[]>,
+): void {
+  const cell = (text: string): string => text.padStart(10);
+  for (const workload of WORKLOADS) {
+    console.log(`${workload.name}, us by thread`.padEnd(24) + KINDS.map(cell).join(""));
+    for (const { name } of proxies) {
+      const rounds = threads.get(`${name} ${workload.name}`) ?? [];
+      const row = KINDS.map((kind) => cell(median(rounds.map((one) => one.get(kind) ?? 0)).toFixed(1)));
+      console.log(name.padEnd(24) + row.join(""));
+    }
   }
 }
 
 /** Gateways that are shown beside the one that the ratios are of. */
 async function variants(ports: readonly number[]): Promise<Proxy[]> {
   if (values.peers !== undefined) return [];
+  const record = (): string[] => ["--record", mkdtempSync(join(scratch, "trace-"))];
+  if (values.records) {
+    const kept = (): string[] => [...EXACT, ...record()];
+    const shadow = ["--set", "shadow.enabled=true"];
+    const pair = [await gnomon("records", ports, kept()), await gnomon("shadow", ports, [...kept(), ...shadow])];
+    if (values.beside === undefined) return pair;
+    const other = resolve(values.beside);
+    return [
+      ...pair,
+      await gnomon("rec. beside", ports, kept(), other),
+      await gnomon("sh. beside", ports, [...kept(), ...shadow], other),
+    ];
+  }
   if (values.tap) {
-    const record = (): string[] => ["--record", mkdtempSync(join(scratch, "trace-"))];
     const router = ["--router", `http://127.0.0.1:${ports[0]}`];
     const tap = async (name: string, ...set: string[]): Promise<Proxy> => {
       const flags = [...EXACT, ...router, ...record(), ...set];
@@ -225,14 +265,14 @@ function report(proxies: readonly Proxy[], costs: ReadonlyMap<string, readonly n
         cell("/ bare"),
         cell("budget"),
         cell("/ nginx"),
-        ...(values.beside === undefined ? [] : [cell("/ beside")]),
+        ...(values.beside === undefined || values.records ? [] : [cell("/ beside")]),
       ].join(""),
     );
     for (const workload of WORKLOADS) {
       const own = cost("exact", workload);
       const row = proxies.map(({ name }) => cell(cost(name, workload)));
       row.push(cell(own / cost("bare", workload)), cell(workload.budget), cell(own / cost("nginx", workload)));
-      if (values.beside !== undefined) row.push(cell(own / cost("beside", workload)));
+      if (values.beside !== undefined && !values.records) row.push(cell(own / cost("beside", workload)));
       console.log(workload.name.padEnd(10) + row.join(""));
       if (values.peers === undefined) continue;
       console.log(`${"  exact /".padEnd(10)}${proxies.map(({ name }) => cell(own / cost(name, workload))).join("")}`);
@@ -249,17 +289,19 @@ async function warmUp(load: ChildProcess, proxy: Proxy, workload: Workload): Pro
     done += (await run(load, proxy, workload, 1_000)).count;
 }
 
-/** Microseconds of CPU per answer, or per event of a stream; `others`: of it, what its first thread did not do. */
+/** Microseconds of CPU per answer, or per event of a stream. */
 async function measure(
   load: ChildProcess,
   proxy: Proxy,
   workload: Workload,
   time: number,
-): Promise<{ readonly micros: number; readonly others: number }> {
-  const [all, main] = [cpuMicros(proxy.pids), mainMicros(proxy.pids)];
+): Promise<{ readonly micros: number; readonly threads: ReadonlyMap<ThreadKind, number> }> {
+  const [all, before] = [cpuMicros(proxy.pids), microsByThread(proxy.pids)];
   const { count } = await run(load, proxy, workload, time);
   const micros = (cpuMicros(proxy.pids) - all) / count;
-  return { micros, others: micros - (mainMicros(proxy.pids) - main) / count };
+  const threads = new Map<ThreadKind, number>();
+  for (const [kind, sum] of microsByThread(proxy.pids)) threads.set(kind, (sum - (before.get(kind) ?? 0)) / count);
+  return { micros, threads };
 }
 
 async function run(
