@@ -110,6 +110,7 @@ const { values } = parseArgs({
 const WORKLOADS = ALL_WORKLOADS.filter(({ name }) => name.includes(values.only ?? ""));
 const rounds = Number(values.rounds ?? 3);
 const millis = Number(values.millis ?? 1_500);
+const KINDS: readonly ThreadKind[] = ["own", "V8", "pool", "shadow"];
 const lastCore = availableParallelism() - 1;
 const scratch = mkdtempSync(join(tmpdir(), "gnomon-bench-"));
 
@@ -192,8 +193,6 @@ function reportRounds(
     console.log(name.padEnd(10) + rounds.map((text) => text.padStart(14)).join(""));
   }
 }
-
-const KINDS: readonly ThreadKind[] = ["own", "V8", "pool", "shadow"];
 
 /** Medians of what each kind of thread took. */
 function reportThreads(
