@@ -19,7 +19,7 @@ const COPIED = ["config", "LICENSE", "README.md"];
 const stage = mkdtempSync(join(tmpdir(), "gnomon-package-"));
 try {
   for (const name of COPIED) cpSync(join(ROOT, name), join(stage, name), { recursive: true });
-  for (const name of globSync("bin/**/*.js", { cwd: ROOT })) copyChanged(name, name, namedByJavaScript);
+  for (const name of globSync("bin/**/*.{js,cjs}", { cwd: ROOT })) copyChanged(name, name, namedByJavaScript);
   for (const name of globSync("src/**/*.ts", { cwd: ROOT })) copyChanged(name, name.replace(/\.ts$/, ".js"), erase);
   declareCore();
   writeFileSync(join(stage, "package.json"), `${JSON.stringify(manifest(), null, 2)}\n`);
