@@ -66,6 +66,7 @@ async function reproductions(): Promise<void> {
     "held out",
     "share, %",
     "own, %",
+    "possible, %",
     "blind, %",
     "what differs",
     "tried",
