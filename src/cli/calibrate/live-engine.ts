@@ -15,6 +15,15 @@ export interface LiveAddress {
   readonly model: string;
 }
 
+/** An engine to be measured by prompts, with their limits. */
+export interface MeasuredEngine extends LiveAddress {
+  readonly modelTokensMax: number;
+  /** Tokens that its KV cache holds; undefined where it does not say. */
+  readonly cacheTokens: number | undefined;
+  /** Of the prompts. */
+  readonly seed: number;
+}
+
 /** Ids that every model's vocabulary has, without the special ones at its beginning. */
 const TOKEN_MIN = 5;
 const TOKEN_COUNT = 240;

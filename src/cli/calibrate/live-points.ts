@@ -4,16 +4,12 @@ import { CommandFailure } from "#serve/process/command-failure.ts";
 import { roundSpeeds, type TimedPoint } from "#shadow/calibrate/steady-chance.ts";
 import type { SteadyPoint } from "#shadow/calibrate/steady-fit.ts";
 import { pauseMicros, type ProtocolPoint, steadyProtocol } from "#shadow/calibrate/steady-protocol.ts";
-import { type Answered, timedAnswer, type LiveAddress, promptsOf } from "./live-engine.ts";
+import { type Answered, timedAnswer, type MeasuredEngine, promptsOf } from "./live-engine.ts";
 
-export interface LiveOptions extends LiveAddress {
+export interface LiveOptions extends MeasuredEngine {
   readonly sequencesMax: number;
-  readonly modelTokensMax: number;
-  /** Tokens that its KV cache holds; undefined where it does not say. */
-  readonly cacheTokens: number | undefined;
   /** Of all points together. */
   readonly secondsMax: number;
-  readonly seed: number;
   readonly progress: (line: string) => void;
 }
 

@@ -1,6 +1,6 @@
 import { median } from "#core/base/quantile.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
-import { timedAnswer, type LiveAddress, promptsOf } from "./live-engine.ts";
+import { timedAnswer, type MeasuredEngine, promptsOf } from "./live-engine.ts";
 
 /** Settings that no page of vLLM states, and how each was found; undefined where answers do not show it. */
 export interface ShownSizes {
@@ -9,13 +9,6 @@ export interface ShownSizes {
   /** max_num_batched_tokens */
   readonly batchTokensMax: number | undefined;
   readonly notes: readonly string[];
-}
-
-export interface SizesAsked extends LiveAddress {
-  readonly modelTokensMax: number;
-  /** Tokens that its KV cache holds; undefined where it does not say. */
-  readonly cacheTokens: number | undefined;
-  readonly seed: number;
 }
 
 /** So many ask at once, each a short prompt and so long an answer. */
@@ -40,7 +33,7 @@ const SECONDS_MAX = 60;
  * once, those whose first tokens come while the first is being answered) and how many tokens a step takes (a long prompt
  * beside an answer: between the answer's tokens there is a longer pause for each part of the prompt). Throws CommandFailure.
  */
-export async function shownSizes(engine: SizesAsked): Promise<ShownSizes> {
+export async function shownSizes(engine: MeasuredEngine): Promise<ShownSizes> {
   const signal = AbortSignal.timeout(SECONDS_MAX * 1000);
   const prompts = promptsOf(engine.seed + 1);
   try {
@@ -55,7 +48,7 @@ export async function shownSizes(engine: SizesAsked): Promise<ShownSizes> {
   }
 }
 
-async function shownSequences(engine: SizesAsked, prompts: (tokens: number) => number[], signal: AbortSignal) {
+async function shownSequences(engine: MeasuredEngine, prompts: (tokens: number) => number[], signal: AbortSignal) {
   const { cacheTokens = Infinity } = engine;
   const crowd = Math.min(CROWD, Math.floor(cacheTokens / (2 * CROWD_PROMPT_TOKENS + CROWD_ANSWER_TOKENS)));
   const ask = () => timedAnswer(engine, prompts(CROWD_PROMPT_TOKENS), CROWD_ANSWER_TOKENS, signal);
@@ -83,7 +76,7 @@ export function togetherOf(answers: readonly (readonly [firstMillis: number, las
   return answers.filter(([begin]) => begin < first + TOGETHER * (end - first)).length;
 }
 
-async function shownBatch(engine: SizesAsked, prompts: (tokens: number) => number[], signal: AbortSignal) {
+async function shownBatch(engine: MeasuredEngine, prompts: (tokens: number) => number[], signal: AbortSignal) {
   const long = Math.min(LONG_TOKENS, engine.modelTokensMax - 2 * WATCHED_TOKENS);
   const { cacheTokens = Infinity } = engine;
   const unknown = {
@@ -118,7 +111,7 @@ export function batchOf(promptTokens: number, parts: number): number {
 }
 
 async function watchedSteps(
-  engine: SizesAsked,
+  engine: MeasuredEngine,
   prompts: (tokens: number) => number[],
   long: number,
   signal: AbortSignal,
