@@ -23,6 +23,7 @@ const coefficients = z.strictObject({
   baseMicros: micros(),
   perPrefillTokenMicros: micros(),
   perDecodeMicros: micros(),
+  decodesFree: z.number().min(0).max(10_000).default(0),
   perSequenceMicros: micros().default(0),
   perPrefillMicros: micros().default(0),
   perDecodeContextTokenMicros: micros().default(0),

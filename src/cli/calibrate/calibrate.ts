@@ -71,7 +71,7 @@ export function calibrateCommand(): Command {
     .option("--tp <count>", "with --from-kernels: boards that an engine uses", boards, 1)
     .option(
       "--live <url>",
-      "in place of a trace: measure this running, otherwise idle engine, with six short loads, each four times, and more often where its speed wanders",
+      "in place of a trace: measure this running, otherwise idle engine, with eight short loads, each four times, and more often where its speed wanders",
     )
     .option(
       "--live-seconds <n>",

@@ -4,7 +4,7 @@ import type { StepTime } from "./step-time.ts";
 /**
  * Linear in what the step computes:
  *
- *   step = base + perPrefillToken * prefillTokens + perDecode * decodes            (beta0, beta1, beta2)
+ *   step = base + perPrefillToken * prefillTokens + perDecode * max(0, decodes - decodesFree)    (beta0, beta1, beta2)
  *        + perSequence * (prefills + decodes) + perPrefill * prefills
  *        + perDecodeContextToken * (tokens before each decode, summed)
  *        + perPrefillPair * (pairs of a prefilled token and one before it)
@@ -16,6 +16,7 @@ export interface CoefficientSpec {
   readonly baseMicros: number;
   readonly perPrefillTokenMicros: number;
   readonly perDecodeMicros: number;
+  readonly decodesFree?: number;
   readonly perSequenceMicros?: number;
   readonly perPrefillMicros?: number;
   readonly perDecodeContextTokenMicros?: number;
@@ -28,6 +29,7 @@ export class CoefficientStepTime implements StepTime {
   readonly #base: number;
   readonly #perPrefillToken: number;
   readonly #perDecode: number;
+  readonly #decodesFree: number;
   readonly #perSequence: number;
   readonly #perPrefill: number;
   readonly #perDecodeContext: number;
@@ -37,6 +39,7 @@ export class CoefficientStepTime implements StepTime {
     this.#base = spec.baseMicros;
     this.#perPrefillToken = spec.perPrefillTokenMicros;
     this.#perDecode = spec.perDecodeMicros;
+    this.#decodesFree = spec.decodesFree ?? 0;
     this.#perSequence = spec.perSequenceMicros ?? 0;
     this.#perPrefill = spec.perPrefillMicros ?? 0;
     this.#perDecodeContext = spec.perDecodeContextTokenMicros ?? 0;
@@ -48,7 +51,7 @@ export class CoefficientStepTime implements StepTime {
     return (
       this.#base +
       this.#perPrefillToken * shape.prefillTokens +
-      this.#perDecode * shape.decodeSequences +
+      this.#perDecode * Math.max(0, shape.decodeSequences - this.#decodesFree) +
       this.#perSequence * (shape.prefillSequences + shape.decodeSequences) +
       this.#perPrefill * shape.prefillSequences +
       this.#perDecodeContext * shape.decodeContextTokens +

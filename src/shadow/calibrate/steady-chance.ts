@@ -3,6 +3,7 @@ import type { StepResiduals } from "#engine/step-drift.ts";
 import { meanOf } from "../figure/mean-of.ts";
 import { BETWEEN_RUNS_STATED, betweenRunsOf } from "../recorded/between-runs.ts";
 import { fitSteady, type SteadyFit, type SteadyParameter, type SteadyPoint } from "./steady-fit.ts";
+import { pointKey } from "./steady-protocol.ts";
 import { fewBatches, robustSpread } from "./step-residuals.ts";
 
 /** A measurement of a point, one of several: when it was made, and in which round of all points. */
@@ -37,11 +38,10 @@ const ERROR_MAX = 0.5;
  * asked is the same, so that only the engine's speed differs.
  */
 export function roundSpeeds(points: readonly TimedPoint[]): RoundSpeeds {
-  const nameOf = ({ users, promptTokens, pauseMicrosMax }: TimedPoint) => [users, promptTokens, pauseMicrosMax].join();
   const usual = new Map(
-    [...Map.groupBy(points, nameOf)].map(([name, own]) => [name, meanOf(own.map((one) => Math.log(one.tpotMicros)))]),
+    [...Map.groupBy(points, pointKey)].map(([name, own]) => [name, meanOf(own.map((one) => Math.log(one.tpotMicros)))]),
   );
-  const levels = points.map((point) => Math.log(point.tpotMicros) - usual.get(nameOf(point))!);
+  const levels = points.map((point) => Math.log(point.tpotMicros) - usual.get(pointKey(point))!);
   const byRound = [...Map.groupBy(levels.keys(), (i) => points[i]!.round).values()];
   const rounds = byRound.map((own) => meanOf(own.map((i) => levels[i]!)));
   return { rounds, error: meanError(rounds), levels };

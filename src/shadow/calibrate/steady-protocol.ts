@@ -12,6 +12,11 @@ export interface ProtocolPoint {
   readonly pauseMicrosMax?: number | undefined;
 }
 
+/** What measurements of one point share. */
+export function pointKey({ users, requests, promptTokens, outputTokens, pauseMicrosMax }: ProtocolPoint): string {
+  return [users, requests, promptTokens, outputTokens, pauseMicrosMax].join();
+}
+
 const SHORT_TOKENS = 64;
 const MODERATE_TOKENS = 384;
 const MIDDLE_TOKENS = 1024;
@@ -37,7 +42,8 @@ export interface ProtocolLimits {
  * would ask in the same instant, lap after lap: what the server in front of an engine does to such a bunch, one request
  * after another, is no part of other traffic, and nobody comes while others are being answered, which shows how steps are
  * scheduled. Their long prompts leave most of the time to answers: in a queue a little more or less of anything is a lot of
- * waiting, which identifies nothing. A few with moderate prompts are as most traffic is. Undefined for a model of too few tokens.
+ * waiting, which identifies nothing. Moderate prompts of a few and of many are as most traffic is, and short answers to short
+ * prompts show what a prompt costs besides its tokens. Undefined for a model of too few tokens.
  */
 export function steadyProtocol({
   modelTokensMax,
@@ -61,6 +67,8 @@ export function steadyProtocol({
     together(users, 3, SHORT_TOKENS, ANSWER_TOKENS),
     together(Math.max(2, users >> 1), 2, middle, 2 * ANSWER_TOKENS),
     together(Math.max(2, users >> 2), 4, Math.min(MODERATE_TOKENS, middle), ANSWER_TOKENS),
+    together(users, 3, Math.min(MODERATE_TOKENS, middle), ANSWER_TOKENS),
+    together(users, 4, SHORT_TOKENS, ANSWER_TOKENS >> 2),
   ];
 }
 

@@ -10,7 +10,16 @@ import { replaySteady } from "#shadow/calibrate/steady-replay.ts";
 const POINT_MICROS = 4_000_000;
 const ROUNDS = 4;
 
-const TRUTH = { base: 9_000, prefillToken: 40, decode: 350, contextToken: 0.3, prefillPair: 0.004, delay: 6_000 };
+const TRUTH = {
+  base: 9_000,
+  prefillToken: 40,
+  prefill: 1_500,
+  decode: 350,
+  decodesFree: 0,
+  contextToken: 0.3,
+  prefillPair: 0.004,
+  delay: 6_000,
+};
 const ENGINE = engineDefaults({
   kvBlocks: 30_000,
   sequencesMax: 16,
@@ -19,6 +28,7 @@ const ENGINE = engineDefaults({
     kind: "coefficients",
     baseMicros: TRUTH.base,
     perPrefillTokenMicros: TRUTH.prefillToken,
+    perPrefillMicros: TRUTH.prefill,
     perDecodeMicros: TRUTH.decode,
     perDecodeContextTokenMicros: TRUTH.contextToken,
     perPrefillPairMicros: TRUTH.prefillPair,

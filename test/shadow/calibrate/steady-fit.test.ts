@@ -5,6 +5,7 @@ import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import {
   fitSteady,
   fitSteadyUnstated,
+  STEADY_PARAMETERS,
   type SteadyParameter,
   type SteadyPoint,
   TooFewPoints,
@@ -21,7 +22,9 @@ function engineOf(parameters: Readonly<Record<SteadyParameter, number>>): Engine
       kind: "coefficients",
       baseMicros: parameters.base,
       perPrefillTokenMicros: parameters.prefillToken,
+      perPrefillMicros: parameters.prefill,
       perDecodeMicros: parameters.decode,
+      decodesFree: parameters.decodesFree,
       perDecodeContextTokenMicros: parameters.contextToken,
       perPrefillPairMicros: parameters.prefillPair,
     },
@@ -44,7 +47,9 @@ test("the protocol identifies every coefficient and how steps are scheduled: wha
     const truth = {
       base: between(2_000, 20_000),
       prefillToken: between(5, 100),
-      decode: between(10, 200),
+      prefill: between(500, 5_000),
+      decode: between(100, 400),
+      decodesFree: i === 0 ? 4 : 0,
       contextToken: between(0.02, 0.3),
       prefillPair: between(0.001, 0.01),
       delay: between(1_000, 10_000),
@@ -54,9 +59,12 @@ test("the protocol identifies every coefficient and how steps are scheduled: wha
     assert.equal(fit.engine.asyncScheduling, i === 0);
     assert.ok(otherwiseOff > 2 * fit.off, `${otherwiseOff} and ${fit.off}`);
     assert.deepEqual(fit.assumed, {});
-    for (const name of ["base", "prefillToken", "decode", "contextToken", "prefillPair", "delay"] as const) {
-      const off = Math.abs(fit.parameters[name] / truth[name] - 1);
-      assert.ok(off < 0.05, `${name} ${fit.parameters[name]} for ${truth[name]}`);
+    for (const name of STEADY_PARAMETERS) {
+      const off = truth[name] === 0 ? fit.parameters[name] : Math.abs(fit.parameters[name] / truth[name] - 1);
+      assert.ok(
+        off < (name === "prefill" || name === "delay" ? 0.1 : 0.05),
+        `${name} ${fit.parameters[name]} for ${truth[name]}`,
+      );
     }
     const other = { kind: "users", count: 20, requests: 100 } as const;
     const request = (text: number) => ({ promptTokens: 300 + 20 * (text % 30), outputTokens: 100, text });
@@ -71,7 +79,9 @@ test("a prompt like no other costs what one with a text of its own costs", () =>
   const engine = engineOf({
     base: 6_000,
     prefillToken: 25,
+    prefill: 0,
     decode: 30,
+    decodesFree: 0,
     contextToken: 0.1,
     prefillPair: 0.001,
     delay: 5_000,
@@ -87,13 +97,27 @@ test("a prompt like no other costs what one with a text of its own costs", () =>
 });
 
 test("what points cannot separate is assumed and named, and one point alone is refused", () => {
-  const truth = { base: 6_000, prefillToken: 25, decode: 30, contextToken: 0, prefillPair: 0, delay: 5_000 };
+  const truth = {
+    base: 6_000,
+    prefillToken: 25,
+    prefill: 0,
+    decode: 30,
+    decodesFree: 0,
+    contextToken: 0,
+    prefillPair: 0,
+    delay: 5_000,
+  };
   const points = measured(engineOf(truth));
   const [short, middle, , many] = points as [SteadyPoint, SteadyPoint, SteadyPoint, SteadyPoint];
   const levels = fitSteady([short, many], SIZES);
-  assert.deepEqual(Object.keys(levels.assumed), ["delay", "contextToken", "prefillPair"]);
+  assert.deepEqual(Object.keys(levels.assumed), ["decodesFree", "delay", "contextToken", "prefillPair", "prefill"]);
   assert.ok(Math.abs(levels.parameters.base / 6_000 - 1) < 0.05);
-  assert.deepEqual(Object.keys(fitSteady([short, middle], SIZES).assumed), ["decode", "prefillPair"]);
+  assert.deepEqual(Object.keys(fitSteady([short, middle], SIZES).assumed), [
+    "decode",
+    "decodesFree",
+    "prefillPair",
+    "prefill",
+  ]);
   assert.throws(() => fitSteady([short], SIZES), TooFewPoints);
   assert.throws(() => fitSteady([short, short], SIZES), TooFewPoints);
 });
