@@ -67,7 +67,8 @@ const REPORT_BYTES = 4 * MIB;
 /** The most that a proxy sends at once. */
 const PROXY_BYTES = DEFAULT_LIMITS.bodyBytesMax + MESSAGE_BYTES;
 const PICKER_HEAD = "apiVersion: inference.networking.x-k8s.io/v1alpha1\nkind: EndpointPickerConfig\nplugins:\n";
-const TRACE_HEAD = new TraceEncoder({ blockTokens: BLOCK_TOKENS }).header({
+const traceHead = new TraceEncoder({ blockTokens: BLOCK_TOKENS });
+traceHead.header({
   run: "r",
   segment: 0,
   version: "0",
@@ -76,6 +77,7 @@ const TRACE_HEAD = new TraceEncoder({ blockTokens: BLOCK_TOKENS }).header({
   router: { seed: 1, profiles: {}, defaultProfile: "gnomon", blockTokens: BLOCK_TOKENS, staleAfterMicros: 1 },
   endpoints: [],
 } as unknown as TraceHeader);
+const TRACE_HEAD = traceHead.lines.taken().toString();
 
 const event = (type: string, i: number): string => `{"type":"${type}","object":${podJson(i)}}\n`;
 
@@ -272,7 +274,7 @@ export const READERS: Readonly<Record<string, Reader>> = {
         gaps: repeated((i) => `{"kind":"gap","at":${i},"dropped":1}\n`),
         "checks of nothing": repeated((i) => `{"kind":"check","crc32":${i}}\n`),
         ...jsonShapes("", "\n"),
-      }).map(([name, shape]) => [name, behind(`${TRACE_HEAD}\n`, shape)]),
+      }).map(([name, shape]) => [name, behind(TRACE_HEAD, shape)]),
     ),
     read: (bytes) => inFile("trace.ndjson", bytes, readTrace),
   },

@@ -27,7 +27,7 @@ export function readCheck(line: string): Check | undefined {
   return found === null ? undefined : { crc32: Number(found[1]), isLast: found[2] !== undefined };
 }
 
-/** The writer's side: text of whole lines goes in, in order, and check lines come out. */
+/** The writer's side: bytes of whole lines go in, in order, and check lines come out. */
 export class SegmentCheck {
   #crc = 0;
 
@@ -41,9 +41,9 @@ export class SegmentCheck {
     this.#crc = crc;
   }
 
-  /** The line, with its newline, that is to follow `text`. */
-  after(text: string, isLast = false): string {
-    this.#crc = crc32(text, this.#crc);
+  /** The line, with its newline, that is to follow `lines`. */
+  after(lines: Uint8Array, isLast = false): string {
+    this.#crc = crc32(lines, this.#crc);
     return `{"kind":"check","crc32":${this.#crc}${isLast ? ',"last":true' : ""}}\n`;
   }
 }

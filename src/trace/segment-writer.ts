@@ -13,14 +13,17 @@ export interface SegmentOptions {
 /** What a segment needs of a file. */
 export type SegmentFile = Pick<FileHandle, "appendFile" | "truncate" | "datasync" | "sync" | "close">;
 
-/**
- * One file of lines in one zstd frame, which is flushed after every append: what was appended before a crash can be
- * read. Compression runs on the thread pool. Not for concurrent use: await each call.
- */
 /** What is asked, when and how often, is nobody else's: files and folders of traces are their owner's alone. */
 export const TRACE_FILE_MODE = 0o600;
 export const TRACE_FOLDER_MODE = 0o700;
 
+/** What a batch becomes fits: each piece is a way to the thread pool and back. */
+const CHUNK_BYTES = 262_144;
+
+/**
+ * One file of lines in one zstd frame, which is flushed after every append: what was appended before a crash can be
+ * read. Compression runs on the thread pool. Not for concurrent use: await each call.
+ */
 export class SegmentWriter {
   readonly #file: SegmentFile;
   readonly #options: SegmentOptions;
@@ -42,6 +45,7 @@ export class SegmentWriter {
     this.#file = file;
     this.#options = options;
     this.#zstd = createZstdCompress({
+      chunkSize: CHUNK_BYTES,
       params: { [constants.ZSTD_c_compressionLevel]: options.compressionLevel, [constants.ZSTD_c_checksumFlag]: 1 },
     });
     this.#zstd.on("data", (chunk: Buffer) => this.#compressed.push(chunk));
@@ -49,7 +53,7 @@ export class SegmentWriter {
   }
 
   /** Lines, each with its newline. Rejects when they could not be written; the segment is then of no further use. */
-  async append(lines: string): Promise<void> {
+  async append(lines: Uint8Array): Promise<void> {
     this.#zstd.write(lines);
     await new Promise<void>((resolve) => this.#zstd.flush(() => resolve()));
     await this.#store();

@@ -8,7 +8,7 @@ import { PackedWorkload, columnsOf } from "#shadow/recorded/packed-workload.ts";
 import { simulate } from "#sim/simulate.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import { TraceDecoder } from "#trace/codec/decoder.ts";
-import { TraceEncoder } from "#trace/codec/encoder.ts";
+import { LineEncoder } from "../trace/line-encoder.ts";
 import type { TraceItem } from "#trace/codec/record.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "#trace/workload-request.ts";
 import { HEADER } from "../trace/trace-samples.ts";
@@ -65,7 +65,7 @@ test("a router that knows answers expects what its engines hold; one that does n
 });
 
 async function* items(seen: ReturnType<typeof run>["seen"]): AsyncGenerator<TraceItem> {
-  const encoder = new TraceEncoder({ blockTokens: 16 });
+  const encoder = new LineEncoder({ blockTokens: 16 });
   const router = { ...HEADER.router, seed: 7, profiles: { tested: WEIGHTED }, defaultProfile: "tested" };
   const header = { ...HEADER, router: { ...router, staleAfterMicros: 3_000_000, breaker: undefined } };
   const decoder = new TraceDecoder(encoder.header(header));

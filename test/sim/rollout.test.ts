@@ -8,7 +8,7 @@ import type { RolloutStep } from "#core/rollout/rollout-state.ts";
 import { Replay } from "#shadow/recorded/replay.ts";
 import { Simulation } from "#sim/simulation.ts";
 import { TraceDecoder } from "#trace/codec/decoder.ts";
-import { TraceEncoder } from "#trace/codec/encoder.ts";
+import { LineEncoder } from "../trace/line-encoder.ts";
 import type { TraceHeader, TraceItem } from "#trace/codec/record.ts";
 import { ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { chain } from "../core/state.ts";
@@ -56,7 +56,7 @@ function rollout(design: Design, profiles = PROFILES): Run {
   const simulation = new Simulation(stood);
   simulation.run();
   const router = { ...HEADER.router, ...stood.router, breaker: undefined };
-  const encoder = new TraceEncoder({ blockTokens: 16 });
+  const encoder = new LineEncoder({ blockTokens: 16 });
   const decoder = new TraceDecoder(encoder.header({ ...HEADER, router } satisfies TraceHeader));
   const records = log.map(({ input, decision }) => decoder.decode(encoder.record(input, decision)));
   const steps = log.flatMap(({ input }) => (input.kind === "rollout-step" ? [input] : []));

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import type { Breakdown, Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
 import { TraceDecoder } from "#trace/codec/decoder.ts";
-import { TraceEncoder } from "#trace/codec/encoder.ts";
+import { LineEncoder } from "./line-encoder.ts";
 import { TraceFormatError } from "#trace/codec/format-error.ts";
 import { breakdownDigest, type TraceRecord } from "#trace/codec/record.ts";
 import { HEADER, chainOf, decisions, inputs, peerNews } from "./trace-samples.ts";
@@ -15,7 +15,7 @@ import { HEADER, chainOf, decisions, inputs, peerNews } from "./trace-samples.ts
 const CANDIDATES_MAX = 6;
 
 function roundTrip(records: readonly (readonly [Input, Decision | undefined])[], blocksMax?: number): TraceRecord[] {
-  const encoder = new TraceEncoder({
+  const encoder = new LineEncoder({
     blockTokens: 16,
     candidatesMax: CANDIDATES_MAX,
     ...(blocksMax === undefined ? {} : { blocksMax }),
@@ -59,7 +59,7 @@ test("traces of every format that landed read back, and lose no field when they 
   for (const file of readdirSync(folder).filter((name) => name.endsWith(".jsonl"))) {
     const [head, ...lines] = readFileSync(join(folder, file), "utf8").trimEnd().split("\n");
     const decoder = new TraceDecoder(head!);
-    const encoder = new TraceEncoder({ blockTokens: decoder.header.hash.blockTokens, candidatesMax: CANDIDATES_MAX });
+    const encoder = new LineEncoder({ blockTokens: decoder.header.hash.blockTokens, candidatesMax: CANDIDATES_MAX });
     assert.deepEqual(JSON.parse(encoder.header(decoder.header)), JSON.parse(head!));
     const kinds = new Set<string>();
     for (const line of lines) {
@@ -83,12 +83,12 @@ test("all that a gateway may report to others reads back as it was", () => {
 });
 
 test("the header reads back as it was", () => {
-  assert.deepEqual(new TraceDecoder(new TraceEncoder({ blockTokens: 16 }).header(HEADER)).header, HEADER);
+  assert.deepEqual(new TraceDecoder(new LineEncoder({ blockTokens: 16 }).header(HEADER)).header, HEADER);
 });
 
 test("a header has the engines' settings where they are known, and what they cannot be is refused by path", () => {
   const engine = { blockTokens: 32, kvBlocks: 640, longPrefillTokens: 0, asyncScheduling: false };
-  const line = new TraceEncoder({ blockTokens: 16 }).header({ ...HEADER, engine });
+  const line = new LineEncoder({ blockTokens: 16 }).header({ ...HEADER, engine });
   assert.deepEqual(new TraceDecoder(line).header.engine, engine);
   const refuse = (from: string, to: string, message: RegExp) =>
     assert.throws(() => new TraceDecoder(line.replace(from, to)), message);
@@ -142,7 +142,7 @@ test("a single changed bit in any value changes the digest", () => {
 });
 
 test("a conversation costs its new blocks only", () => {
-  const encoder = new TraceEncoder({ blockTokens: 16 });
+  const encoder = new LineEncoder({ blockTokens: 16 });
   encoder.header(HEADER);
   const symbols: number[] = [];
   let hashesChars = 0;
@@ -171,7 +171,7 @@ test("a chain longer than the table, and tables that start afresh, read back who
 });
 
 test("a version that is not known, a foreign file and each broken field are refused with path and reason", () => {
-  const header = new TraceEncoder({ blockTokens: 16 }).header(HEADER);
+  const header = new LineEncoder({ blockTokens: 16 }).header(HEADER);
   const refuse = (line: string, message: RegExp) => assert.throws(() => new TraceDecoder(line), message);
   refuse(header.replace('"version":1', '"version":2'), /version: expected 1, got 2/);
   refuse(`{"timestamp":0,"hash_ids":[1]}`, /expected a gnomon trace/);
@@ -220,7 +220,7 @@ test("a version that is not known, a foreign file and each broken field are refu
 });
 
 test("a reference to a line that was lost is distinguished from one that was read", () => {
-  const encoder = new TraceEncoder({ blockTokens: 16 });
+  const encoder = new LineEncoder({ blockTokens: 16 });
   const decoder = new TraceDecoder(encoder.header(HEADER));
   const lost = encoder.record(arrival("lost", [1, 2, 3]), undefined);
   const orphan = encoder.record(arrival("orphan", [1, 2, 3, 4]), undefined);

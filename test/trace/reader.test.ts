@@ -6,7 +6,7 @@ import { type TestContext, test } from "node:test";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import fc from "fast-check";
 import type { Input } from "#core/input/input.ts";
-import { TraceEncoder } from "#trace/codec/encoder.ts";
+import { LineEncoder } from "./line-encoder.ts";
 import { TraceReader, type TraceReport } from "#trace/reader.ts";
 import type { TraceHeader, TraceItem } from "#trace/codec/record.ts";
 import { segmentName } from "#trace/segment-name.ts";
@@ -55,7 +55,7 @@ function finish(requestId: string, at: number): Input {
 
 /** A segment's lines, each with its newline. */
 function segment(records: readonly Input[], header: Partial<TraceHeader> = {}): string {
-  const encoder = new TraceEncoder({ blockTokens: 16 });
+  const encoder = new LineEncoder({ blockTokens: 16 });
   const lines = [encoder.header({ ...HEADER, ...header }), ...records.map((input) => encoder.record(input, undefined))];
   return lines.map((line) => `${line}\n`).join("");
 }
@@ -235,7 +235,7 @@ test("memory does not grow with the trace: 60,000 records stream through", async
   const some = fc
     .sample(inputs, { numRuns: 500, seed: 3 })
     .filter(({ kind }) => kind !== "request-arrived" && kind !== "request-escalated");
-  const encoder = new TraceEncoder({ blockTokens: 16 });
+  const encoder = new LineEncoder({ blockTokens: 16 });
   const body = some.map((input) => `${encoder.record(input, undefined)}\n`).join("");
   const path = join(
     folder(t, {

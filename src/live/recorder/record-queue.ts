@@ -7,6 +7,8 @@ export interface QueuedRecord {
   readonly decision: Decision | undefined;
   /** Records that were dropped between the one before and this one. */
   readonly droppedBefore: number;
+  /** What it takes in memory, roughly. */
+  readonly bytes: number;
 }
 
 /** Bytes of a record's objects without its arrays, roughly. */
@@ -15,7 +17,7 @@ const RECORD_BYTES = 512;
 const NEWS_BYTES = 192;
 
 /**
- * Records on their way to a recorder, bounded by bytes. The bound covers text too that was made of them and is not on
+ * Records on their way to a recorder, bounded by bytes. The bound covers lines too that were made of them and are not on
  * the disk yet: `held` adds it, `release` takes it off.
  */
 export class RecordQueue {
@@ -57,7 +59,7 @@ export class RecordQueue {
       return false;
     }
     this.#bytes += bytes;
-    this.#items.push({ input, decision, droppedBefore: this.#droppedSince });
+    this.#items.push({ input, decision, droppedBefore: this.#droppedSince, bytes });
     this.#droppedSince = 0;
     return true;
   }
@@ -66,7 +68,7 @@ export class RecordQueue {
     const item = this.#items[this.#next];
     if (item === undefined) return undefined;
     this.#next++;
-    this.#bytes -= recordBytes(item.input, item.decision);
+    this.#bytes -= item.bytes;
     if (this.#next === this.#items.length) {
       this.#items = [];
       this.#next = 0;

@@ -3,8 +3,9 @@ import type { Input } from "#core/input/input.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { SegmentFile } from "#trace/segment-writer.ts";
 import type { TapListener } from "../base/router-tap.ts";
-import { RecordQueue } from "./record-queue.ts";
-import { type Batch, RunLines, type RunHeader } from "./run-lines.ts";
+import { LineMaker } from "./line-maker.ts";
+import type { RecordQueue } from "./record-queue.ts";
+import type { Batch, RunHeader, RunLines } from "./run-lines.ts";
 import { SegmentSink } from "./segment-sink.ts";
 
 export interface RecorderOptions {
@@ -54,12 +55,8 @@ export interface RecorderStatus {
   readonly encodeMicros: number;
 }
 
-/** Share of the event loop that encoding may take in one turn. */
-const SLICE_MILLIS_MAX = 0.5;
-/** Of so many records lines are made at once, of fewer when the flush interval is over. */
-const ENCODED_RECORDS = 64;
 /** Lines that are this long together go to the disk before the flush interval is over. */
-const BATCH_CHARS_MAX = 524_288;
+const BATCH_BYTES_MAX = 524_288;
 const RETRY_MILLIS_DEFAULT = 1_000;
 const RETRY_MILLIS_MAX = 60_000;
 const MILLIS_PER_HOUR = 3_600_000;
@@ -67,23 +64,18 @@ const MILLIS_PER_HOUR = 3_600_000;
 /**
  * Writes what the tap sees to trace segments.
  *
- * `accepted` only queues. Lines are made of many records at once, since the code for one alone is in no cache of the
- * processor (three times the time, at 300 requests a second), but of no more than let their objects die young, and in
- * slices; compression and files are the thread pool's. What does not fit the buffer or the disk is dropped by whole
- * records, and the next line states how many. A disk that fails, as a full one does, is left alone for pauses that grow
- * to a minute; what comes meanwhile is counted and dropped at once.
+ * `accepted` only queues; lines are made soon after, and compression and files are the thread pool's. What does not fit
+ * the buffer or the disk is dropped by whole records, and the next line states how many. A disk that fails, as a full
+ * one does, is left alone for pauses that grow to a minute; what comes meanwhile is counted and dropped at once.
  */
 export class Recorder implements TapListener {
   readonly #options: RecorderOptions;
+  readonly #maker: LineMaker;
   readonly #queue: RecordQueue;
   readonly #lines: RunLines;
   readonly #batches: Batch[] = [];
   readonly #sink: SegmentSink;
   #rotate = true;
-  #encodeScheduled = false;
-  /** Since the first record or line that waits. */
-  #flushTimer: NodeJS.Timeout | undefined;
-  #flushDue = false;
   #pump: Promise<void> | undefined;
   #retryMillis: number;
   #suspendedUntilMillis = 0;
@@ -92,7 +84,6 @@ export class Recorder implements TapListener {
   #failing: { readonly sinceMillis: number; readonly dropped: number } | undefined;
   #closed = false;
   #recorded = 0;
-  #encodeMillis = 0;
 
   /** Makes the folder and opens the first segment; rejects when that cannot be done. */
   static async open(options: RecorderOptions): Promise<Recorder> {
@@ -105,9 +96,17 @@ export class Recorder implements TapListener {
   private constructor(options: RecorderOptions) {
     this.#options = options;
     this.#retryMillis = this.#retryMillisMin;
-    this.#queue = new RecordQueue(options.bufferBytesMax);
-    this.#lines = new RunLines(options.run, options.candidatesMax, true);
-    const { bytesMax, ageMaxHours } = options;
+    const { bytesMax, ageMaxHours, flushMillis } = options;
+    this.#maker = new LineMaker({
+      ...options,
+      checked: true,
+      waitMillis: flushMillis,
+      batchBytesMax: BATCH_BYTES_MAX,
+      begins: () => this.#beginLines(),
+      ready: () => this.#flush(),
+    });
+    this.#queue = this.#maker.queue;
+    this.#lines = this.#maker.lines;
     const ageMillisMax = ageMaxHours === undefined ? undefined : ageMaxHours * MILLIS_PER_HOUR;
     this.#sink = new SegmentSink({ ...options, retention: { bytesMax, ageMillisMax } });
   }
@@ -118,9 +117,7 @@ export class Recorder implements TapListener {
       this.#queue.lost(1);
       return;
     }
-    if (!this.#queue.push(input, decision)) return;
-    if (this.#queue.length >= ENCODED_RECORDS) this.#encodeSoon();
-    else this.#flushInTime();
+    this.#maker.push(input, decision);
   }
 
   status(): RecorderStatus {
@@ -132,7 +129,7 @@ export class Recorder implements TapListener {
       writtenBytes: this.#sink.writtenBytes,
       removedSegments: this.#sink.removed.segments,
       removedBytes: this.#sink.removed.bytes,
-      encodeMicros: Math.round(this.#encodeMillis * MICROS_PER_MILLI),
+      encodeMicros: Math.round(this.#maker.millis * MICROS_PER_MILLI),
     };
   }
 
@@ -140,8 +137,8 @@ export class Recorder implements TapListener {
   async close(): Promise<void> {
     if (this.#closed) return this.#pump;
     this.#closed = true;
-    clearTimeout(this.#flushTimer);
-    while (this.#encodeSome()) continue;
+    this.#maker.stop();
+    while (this.#maker.makeSome()) continue;
     const { at, dropped } = this.#queue.takeDropped();
     if (dropped > 0) this.#queue.held(this.#lines.gap(at, dropped));
     this.#take(true);
@@ -150,42 +147,9 @@ export class Recorder implements TapListener {
     await this.#closeSegment();
   }
 
-  #encodeSoon(): void {
-    if (this.#encodeScheduled) return;
-    this.#encodeScheduled = true;
-    setImmediate(this.#encodeSlice);
-  }
-
-  readonly #encodeSlice = (): void => {
-    this.#encodeScheduled = false;
-    if (this.#closed) return;
-    const more = this.#encodeSome();
-    if (this.#lines.chars >= BATCH_CHARS_MAX || (this.#flushDue && !more)) this.#flush();
-    if (more) this.#encodeSoon();
-    else if (this.#lines.chars > 0) this.#flushInTime();
-  };
-
-  #flushInTime(): void {
-    this.#flushTimer ??= setTimeout(() => {
-      this.#flushDue = true;
-      this.#encodeSlice();
-    }, this.#options.flushMillis);
-  }
-
-  /** Makes lines for one slice's time; true when records are left. */
-  #encodeSome(): boolean {
+  #beginLines(): void {
     if (this.#suspended) this.#queue.loseAll();
-    const start = performance.now();
-    let now = start;
-    while (now - start < SLICE_MILLIS_MAX) {
-      const next = this.#queue.shift();
-      if (next === undefined) break;
-      if (this.#rotate) this.#cut();
-      this.#lines.write(next, this.#queue);
-      now = performance.now();
-    }
-    this.#encodeMillis += now - start;
-    return !this.#queue.empty;
+    else if (this.#rotate) this.#cut();
   }
 
   /** Ends the batch at hand; what follows begins a segment. */
@@ -196,9 +160,6 @@ export class Recorder implements TapListener {
   }
 
   #flush(): void {
-    clearTimeout(this.#flushTimer);
-    this.#flushTimer = undefined;
-    this.#flushDue = false;
     if (this.#sink.open && this.#sink.ageMillis >= this.#options.segmentMillisMax) this.#rotate = true;
     this.#take();
     this.#pump ??= this.#writeAll().finally(() => (this.#pump = undefined));
@@ -207,7 +168,7 @@ export class Recorder implements TapListener {
   #take(endsRun = false): void {
     const batch = this.#lines.take(endsRun);
     if (batch === undefined) return;
-    this.#queue.held(batch.checkChars);
+    this.#queue.held(batch.checkBytes);
     this.#batches.push(batch);
   }
 
@@ -238,7 +199,7 @@ export class Recorder implements TapListener {
     else if (!this.#sink.open) return this.#lose(batch);
     await this.#sink.write(batch);
     this.#recorded += batch.records;
-    this.#queue.release(batch.text.length);
+    this.#queue.release(batch.lines.length);
     if (this.#sink.bytes >= this.#options.segmentBytesMax) this.#rotate = true;
     if (batch.records > 0) this.#recovered();
   }
@@ -283,7 +244,7 @@ export class Recorder implements TapListener {
   }
 
   #lose(batch: Batch): void {
-    this.#queue.release(batch.text.length);
+    this.#queue.release(batch.lines.length);
     this.#queue.uncounted(batch.gapRecords);
     this.#queue.lost(batch.records);
   }

@@ -1,4 +1,3 @@
-import type { Decision } from "#core/input/decision.ts";
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Input } from "#core/input/input.ts";
 import type { Micros } from "#core/base/units.ts";
@@ -33,9 +32,9 @@ export interface RunHeader {
 
 /** Lines of one run that belong together. */
 export interface Batch {
-  readonly text: string;
-  /** The checksum's part of the text, and its value. */
-  readonly checkChars: number;
+  readonly lines: Buffer<ArrayBuffer>;
+  /** Bytes of the checksum at their end, and its value. */
+  readonly checkBytes: number;
   readonly crc32: number;
   readonly records: number;
   /** Dropped records that its gaps count. */
@@ -57,7 +56,6 @@ export class RunLines {
   readonly #endpoints: Map<EndpointId, Endpoint>;
   #router: TraceRouter;
   #segment = -1;
-  #text = "";
   #records = 0;
   #gapRecords = 0;
   #begun: number | undefined;
@@ -73,17 +71,17 @@ export class RunLines {
     this.#router = run.router;
   }
 
-  get chars(): number {
-    return this.#text.length;
+  get bytes(): number {
+    return this.#encoder.lines.length;
   }
 
-  /** Writes the header of the next segment; returns its length in characters. What came before must be taken. */
+  /** Writes the header of the next segment; returns its length in bytes. What came before must be taken. */
   beginSegment(): number {
     const { id: run, startWallMicros, hash, emulated, machine, observed } = this.#run;
     const endpoints = [...this.#endpoints.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
     const segment = ++this.#segment;
     this.#begun = segment;
-    return this.#append(
+    return this.#wrote(() =>
       this.#encoder.header({
         version: TRACE_VERSION,
         run,
@@ -109,53 +107,49 @@ export class RunLines {
 
   gap(at: Micros, dropped: number): number {
     this.#gapRecords += dropped;
-    return this.#append(this.#encoder.gap(at, dropped));
-  }
-
-  /** Writes one record; returns its length in characters, or -1 for one that has no JSON form. */
-  #record(input: Input, decision: Decision | undefined): number {
-    this.#follow(input);
-    let line: string;
-    try {
-      line = this.#encoder.record(input, decision);
-    } catch (error) {
-      if (error instanceof RangeError) return -1;
-      throw error;
-    }
-    this.#records++;
-    return this.#append(line);
+    return this.#wrote(() => this.#encoder.gap(at, dropped));
   }
 
   /** Writes a queued record, after a line on how many are missing before it, and keeps the queue's account of both. */
-  write({ input, decision, droppedBefore }: QueuedRecord, queue: RecordQueue): void {
+  write({ input, decision, droppedBefore }: Omit<QueuedRecord, "bytes">, queue: RecordQueue): void {
     if (droppedBefore > 0) queue.held(this.gap(input.at, droppedBefore));
-    const chars = this.#record(input, decision);
-    if (chars < 0) queue.lost(1);
-    else queue.held(chars);
+    this.#follow(input);
+    const before = this.bytes;
+    try {
+      this.#encoder.record(input, decision);
+      this.#records++;
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      queue.lost(1);
+    }
+    queue.held(this.bytes - before);
   }
 
   /** What was written since the last call, and its checksum; undefined when nothing was, unless the run is to end. */
   take(endsRun = false): Batch | undefined {
-    if (this.#text === "" && !endsRun) return undefined;
-    const check = this.#check?.after(this.#text, endsRun) ?? "";
+    const { lines } = this.#encoder;
+    if (lines.length === 0 && !endsRun) return undefined;
+    const check = this.#check?.after(lines.view(), endsRun) ?? "";
+    lines.ascii(check);
     const taken = {
-      text: this.#text + check,
-      checkChars: check.length,
+      lines: lines.taken(),
+      checkBytes: check.length,
       crc32: this.#check?.crc32 ?? 0,
       records: this.#records,
       gapRecords: this.#gapRecords,
       segment: this.#begun,
     };
-    this.#text = "";
     this.#records = 0;
     this.#gapRecords = 0;
     this.#begun = undefined;
     return taken;
   }
 
-  #append(line: string): number {
-    this.#text += `${line}\n`;
-    return line.length + 1;
+  /** How many bytes. */
+  #wrote(write: () => void): number {
+    const before = this.bytes;
+    write();
+    return this.bytes - before;
   }
 
   /** Keeps what the next segment's header states. */

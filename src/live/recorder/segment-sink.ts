@@ -73,7 +73,7 @@ export class SegmentSink {
     // A file that was removed or renamed takes all that is written to it, and nobody would find it.
     if (batch.segment === undefined) await stat(this.#path);
     const before = segment.bytes;
-    await segment.append(batch.text);
+    await segment.append(batch.lines);
     this.writtenBytes += segment.bytes - before;
     this.#records += batch.records;
     this.#crc32 = batch.crc32;

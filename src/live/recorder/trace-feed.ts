@@ -1,8 +1,8 @@
 import type { Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
 import type { TapListener } from "../base/router-tap.ts";
-import { RecordQueue } from "./record-queue.ts";
-import { RunLines, type RunHeader } from "./run-lines.ts";
+import { LineMaker } from "./line-maker.ts";
+import type { RunHeader } from "./run-lines.ts";
 
 export interface TraceFeedOptions {
   readonly run: RunHeader;
@@ -10,13 +10,11 @@ export interface TraceFeedOptions {
   readonly bufferBytesMax: number;
   readonly candidatesMax: number;
   /** Takes lines of a trace; `taken` is to be called for them. Must not throw. */
-  readonly send: (text: string) => void;
+  readonly send: (lines: Buffer<ArrayBuffer>) => void;
 }
 
-/** Share of the event loop that one turn may take. */
-const SLICE_MILLIS_MAX = 0.5;
 /** Lines this long together are sent at once; shorter ones wait for the pause. */
-const BATCH_CHARS_MAX = 262_144;
+const BATCH_BYTES_MAX = 262_144;
 const PAUSE_MILLIS = 100;
 
 /**
@@ -25,62 +23,52 @@ const PAUSE_MILLIS = 100;
  */
 export class TraceFeed implements TapListener {
   readonly #options: TraceFeedOptions;
-  readonly #queue: RecordQueue;
-  readonly #lines: RunLines;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #maker: LineMaker;
   #stopped = false;
 
   constructor(options: TraceFeedOptions) {
     this.#options = options;
-    this.#queue = new RecordQueue(options.bufferBytesMax);
-    this.#lines = new RunLines(options.run, options.candidatesMax, false);
+    this.#maker = new LineMaker({
+      ...options,
+      checked: false,
+      waitMillis: PAUSE_MILLIS,
+      batchBytesMax: BATCH_BYTES_MAX,
+      ready: () => this.#send(),
+    });
     this.restart();
   }
 
   get dropped(): number {
-    return this.#queue.dropped;
+    return this.#maker.queue.dropped;
   }
 
   /** Bytes queued or on their way. */
   get bufferedBytes(): number {
-    return this.#queue.bytes;
+    return this.#maker.queue.bytes;
   }
 
   accepted(input: Input, decision: Decision | undefined): void {
-    if (this.#stopped || !this.#queue.push(input, decision)) return;
-    this.#timer ??= setTimeout(this.#slice, PAUSE_MILLIS).unref();
+    if (!this.#stopped) this.#maker.push(input, decision);
   }
 
-  /** The receiver has worked through text of this length. */
-  taken(chars: number): void {
-    this.#queue.release(chars);
+  /** The receiver has worked through so many bytes of lines. */
+  taken(bytes: number): void {
+    this.#maker.queue.release(bytes);
   }
 
   /** A new receiver: it gets a header first. */
   restart(): void {
-    this.#queue.held(this.#lines.beginSegment());
+    this.#maker.queue.held(this.#maker.lines.beginSegment());
     this.#send();
   }
 
   stop(): void {
     this.#stopped = true;
-    clearTimeout(this.#timer);
+    this.#maker.stop();
   }
 
-  readonly #slice = (): void => {
-    const until = performance.now() + SLICE_MILLIS_MAX;
-    let record = this.#queue.shift();
-    for (; record !== undefined; record = performance.now() < until ? this.#queue.shift() : undefined) {
-      this.#lines.write(record, this.#queue);
-      if (this.#lines.chars >= BATCH_CHARS_MAX) this.#send();
-    }
-    this.#timer = undefined;
-    if (this.#queue.empty) this.#send();
-    else setImmediate(this.#slice);
-  };
-
   #send(): void {
-    const batch = this.#lines.take();
-    if (batch !== undefined) this.#options.send(batch.text);
+    const batch = this.#maker.lines.take();
+    if (batch !== undefined) this.#options.send(batch.lines);
   }
 }

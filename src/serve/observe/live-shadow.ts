@@ -50,7 +50,7 @@ function startShadow(
     ...(tuning && { tuned: tuning.tuned }),
     ...(fitted && { fitted: ({ engine }) => fitted.take(engine) }),
     heapMegabytesMax: shadow.heapMegabytesMax,
-    taken: (chars) => feed.taken(chars),
+    taken: (bytes) => feed.taken(bytes),
     predicted: (predictions) => takePredictions(tap, predictions),
     restarted: () => feed.restart(),
     failed: (detail, done) => report({ kind: "shadow-failed", detail, done }),
@@ -59,7 +59,7 @@ function startShadow(
     run,
     bufferBytesMax: shadow.bufferBytesMax,
     candidatesMax: 0,
-    send: (text) => host.send(text),
+    send: (lines) => host.send(lines),
   });
   tap.listen(feed);
   return {

@@ -110,7 +110,7 @@ export class PredictionThread {
     const host = new ShadowHost({
       work: this.#work,
       heapMegabytesMax: shadow.heapMegabytesMax,
-      taken: (chars) => feed.taken(chars),
+      taken: (bytes) => feed.taken(bytes),
       predicted: (predictions) => takePredictions(tap, predictions),
       restarted: () => feed.restart(),
       failed: (detail, done) => report({ kind: "shadow-failed", detail: `predictions of a rollout: ${detail}`, done }),
@@ -119,7 +119,7 @@ export class PredictionThread {
       run: { ...run, ...this.#fleet.about },
       bufferBytesMax: shadow.bufferBytesMax,
       candidatesMax: 0,
-      send: (text) => host.send(text),
+      send: (lines) => host.send(lines),
     });
     for (const input of this.#fleet.standing(tap.lastAt)) feed.accepted(input, undefined);
     tap.listen(feed);

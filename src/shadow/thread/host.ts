@@ -11,8 +11,8 @@ export interface ShadowHostOptions {
   readonly work: ShadowWork;
   /** Heap of the thread; beyond it the thread ends, and nothing else does. */
   readonly heapMegabytesMax: number;
-  /** The thread has worked through so many characters, or is gone with so many that it had not. */
-  readonly taken: (chars: number) => void;
+  /** The thread has worked through so many bytes of lines, or is gone with so many that it had not. */
+  readonly taken: (bytes: number) => void;
   /** Requests of a rollout were predicted. */
   readonly predicted: (predictions: RolloutPredictions) => void;
   /** A fit is in use from now on. */
@@ -47,12 +47,12 @@ export interface Evaluated {
 
 interface Sent {
   readonly atMillis: number;
-  chars: number;
+  readonly bytes: number;
 }
 
 /**
- * Runs the shadow's thread. The gateway's thread only posts text to it and reads the reports that come back; a thread
- * that is slow leaves text untaken, and one that dies is started again after a pause, a bounded number of times.
+ * Runs the shadow's thread. The gateway's thread only posts lines to it and reads the reports that come back; a thread
+ * that is slow leaves lines untaken, and one that dies is started again after a pause, a bounded number of times.
  */
 export class ShadowHost {
   readonly #options: ShadowHostOptions;
@@ -80,13 +80,15 @@ export class ShadowHost {
     this.#start();
   }
 
-  send(text: string): void {
+  /** The bytes are the thread's from now on. */
+  send(lines: Buffer<ArrayBuffer>): void {
+    const { byteLength: bytes } = lines;
     if (this.#worker === undefined) {
-      this.#options.taken(text.length);
+      this.#options.taken(bytes);
       return;
     }
-    this.#sent.push({ atMillis: performance.now(), chars: text.length });
-    this.#worker.postMessage({ text } satisfies ToShadow);
+    this.#sent.push({ atMillis: performance.now(), bytes });
+    this.#worker.postMessage({ lines } satisfies ToShadow, [lines.buffer]);
   }
 
   /** What waits for a prediction now. */
@@ -180,7 +182,7 @@ export class ShadowHost {
     this.#parity = message.parity;
     this.#cpuMicros = message.cpuMicros;
     this.#sent.shift();
-    this.#options.taken(message.chars);
+    this.#options.taken(message.bytes);
   }
 
   #died(worker: Worker, detail: string): void {
@@ -190,9 +192,9 @@ export class ShadowHost {
     this.#parity = { decisions: 0, differences: 0, unverifiable: 0 };
     this.#cpuMicrosBefore += this.#cpuMicros;
     this.#cpuMicros = 0;
-    const lostChars = this.#sent.reduce((chars, one) => chars + one.chars, 0);
+    const lostBytes = this.#sent.reduce((bytes, one) => bytes + one.bytes, 0);
     this.#sent.length = 0;
-    this.#options.taken(lostChars);
+    this.#options.taken(lostBytes);
     this.#detail = detail;
     if (performance.now() - this.#startedMillis > STEADY_MILLIS) this.#restartsInRow = 0;
     this.#state = this.#restartsInRow === RESTARTS_MAX ? "off" : "crashed";

@@ -55,11 +55,11 @@ export interface CalibrateWork {
 }
 
 /** Lines of a trace, or what waits for a prediction now. */
-export type ToShadow = { readonly text: string } | { readonly awaited: readonly AwaitedRequests[] };
+export type ToShadow = { readonly lines: Uint8Array } | { readonly awaited: readonly AwaitedRequests[] };
 
 export type FromShadow =
-  /** It has worked through lines of this length. */
-  | { readonly kind: "taken"; readonly chars: number; readonly parity: Parity; readonly cpuMicros: number }
+  /** It has worked through so many bytes of lines. */
+  | { readonly kind: "taken"; readonly bytes: number; readonly parity: Parity; readonly cpuMicros: number }
   /** Something could not be done; the replay goes on. */
   | { readonly kind: "failed"; readonly detail: string }
   | { readonly kind: "fitted"; readonly report: FitReport; readonly millis: number; readonly cpuMicros: number }

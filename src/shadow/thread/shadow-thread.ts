@@ -41,8 +41,10 @@ parentPort?.on("message", (message: ToShadow) => {
     awaited = message.awaited;
     return;
   }
-  for (const line of message.text.split("\n")) if (line !== "") take(line);
-  send({ kind: "taken", chars: message.text.length, parity: parity(), cpuMicros: threadCpuMicros() });
+  const { buffer, byteOffset, byteLength } = message.lines;
+  const lines = Buffer.from(buffer, byteOffset, byteLength).toString();
+  for (const line of lines.split("\n")) if (line !== "") take(line);
+  send({ kind: "taken", bytes: byteLength, parity: parity(), cpuMicros: threadCpuMicros() });
 });
 void rounds();
 void predictions();

@@ -14,13 +14,17 @@ export interface ChainSplit {
 export const TABLE_BLOCKS_MAX = 1_048_576;
 
 const CAPACITY_AT_START = 4096;
+/** Of a chain's blocks, those at a depth that this divides can be found by their hash. */
+const FOUND_EVERY = 16;
 
 /**
  * Blocks that were written to a segment, numbered in order of writing.
  *
- * A chain hash stands for its whole prefix, so when a block is known all before it are, and the last known one is found
- * by bisection. Two different prefixes with the same 64-bit hash would be mistaken for each other: with the table full,
- * the chance is below 2^40 / 2^65 per table.
+ * A chain hash stands for its whole prefix, so when a block is known all before it are. Few blocks are found by their
+ * hash, as each takes a place that is in no cache of the processor: those at every 16th depth, the last known of which is
+ * found by bisection, and the first of those that were written together; the others follow on one that was found. Two
+ * different prefixes with the same 64-bit hash would be mistaken for each other: with the table full, the chance is below
+ * 2^40 / 2^65 per table.
  */
 export class BlockTable {
   readonly #blocksMax: number;
@@ -28,8 +32,9 @@ export class BlockTable {
   #hashes = new Int32Array(2 * CAPACITY_AT_START);
   /** Position of each block in its chain, from 0. */
   #depths = new Int32Array(CAPACITY_AT_START);
-  /** Open addressing: number of the block plus 1, 0 for a free place. Twice as many places as blocks, or more. */
-  #places = new Int32Array(2 * CAPACITY_AT_START);
+  /** Open addressing: number of a block plus 1, 0 for a free place. Twice as many places as are taken, or more. */
+  #places = new Int32Array(CAPACITY_AT_START);
+  #placesTaken = 0;
   #size = 0;
 
   constructor(blocksMax: number = TABLE_BLOCKS_MAX) {
@@ -48,58 +53,83 @@ export class BlockTable {
   clear(): void {
     this.#hashes = new Int32Array(2 * CAPACITY_AT_START);
     this.#depths = new Int32Array(CAPACITY_AT_START);
-    this.#places = new Int32Array(2 * CAPACITY_AT_START);
+    this.#places = new Int32Array(CAPACITY_AT_START);
+    this.#placesTaken = 0;
     this.#size = 0;
   }
 
   /** Finds the chain's last known block and numbers the others. */
   add(chain: BlockChain): ChainSplit {
-    const known = this.#knownBlocks(chain);
+    const { parent, known } = this.#known(chain);
     const first = this.#size;
-    const parent = known === 0 ? -1 : this.#find(chain, known - 1);
-    this.#reserve(first + chain.length - known);
-    for (let i = known; i < chain.length; i++) this.#append(chain.hashes[2 * i]!, chain.hashes[2 * i + 1]!, i);
+    const added = chain.length - known;
+    this.#reserve(first + added);
+    this.#hashes.set(chain.hashes.subarray(2 * known, 2 * chain.length), 2 * first);
+    for (let i = 0; i < added; i++) {
+      const depth = known + i;
+      this.#depths[first + i] = depth;
+      if (i === 0 || depth % FOUND_EVERY === 0) this.#place(first + i);
+    }
+    this.#size = first + added;
     return { parent, first, known };
   }
 
-  /** Length of the longest known head of the chain. */
-  #knownBlocks(chain: BlockChain): number {
-    let known = 0;
-    let unknown = chain.length + 1;
-    while (unknown - known > 1) {
-      const middle = (known + unknown) >> 1;
-      if (this.#find(chain, middle - 1) >= 0) known = middle;
-      else unknown = middle;
+  /** Number of the last known block, -1 for none, and how many are known from the chain's head. */
+  #known(chain: BlockChain): { parent: number; known: number } {
+    let parent = -1;
+    let low = -1;
+    let high = Math.ceil(chain.length / FOUND_EVERY);
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      const number = this.#find(chain, middle * FOUND_EVERY);
+      if (number < 0) high = middle;
+      else {
+        low = middle;
+        parent = number;
+      }
     }
-    return known;
+    if (parent < 0) return { parent, known: 0 };
+    for (let known = low * FOUND_EVERY + 1; ; known++) {
+      if (known === chain.length) return { parent, known };
+      const next = this.#is(parent + 1, chain, known) ? parent + 1 : this.#find(chain, known);
+      if (next < 0) return { parent, known };
+      parent = next;
+    }
   }
 
-  /** Number of the chain's block at `depth`; -1 when it is not known. */
+  /** Number of the chain's block at `depth`; -1 when it is not known, or not found by its hash. */
   #find(chain: BlockChain, depth: number): number {
-    const low = chain.hashes[2 * depth]!;
-    const high = chain.hashes[2 * depth + 1]!;
     const mask = this.#places.length - 1;
-    for (let place = low & mask; ; place = (place + 1) & mask) {
+    for (let place = chain.hashes[2 * depth]! & mask; ; place = (place + 1) & mask) {
       const number = this.#places[place]! - 1;
-      if (number < 0) return -1;
-      if (this.#hashes[2 * number] === low && this.#hashes[2 * number + 1] === high && this.#depths[number] === depth)
-        return number;
+      if (number < 0 || this.#is(number, chain, depth)) return number;
     }
   }
 
-  #append(low: number, high: number, depth: number): void {
-    const number = this.#size++;
-    this.#hashes[2 * number] = low;
-    this.#hashes[2 * number + 1] = high;
-    this.#depths[number] = depth;
-    this.#place(number, low);
+  /** Whether the block of this number is the chain's at `depth`. */
+  #is(number: number, { hashes }: BlockChain, depth: number): boolean {
+    return (
+      number < this.#size &&
+      this.#hashes[2 * number] === hashes[2 * depth] &&
+      this.#hashes[2 * number + 1] === hashes[2 * depth + 1] &&
+      this.#depths[number] === depth
+    );
   }
 
-  #place(number: number, low: number): void {
+  #place(number: number): void {
+    if (2 * ++this.#placesTaken > this.#places.length) {
+      const before = this.#places;
+      this.#places = new Int32Array(2 * before.length);
+      for (const taken of before) if (taken !== 0) this.#put(taken);
+    }
+    this.#put(number + 1);
+  }
+
+  #put(taken: number): void {
     const mask = this.#places.length - 1;
-    let place = low & mask;
+    let place = this.#hashes[2 * (taken - 1)]! & mask;
     while (this.#places[place] !== 0) place = (place + 1) & mask;
-    this.#places[place] = number + 1;
+    this.#places[place] = taken;
   }
 
   #reserve(blocks: number): void {
@@ -112,7 +142,5 @@ export class BlockTable {
     depths.set(this.#depths);
     this.#hashes = hashes;
     this.#depths = depths;
-    this.#places = new Int32Array(2 * capacity);
-    for (let number = 0; number < this.#size; number++) this.#place(number, hashes[2 * number]!);
   }
 }

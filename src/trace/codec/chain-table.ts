@@ -1,10 +1,14 @@
 import { decodeHashes, encodeHashes } from "./hash-text.ts";
-import { as, type FieldType, flag, integer, number, optional, pathOf, text } from "./field-type.ts";
+import { as, type FieldType, flag, integer, listOf, number, optional, pathOf, text } from "./field-type.ts";
 import { record } from "./record-type.ts";
 
 /** Base64 of chained hashes, 8 bytes a block. */
 export const hashes: FieldType<Int32Array> = {
-  write: (value) => `"${encodeHashes(value)}"`,
+  write(value, to) {
+    to.ascii('"');
+    to.ascii(encodeHashes(value));
+    to.ascii('"');
+  },
   read: (value, parent, key, beside) => decodeHashes(text.read(value, parent, key, beside), pathOf(parent, key)),
 };
 
@@ -14,13 +18,13 @@ export const hashes: FieldType<Int32Array> = {
  */
 export interface ChainRow {
   /** Absent where they are cut as most are. */
-  readonly blockTokens?: number;
+  readonly blockTokens?: number | undefined;
   /** Numbering starts afresh at this line. */
-  readonly fresh?: true;
-  readonly parent?: number;
-  readonly first?: number;
+  readonly fresh?: true | undefined;
+  readonly parent?: number | undefined;
+  readonly first?: number | undefined;
   /** Absent where there is none. */
-  readonly hashes?: Int32Array;
+  readonly hashes?: Int32Array | undefined;
 }
 
 export const chainRow = record<ChainRow>({
@@ -30,3 +34,6 @@ export const chainRow = record<ChainRow>({
   first: optional(integer(0)),
   hashes: optional(as("lanes", hashes)),
 });
+
+/** Those of all news of a peer, in their order. */
+export const chainRows = listOf(chainRow);

@@ -17,6 +17,7 @@ import type { Forecast } from "#core/latency/forecast.ts";
 import type { Micros } from "#core/base/units.ts";
 import { prefillTerms } from "./stage-table.ts";
 import { expected } from "./format-error.ts";
+import type { JsonBytes } from "./json-bytes.ts";
 import { breakdownDigest, NO_POLICY_VERSION, type RecordedBreakdown, type RecordedDecision } from "./record.ts";
 import {
   as,
@@ -51,8 +52,13 @@ const ROW_COLUMNS = 9;
 
 /** `[TTFT, TPOT, TTFT at the next best]` in microseconds; without the last where there was none, and in older traces. */
 const forecast: FieldType<Forecast> = {
-  write: ({ ttftMicros, tpotMicros, nextTtftMicros: next }) =>
-    next === undefined ? `[${ttftMicros},${tpotMicros}]` : `[${ttftMicros},${tpotMicros},${next}]`,
+  write({ ttftMicros, tpotMicros, nextTtftMicros: next }, to) {
+    const start = to.length;
+    to.next(ttftMicros);
+    to.next(tpotMicros);
+    if (next !== undefined) to.next(next);
+    to.list(start);
+  },
   read(value, parent, key) {
     const [ttftMicros, tpotMicros, next, ...more] = Array.isArray(value) ? (value as unknown[]) : [];
     if (!isMicros(ttftMicros) || !isMicros(tpotMicros) || !(next === undefined || isMicros(next)) || more.length > 0)
@@ -64,7 +70,8 @@ const forecast: FieldType<Forecast> = {
 const isMicros = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 const prefixSource = as<PrefixSource>("precise", {
-  write: (value) => (value === "precise" ? "true" : undefined),
+  write: (_value, to) => to.ascii("true"),
+  omits: (value) => value === "approximate",
   read: (value, parent, key, beside) =>
     value !== undefined && bool.read(value, parent, key, beside) ? "precise" : "approximate",
 });
@@ -81,8 +88,12 @@ const stage = record<Stage>({
 });
 
 const prefill: FieldType<PrefillStage> = {
-  write: (value, beside) =>
-    `{${stage.fields(value, beside).slice(1)},"breakdown":${breakdownText(value.breakdown, value.endpoint, beside.candidatesMax)}}`,
+  write(value, to, beside) {
+    const start = to.length;
+    stage.fields(value, to, beside);
+    writeBreakdown(value.breakdown, value.endpoint, to, beside.candidatesMax);
+    to.object(start);
+  },
   read(value, parent, key, beside) {
     const given = objectOf(value, parent, key);
     const place = { parent, key };
@@ -127,20 +138,22 @@ const queued = record<Body<Queued>>({ ...head, reason: as("queued", oneOf(WAIT_R
  * A decision as a JSON object, with `candidatesMax` candidates at most: of a larger fleet the chosen one and those with
  * the highest totals. Its time and request are its input's and are not written again; nor is what is as usual.
  */
-export function encodeDecision(decision: Decision | RecordedDecision, beside: Beside): string {
+export function encodeDecision(decision: Decision | RecordedDecision, to: JsonBytes, beside: Beside): void {
   const chosen = decision.kind === "routed" ? decision.endpoint : "";
-  const breakdown = breakdownText(decision.breakdown, chosen, beside.candidatesMax);
-  return `{${bodyText(decision, beside).slice(1)},"breakdown":${breakdown}}`;
+  const start = to.length;
+  writeBody(decision, to, beside);
+  writeBreakdown(decision.breakdown, chosen, to, beside.candidatesMax);
+  to.object(start);
 }
 
-function bodyText(decision: Decision | RecordedDecision, beside: Beside): string {
+function writeBody(decision: Decision | RecordedDecision, to: JsonBytes, beside: Beside): void {
   switch (decision.kind) {
     case "routed":
-      return routed.fields(decision, beside);
+      return routed.fields(decision, to, beside);
     case "rejected":
-      return rejected.fields(decision, beside);
+      return rejected.fields(decision, to, beside);
     case "queued":
-      return queued.fields(decision, beside);
+      return queued.fields(decision, to, beside);
   }
 }
 
@@ -157,22 +170,34 @@ export function decodeDecision(given: unknown, at: Micros, requestId: string, be
 }
 
 /**
- * `[endpoint, removedBy, freshness, loadAge, load, kv, inFlight, prefill, hit, total, one value per scorer]` a row. What
- * comes from the engine's own events has a freshness that is higher by as many as there are.
+ * The field of a breakdown, with rows of `[endpoint, removedBy, freshness, loadAge, load, kv, inFlight, prefill, hit, total,
+ * one value per scorer]`. What comes from the engine's own events has a freshness that is higher by as many as there are.
  */
-function breakdownText(breakdown: Breakdown, chosen: string, candidatesMax: number): string {
-  const { scorers, totals, values } = breakdown;
+function writeBreakdown(breakdown: Breakdown, chosen: string, to: JsonBytes, candidatesMax: number): void {
+  const { scorers, totals, values, clamped } = breakdown;
   const count = totals.length;
-  let rows = "";
-  for (const i of keptCandidates(breakdown, chosen, candidatesMax)) {
-    rows += `${rows === "" ? "[" : ",["}${rowHead(rowOf(breakdown, i))},${finite(totals[i]!)}`;
-    for (let s = 0; s < scorers.length; s++) rows += `,${finite(values[s * count + i]!)}`;
-    rows += "]";
+  to.ascii(',"breakdown":{"endpoints":');
+  to.number(isRecorded(breakdown) ? breakdown.endpointCount : count);
+  if (clamped !== 0) {
+    to.ascii(',"clamped":');
+    to.number(clamped);
   }
-  const clamped = breakdown.clamped === 0 ? "" : `"clamped":${breakdown.clamped},`;
-  const endpoints = isRecorded(breakdown) ? breakdown.endpointCount : count;
-  const digest = isRecorded(breakdown) ? breakdown.digest : breakdownDigest(breakdown);
-  return `{"endpoints":${endpoints},${clamped}"digest":${digest},"scorers":${scorersJson(scorers)},"rows":[${rows}]}`;
+  to.ascii(',"digest":');
+  to.number(isRecorded(breakdown) ? breakdown.digest : breakdownDigest(breakdown));
+  to.ascii(',"scorers":');
+  to.bytes(scorersJson(scorers));
+  to.ascii(',"rows":');
+  const rows = to.length;
+  for (const i of keptCandidates(breakdown, chosen, candidatesMax)) {
+    to.comma();
+    const row = to.length;
+    writeRowHead(rowOf(breakdown, i), to);
+    writeFinite(totals[i]!, to);
+    for (let s = 0; s < scorers.length; s++) writeFinite(values[s * count + i]!, to);
+    to.list(row);
+  }
+  to.list(rows);
+  to.ascii("}");
 }
 
 /** What was read from a trace may lack candidates, and keeps the digest of all. */
@@ -180,9 +205,18 @@ function isRecorded(breakdown: Breakdown): breakdown is RecordedBreakdown {
   return "digest" in breakdown;
 }
 
-function rowHead(row: CandidateRow): string {
-  const signals = `${row.loadAgeMicros},${finite(row.effectiveLoad)},${finite(row.kvUtilization)},${row.requestsInFlight},${row.prefillTokensQueued},${row.hitTokens}`;
-  return `${JSON.stringify(row.endpoint)},${JSON.stringify(row.removedBy)},${freshnessOf(row)},${signals}`;
+function writeRowHead(row: CandidateRow, to: JsonBytes): void {
+  to.comma();
+  to.text(row.endpoint);
+  to.comma();
+  to.text(row.removedBy);
+  to.next(freshnessOf(row));
+  to.next(row.loadAgeMicros);
+  writeFinite(row.effectiveLoad, to);
+  writeFinite(row.kvUtilization, to);
+  to.next(row.requestsInFlight);
+  to.next(row.prefillTokensQueued);
+  to.next(row.hitTokens);
 }
 
 function freshnessOf({ freshness, prefixSource }: CandidateRow): number {
@@ -198,11 +232,10 @@ function keptCandidates(breakdown: Breakdown, chosen: string, candidatesMax: num
     return kept;
   }
   if (candidatesMax === 0) return kept;
-  const rank = (i: number) =>
-    endpointOf(breakdown, i) === chosen ? Infinity : Number.isNaN(totals[i]!) ? -Infinity : totals[i]!;
+  const endpoints = breakdown instanceof ColumnBreakdown ? breakdown.endpoints : breakdown.candidates.map(endpointOf);
   const ranks: number[] = [];
   for (let i = 0; i < totals.length; i++) {
-    const own = rank(i);
+    const own = endpoints[i] === chosen ? Infinity : Number.isNaN(totals[i]!) ? -Infinity : totals[i]!;
     if (kept.length === candidatesMax && own <= ranks[candidatesMax - 1]!) continue;
     let place = Math.min(kept.length, candidatesMax - 1);
     for (; place > 0 && own > ranks[place - 1]!; place--) {
@@ -220,24 +253,24 @@ function rowOf(breakdown: Breakdown, index: number): CandidateRow {
   return breakdown instanceof ColumnBreakdown ? breakdown.row(index) : breakdown.candidates[index]!;
 }
 
-function endpointOf(breakdown: Breakdown, index: number): string {
-  return breakdown instanceof ColumnBreakdown ? breakdown.endpoints[index]! : breakdown.candidates[index]!.endpoint;
-}
+const endpointOf = ({ endpoint }: CandidateRow) => endpoint;
 
 /** Profiles hold one array of scorers for life, so its text is made once. */
-const SCORERS_JSON = new WeakMap<Breakdown["scorers"], string>();
+const SCORERS_JSON = new WeakMap<Breakdown["scorers"], Uint8Array>();
 
-function scorersJson(scorers: Breakdown["scorers"]): string {
-  let text = SCORERS_JSON.get(scorers);
-  if (text === undefined) {
-    text = JSON.stringify(scorers.map(({ name, weight }) => [name, weight]));
-    SCORERS_JSON.set(scorers, text);
+function scorersJson(scorers: Breakdown["scorers"]): Uint8Array {
+  let bytes = SCORERS_JSON.get(scorers);
+  if (bytes === undefined) {
+    bytes = Buffer.from(JSON.stringify(scorers.map(({ name, weight }) => [name, weight])));
+    SCORERS_JSON.set(scorers, bytes);
   }
-  return text;
+  return bytes;
 }
 
-function finite(value: number): string {
-  return Number.isFinite(value) ? (Object.is(value, -0) ? "-0" : String(value)) : "null";
+/** The next value of a list, null for what is no number. */
+function writeFinite(value: number, to: JsonBytes): void {
+  if (Number.isFinite(value)) to.next(value);
+  else to.ascii(",null");
 }
 
 const breakdownType: Pick<FieldType<RecordedBreakdown>, "read"> = {

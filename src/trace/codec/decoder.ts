@@ -1,8 +1,8 @@
 import { EMPTY_CHAIN, type BlockChain } from "#core/prompt/block-chain.ts";
 import { BlockArchive } from "./block-archive.ts";
 import { decodeDecision } from "./decision-table.ts";
-import { type Beside, integer, type JsonFields, listOf, NOTHING_BESIDE, objectOf } from "./field-type.ts";
-import { chainRow, type ChainRow } from "./chain-table.ts";
+import { type Beside, integer, type JsonFields, NOTHING_BESIDE, objectOf } from "./field-type.ts";
+import { chainRow, chainRows, type ChainRow } from "./chain-table.ts";
 import { decodeHeader } from "./header-table.ts";
 import { decodeInput } from "./input-table.ts";
 import { record } from "./record-type.ts";
@@ -10,7 +10,6 @@ import { TraceFormatError } from "./format-error.ts";
 import type { TraceGap, TraceHeader, TraceRecord } from "./record.ts";
 
 const gap = record<Omit<TraceGap, "kind" | "damage">>({ at: integer(0), dropped: integer(1) });
-const chainRows = listOf(chainRow);
 
 /** Reads the lines of one segment, in order. A line that is refused changes nothing but what later lines may refer to. */
 export class TraceDecoder {

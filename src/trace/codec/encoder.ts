@@ -3,11 +3,12 @@ import type { Input } from "#core/input/input.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import type { Micros } from "#core/base/units.ts";
 import { BlockTable, TABLE_BLOCKS_MAX } from "./block-table.ts";
-import { chainRow, type ChainRow } from "./chain-table.ts";
+import { chainRow, chainRows, type ChainRow } from "./chain-table.ts";
 import { encodeDecision } from "./decision-table.ts";
 import { type Beside, NOTHING_BESIDE } from "./field-type.ts";
 import { encodeHeader } from "./header-table.ts";
 import { encodeInput } from "./input-table.ts";
+import { JsonBytes } from "./json-bytes.ts";
 import { chainsOf } from "./peer-table.ts";
 import type { RecordedDecision, TraceHeader } from "./record.ts";
 
@@ -22,9 +23,13 @@ export interface EncoderOptions {
 
 /** The chosen candidate and those that it had to beat. */
 const CANDIDATES_MAX_DEFAULT = 4;
+/** Of a prompt that has none, cut as most are. */
+const NO_BLOCKS: ChainRow = {};
 
-/** Writes the lines of one segment, in order. Lines have no newline. Text is ASCII or whatever ids and names hold. */
+/** Writes the lines of one segment, in order. Text is ASCII or whatever ids and names hold. */
 export class TraceEncoder {
+  /** Lines that were not taken yet, each with its newline. */
+  readonly lines = new JsonBytes();
   readonly #table: BlockTable;
   readonly #blockTokens: number;
   readonly #beside: Beside;
@@ -38,45 +43,64 @@ export class TraceEncoder {
   }
 
   /** First line of a segment; what follows refers to nothing before it. */
-  header(header: TraceHeader): string {
+  header(header: TraceHeader): void {
     this.#table.clear();
-    return encodeHeader(header, this.#beside);
+    encodeHeader(header, this.lines, this.#beside);
+    this.lines.ascii("\n");
   }
 
-  record(input: Input, decision: Decision | RecordedDecision | undefined): string {
-    let line = `{${encodeInput(input, this.#beside)}`;
-    if (decision !== undefined) line += `,"decision":${encodeDecision(decision, this.#beside)}`;
-    if ("request" in input) {
-      const chain = this.#chain(input.request.blocks);
-      if (chain !== "{}") line += `,"chain":${chain}`;
-    } else if (input.kind === "peer-reported") {
-      const chains = chainsOf(input.news).map((chain) => this.#chain(chain));
-      if (chains.length > 0) line += `,"chains":[${chains.join(",")}]`;
+  /** Throws a RangeError, and writes nothing, where something has no JSON form. */
+  record(input: Input, decision: Decision | RecordedDecision | undefined): void {
+    const to = this.lines;
+    const start = to.length;
+    try {
+      encodeInput(input, to, this.#beside);
+      if (decision !== undefined) {
+        to.ascii(',"decision":');
+        encodeDecision(decision, to, this.#beside);
+      }
+    } catch (error) {
+      to.cut(start);
+      throw error;
     }
-    return `${line}}`;
+    if ("request" in input) {
+      const row = this.#rowOf(input.request.blocks);
+      if (row !== NO_BLOCKS) {
+        to.ascii(',"chain":');
+        chainRow.write(row, to, NOTHING_BESIDE);
+      }
+    } else if (input.kind === "peer-reported") {
+      const chains = chainsOf(input.news);
+      if (chains.length > 0) {
+        to.ascii(',"chains":');
+        chainRows.write(
+          chains.map((chain) => this.#rowOf(chain)),
+          to,
+          NOTHING_BESIDE,
+        );
+      }
+    }
+    to.object(start);
+    to.ascii("\n");
   }
 
-  gap(at: Micros, dropped: number): string {
-    return `{"kind":"gap","at":${at},"dropped":${dropped}}`;
+  gap(at: Micros, dropped: number): void {
+    this.lines.ascii(`{"kind":"gap","at":${at},"dropped":${dropped}}\n`);
   }
 
   /** A chain larger than the whole table is written without numbers. */
-  #chain(chain: BlockChain): string {
-    return chainRow.write(this.#rowOf(chain), NOTHING_BESIDE)!;
-  }
-
   #rowOf(chain: BlockChain): ChainRow {
-    const cut = chain.blockTokens === this.#blockTokens ? {} : { blockTokens: chain.blockTokens };
-    if (chain.length === 0) return cut;
-    let fresh = {};
+    const blockTokens = chain.blockTokens === this.#blockTokens ? undefined : chain.blockTokens;
+    if (chain.length === 0) return blockTokens === undefined ? NO_BLOCKS : { blockTokens };
+    let fresh: true | undefined;
     if (!this.#table.fits(chain)) {
       this.blocksRepeated += this.#table.size;
       this.#table.clear();
-      fresh = { fresh: true };
-      if (!this.#table.fits(chain)) return { ...cut, ...fresh, hashes: chain.hashes.subarray(0, 2 * chain.length) };
+      fresh = true;
+      if (!this.#table.fits(chain)) return { blockTokens, fresh, hashes: chain.hashes.subarray(0, 2 * chain.length) };
     }
     const { parent, first, known } = this.#table.add(chain);
     const hashes = chain.hashes.subarray(2 * known, 2 * chain.length);
-    return { ...cut, ...fresh, ...(parent >= 0 && { parent }), first, hashes };
+    return { blockTokens, fresh, parent: parent < 0 ? undefined : parent, first, hashes };
   }
 }

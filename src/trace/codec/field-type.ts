@@ -1,6 +1,6 @@
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { expected } from "./format-error.ts";
-import { jsonNumber as numberText } from "./number.ts";
+import type { JsonBytes } from "./json-bytes.ts";
 import { type ByteReader, WireError } from "./byte-reader.ts";
 import type { ByteWriter } from "./byte-writer.ts";
 
@@ -37,8 +37,9 @@ function nothing(): never {
  * with the path, or WireError. Whatever travels as JSON alone has no bytes.
  */
 export interface FieldType<T> {
-  /** Undefined leaves the field out, which is read as `undefined`. */
-  write(value: T, beside: Beside): string | undefined;
+  write(this: void, value: T, to: JsonBytes, beside: Beside): void;
+  /** What is left out, and read as `undefined`, beside `undefined` itself. */
+  omits?(this: void, value: T): boolean;
   read(value: unknown, parent: Place | undefined, key: string | number, beside: Beside): T;
   pack?(this: void, value: T, to: ByteWriter, beside: Beside): void;
   unpack?(this: void, from: ByteReader, beside: Beside): T;
@@ -78,7 +79,7 @@ export function as<T>(name: string, type: FieldType<T>): FieldType<T> {
 export function usually<T extends string | number | boolean>(usual: T, type: FieldType<T>): FieldType<T> {
   return {
     ...type,
-    write: (value, beside) => (value === usual ? undefined : type.write(value, beside)),
+    omits: (value) => value === usual,
     read: (value, parent, key, beside) => (value === undefined ? usual : type.read(value, parent, key, beside)),
   };
 }
@@ -88,7 +89,7 @@ export function maybe<T>(type: FieldType<T>): FieldType<T | undefined> {
   const { pack, unpack } = type;
   return {
     ...type,
-    write: (value, beside) => (value === undefined ? undefined : type.write(value, beside)),
+    write: (value, to, beside) => type.write(value!, to, beside),
     read: (value, parent, key, beside) => (value === undefined ? undefined : type.read(value, parent, key, beside)),
     ...(pack !== undefined &&
       unpack !== undefined && {
@@ -109,7 +110,7 @@ function bit(from: ByteReader): boolean {
 }
 
 export const text: FieldType<string> = {
-  write: (value) => JSON.stringify(value),
+  write: (value, to) => to.text(value),
   read(value, parent, key) {
     if (typeof value !== "string") throw expected(pathOf(parent, key), "a string", value);
     return value;
@@ -119,7 +120,7 @@ export const text: FieldType<string> = {
 };
 
 export const bool: FieldType<boolean> = {
-  write: String,
+  write: (value, to) => to.ascii(value ? "true" : "false"),
   read(value, parent, key) {
     if (typeof value !== "boolean") throw expected(pathOf(parent, key), "true or false", value);
     return value;
@@ -131,7 +132,7 @@ export const bool: FieldType<boolean> = {
 /** True, or left out. */
 export const flag: Optional<true> = {
   optional: {
-    write: () => "true",
+    write: (_value, to) => to.ascii("true"),
     read: (value, parent, key, beside) => (bool.read(value, parent, key, beside) ? true : undefined),
     pack: () => {},
     unpack: () => true,
@@ -141,7 +142,7 @@ export const flag: Optional<true> = {
 /** Any finite number; as bytes a whole one of at least `least`, the nearest. */
 export function numberOf(least = 0): FieldType<number> {
   return {
-    write: numberText,
+    write: (value, to) => to.number(value),
     read(value, parent, key) {
       if (typeof value !== "number") throw expected(pathOf(parent, key), "a number", value);
       return value;
@@ -159,7 +160,7 @@ export const number: FieldType<number> = numberOf();
 /** A safe integer of at least `min`, and of at most `max`. */
 export function integer(min: number, max = Infinity): FieldType<number> {
   return {
-    write: numberText,
+    write: (value, to) => to.number(value),
     read(value, parent, key) {
       if (!Number.isSafeInteger(value) || (value as number) < min)
         throw expected(pathOf(parent, key), `an integer of at least ${min}`, value);
@@ -180,7 +181,7 @@ function whole(from: ByteReader, least: number): number {
 /** One of these words; as bytes its place among them. */
 export function oneOf<const T extends string>(accepted: readonly T[]): FieldType<T> {
   return {
-    write: (value) => `"${value}"`,
+    write: (value, to) => to.text(value),
     read(value, parent, key) {
       const found = accepted.find((word) => word === value);
       if (found === undefined) throw expected(pathOf(parent, key), `one of ${accepted.join(", ")}`, value);
@@ -198,7 +199,7 @@ export function oneOf<const T extends string>(accepted: readonly T[]): FieldType
 /** Whatever JSON has, as long as it is a list or an object; who uses it checks it. */
 export function unchecked<T extends object>(what: "a list" | "an object"): FieldType<T> {
   return {
-    write: (value) => JSON.stringify(value),
+    write: (value, to) => to.json(JSON.stringify(value)),
     read(value, parent, key) {
       if (value === null || typeof value !== "object" || Array.isArray(value) !== (what === "a list"))
         throw expected(pathOf(parent, key), what, value);
@@ -211,7 +212,14 @@ export function unchecked<T extends object>(what: "a list" | "an object"): Field
 export function listOf<T>(type: FieldType<T>, max = 1_000_000): FieldType<readonly T[]> {
   const { pack, unpack } = type;
   return {
-    write: (values, beside) => `[${values.map((value) => type.write(value, beside)).join(",")}]`,
+    write(values, to, beside) {
+      const start = to.length;
+      for (const value of values) {
+        to.comma();
+        type.write(value, to, beside);
+      }
+      to.list(start);
+    },
     read(value, parent, key, beside) {
       if (!Array.isArray(value)) throw expected(pathOf(parent, key), "a list", value);
       const place = { parent, key };
@@ -235,10 +243,14 @@ export function listOf<T>(type: FieldType<T>, max = 1_000_000): FieldType<readon
 /** Values by name. */
 export function mapOf<T>(type: FieldType<T>): FieldType<Readonly<Record<string, T>>> {
   return {
-    write: (values, beside) =>
-      `{${Object.entries(values)
-        .map(([name, value]) => `${JSON.stringify(name)}:${type.write(value, beside)}`)
-        .join(",")}}`,
+    write(values, to, beside) {
+      const start = to.length;
+      for (const [name, value] of Object.entries(values)) {
+        to.json(`,${JSON.stringify(name)}:`);
+        type.write(value, to, beside);
+      }
+      to.object(start);
+    },
     read(value, parent, key, beside) {
       const place = { parent, key };
       const entries = Object.entries(objectOf(value, parent, key));

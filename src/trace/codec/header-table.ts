@@ -31,6 +31,7 @@ import {
   usually,
 } from "./field-type.ts";
 import { blockTokens, endpoint } from "./input-table.ts";
+import type { JsonBytes } from "./json-bytes.ts";
 import { profiles } from "./profile-table.ts";
 import { record } from "./record-type.ts";
 
@@ -109,8 +110,11 @@ const header = record<Omit<TraceHeader, "version">>({
 });
 
 /** The first line of a segment. */
-export function encodeHeader({ version, ...rest }: TraceHeader, beside: Beside): string {
-  return `{"kind":"header","format":"gnomon-trace","version":${version},"clock":"${CLOCK_UNIT}"${header.fields(rest, beside)}}`;
+export function encodeHeader({ version, ...rest }: TraceHeader, to: JsonBytes, beside: Beside): void {
+  const start = to.length;
+  to.ascii(`,"kind":"header","format":"gnomon-trace","version":${version},"clock":"${CLOCK_UNIT}"`);
+  header.fields(rest, to, beside);
+  to.object(start);
 }
 
 /** Reads a header; throws TraceFormatError, for a version that is not known before all else. */

@@ -29,6 +29,7 @@ import {
   text,
   usually,
 } from "./field-type.ts";
+import type { JsonBytes } from "./json-bytes.ts";
 import { OUTCOMES, peerReport } from "./peer-table.ts";
 import { profile, profiles } from "./profile-table.ts";
 import { record, type RecordType, type TablesByKind } from "./record-type.ts";
@@ -74,7 +75,8 @@ const load = record<Load>({
 
 /** The encoder writes them beside the record, each block once. */
 const blocks: FieldType<BlockChain> = {
-  write: () => undefined,
+  write: () => {},
+  omits: () => true,
   read: (_value, _parent, _key, beside) => beside.chain(),
 };
 
@@ -189,11 +191,17 @@ const tables: TablesByKind<WithoutTime<Input>, "kind"> = {
 };
 
 const byKind = tables as unknown as Readonly<Record<string, RecordType<object>>>;
+/** What a line of each kind begins with. */
+const HEADS: ReadonlyMap<string, Uint8Array> = new Map(
+  Object.keys(tables).map((kind) => [kind, Buffer.from(`,"kind":"${kind}","at":`)]),
+);
 const at = integer(0);
 
-/** The inside of a JSON object. Chains of prompts are written by the caller. */
-export function encodeInput(input: Input, beside: Beside): string {
-  return `"kind":"${input.kind}","at":${input.at}${byKind[input.kind]!.fields(input, beside)}`;
+/** As fields of a JSON object. Chains of prompts are written by the caller. */
+export function encodeInput(input: Input, to: JsonBytes, beside: Beside): void {
+  to.bytes(HEADS.get(input.kind)!);
+  to.number(input.at);
+  byKind[input.kind]!.fields(input, to, beside);
 }
 
 /** Reads an input back; `beside` gives the blocks of a request that arrives, or of a peer's, one after another. */

@@ -27,7 +27,8 @@ const COUNTS_MAX = 64;
 /** In JSON its blocks stand beside the record, which has a mark of them where there are any. */
 const chain: FieldType<BlockChain> = {
   as: "chain",
-  write: (value) => (value.length > 0 ? "true" : undefined),
+  write: (_value, to) => to.ascii("true"),
+  omits: (value) => value.length === 0,
   read: (value, parent, key, beside) =>
     value !== undefined && bool.read(value, parent, key, beside) ? beside.chain() : EMPTY_CHAIN,
   pack: (value, to, beside) => beside.packChain(value, to),

@@ -6,13 +6,12 @@ import {
   type StageSpec,
 } from "#core/plugin/spec.ts";
 import { expected } from "./format-error.ts";
-import { jsonNumber as numberText } from "./number.ts";
 import { type FieldType, listOf, mapOf, number, pathOf, text } from "./field-type.ts";
 import { record } from "./record-type.ts";
 import { profileParts } from "./stage-table.ts";
 
 const parameter: FieldType<ParameterValue> = {
-  write: (value) => (typeof value === "number" ? numberText(value) : JSON.stringify(value)),
+  write: (value, to) => (typeof value === "number" ? to.number(value) : to.json(JSON.stringify(value))),
   read(value, parent, key) {
     if (typeof value === "number" || typeof value === "string" || typeof value === "boolean") return value;
     throw expected(pathOf(parent, key), "a number, a string, or true or false", value);

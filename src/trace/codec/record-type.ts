@@ -2,11 +2,12 @@ import { type ByteReader, WireError } from "./byte-reader.ts";
 import type { ByteWriter } from "./byte-writer.ts";
 import { type Beside, type FieldType, type Optional, type Place, type Table, objectOf, pathOf } from "./field-type.ts";
 import { expected, TraceFormatError } from "./format-error.ts";
+import type { JsonBytes } from "./json-bytes.ts";
 
 /** A record as its table has it: as an object of JSON, as the fields of one, and as bytes. */
 export interface RecordType<T> extends FieldType<T> {
   /** `,"name":value` for each field that is written. */
-  fields(value: T, beside: Beside): string;
+  fields(value: T, to: JsonBytes, beside: Beside): void;
   /** Reads its fields of an object, which may have others. */
   readFields(value: Readonly<Record<string, unknown>>, place: Place | undefined, beside: Beside): T;
   pack(this: void, value: T, to: ByteWriter, beside: Beside): void;
@@ -17,8 +18,11 @@ interface Field {
   readonly property: string;
   readonly name: string;
   /** Of its name in JSON. */
-  readonly head: string;
+  readonly head: Uint8Array;
   readonly type: FieldType<unknown>;
+  /** Of the type, without a look into it for each value. */
+  readonly write: FieldType<unknown>["write"];
+  readonly omits: FieldType<unknown>["omits"];
   readonly isOptional: boolean;
 }
 
@@ -29,7 +33,15 @@ function fieldsOf(table: object): Field[] {
     const isOptional = "optional" in entry;
     const type = isOptional ? entry.optional : entry;
     const name = type.as ?? property;
-    return { property, name, head: `,${JSON.stringify(name)}:`, type, isOptional };
+    return {
+      property,
+      name,
+      head: Buffer.from(`,${JSON.stringify(name)}:`),
+      type,
+      write: type.write,
+      omits: type.omits,
+      isOptional,
+    };
   });
 }
 
@@ -50,20 +62,22 @@ export function record<T extends object>(
     check?.(made as T, place);
     return made as T;
   };
-  const fields: RecordType<T>["fields"] = (value, beside) => {
-    let text = "";
-    for (const { property, head, type } of all) {
+  const fields: RecordType<T>["fields"] = (value, to, beside) => {
+    for (const { property, head, write, omits } of all) {
       const own = (value as Values)[property];
-      if (own === undefined) continue;
-      const written = type.write(own, beside);
-      if (written !== undefined) text += head + written;
+      if (own === undefined || omits?.(own) === true) continue;
+      to.bytes(head);
+      write(own, to, beside);
     }
-    return text;
   };
   return {
     fields,
     readFields,
-    write: (value, beside) => `{${fields(value, beside).slice(1)}}`,
+    write(value, to, beside) {
+      const start = to.length;
+      fields(value, to, beside);
+      to.object(start);
+    },
     read: (value, parent, key, beside) => readFields(objectOf(value, parent, key), { parent, key }, beside),
     pack(value, to, beside) {
       for (const { property, type, isOptional } of all) {
@@ -101,9 +115,12 @@ export function tagged<T extends object, Tag extends keyof T & string>(
   const byKind = tables as Readonly<Record<string, RecordType<object>>>;
   const kinds = Object.keys(byKind);
   return {
-    write: (value, beside) => {
+    write(value, to, beside) {
       const kind = value[tag] as string;
-      return `{"${tag}":"${kind}"${byKind[kind]!.fields(value, beside)}}`;
+      const start = to.length;
+      to.ascii(`,"${tag}":"${kind}"`);
+      byKind[kind]!.fields(value, to, beside);
+      to.object(start);
     },
     read(value, parent, key, beside) {
       const given = objectOf(value, parent, key);

@@ -78,7 +78,7 @@ export const rolloutState = record<RolloutState>({
 });
 
 const prediction: FieldType<RequestPrediction> = {
-  write: (row) => JSON.stringify(row),
+  write: (row, to) => to.json(JSON.stringify(row)),
   read(row, parent, key) {
     const isTime = (value: unknown) => value === null || typeof value === "number";
     if (Array.isArray(row) && row.length === 4 && typeof row[0] === "string" && row.slice(1).every(isTime))

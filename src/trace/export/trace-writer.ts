@@ -12,7 +12,7 @@ export interface TraceWriterOptions {
   readonly segmentBytesMax: number;
 }
 
-const BATCH_CHARS = 524_288;
+const BATCH_BYTES = 524_288;
 const COMPRESSION_LEVEL = 3;
 
 /** Writes a trace's items to segments in a folder, which is made if it is not there; a run begins a segment. */
@@ -23,7 +23,6 @@ export class TraceWriter {
   #fleet: FleetState | undefined;
   #segment: SegmentWriter | undefined;
   #segmentNumber = 0;
-  #lines = "";
   #check = new SegmentCheck();
   runs = 0;
   records = 0;
@@ -47,13 +46,13 @@ export class TraceWriter {
     }
     if (this.#encoder === undefined || this.#fleet === undefined)
       throw new Error("expected a run before its records, got a record");
-    if (item.kind === "gap") this.#lines += `${this.#encoder.gap(item.at, item.dropped)}\n`;
+    if (item.kind === "gap") this.#encoder.gap(item.at, item.dropped);
     else {
-      this.#lines += `${this.#encoder.record(item.input, item.decision)}\n`;
+      this.#encoder.record(item.input, item.decision);
       this.#fleet.take(item.input);
       this.records++;
     }
-    if (this.#lines.length < BATCH_CHARS) return;
+    if (this.#encoder.lines.length < BATCH_BYTES) return;
     await this.#flush();
     if ((this.#segment?.bytes ?? 0) < this.#options.segmentBytesMax) return;
     await this.#endSegment(false);
@@ -77,13 +76,14 @@ export class TraceWriter {
       syncEveryAppend: false,
     });
     this.#encoder = new TraceEncoder({ blockTokens: header.hash.blockTokens, candidatesMax: Infinity });
-    this.#lines = `${this.#encoder.header(header)}\n`;
+    this.#encoder.header(header);
   }
 
   async #flush(endsRun = false): Promise<void> {
-    if (this.#lines !== "" || endsRun)
-      await this.#segment?.append(`${this.#lines}${this.#check.after(this.#lines, endsRun)}`);
-    this.#lines = "";
+    const lines = this.#encoder?.lines;
+    if (lines === undefined || (lines.length === 0 && !endsRun)) return;
+    lines.ascii(this.#check.after(lines.view(), endsRun));
+    await this.#segment?.append(lines.taken());
   }
 
   async #endSegment(endsRun: boolean): Promise<void> {

@@ -6,7 +6,7 @@ import { after, test } from "node:test";
 import { zstdCompressSync } from "node:zlib";
 import { loadProfile } from "#config/profile-file.ts";
 import { routerOf } from "#shadow/recorded/replay.ts";
-import { TraceEncoder } from "#trace/codec/encoder.ts";
+import { LineEncoder } from "../../trace/line-encoder.ts";
 import type { TraceHeader } from "#trace/codec/record.ts";
 import { explainCommand } from "#cli/explain/explain.ts";
 import { drawTraffic } from "../../core/traffic.ts";
@@ -20,7 +20,7 @@ const profiles = { gnomon: loadProfile("gnomon").spec };
 const header: TraceHeader = { ...HEADER, router: { ...HEADER.router, profiles, defaultProfile: "gnomon" } };
 const records = drawTraffic(routerOf(header), 11, 400);
 const trace = join(FOLDER, "trace.ndjson.zst");
-const encoder = new TraceEncoder({ blockTokens: 16 });
+const encoder = new LineEncoder({ blockTokens: 16 });
 const lines = [encoder.header(header), ...records.map(({ input, decision }) => encoder.record(input, decision))];
 writeFileSync(trace, zstdCompressSync(`${lines.join("\n")}\n`));
 

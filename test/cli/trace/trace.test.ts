@@ -6,7 +6,7 @@ import { after, type TestContext, test } from "node:test";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { loadProfile } from "#config/profile-file.ts";
 import { routerOf } from "#shadow/recorded/replay.ts";
-import { TraceEncoder } from "#trace/codec/encoder.ts";
+import { LineEncoder } from "../../trace/line-encoder.ts";
 import type { TraceHeader } from "#trace/codec/record.ts";
 import { replayCommand } from "#cli/replay.ts";
 import { traceCommand } from "#cli/trace/trace.ts";
@@ -23,7 +23,7 @@ const fresh = (name = "") => join(FOLDER, `${names++}${name}`);
 function recordedLines(seed: number): string[] {
   const profiles = { gnomon: loadProfile("gnomon").spec };
   const header: TraceHeader = { ...HEADER, router: { ...HEADER.router, profiles, defaultProfile: "gnomon" } };
-  const encoder = new TraceEncoder({ blockTokens: 16 });
+  const encoder = new LineEncoder({ blockTokens: 16 });
   const records = drawTraffic(routerOf(header), seed, 250);
   return [encoder.header(header), ...records.map(({ input, decision }) => encoder.record(input, decision))];
 }

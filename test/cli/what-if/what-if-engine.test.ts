@@ -7,7 +7,7 @@ import type { WhatIfFlags } from "#cli/what-if/what-if-flags.ts";
 import { engineDefaults } from "#engine/config.ts";
 import { engineWith, parametersOf, parametersOfEngine } from "#shadow/calibrate/parameters.ts";
 import { TraceDecoder } from "#trace/codec/decoder.ts";
-import { TraceEncoder } from "#trace/codec/encoder.ts";
+import { LineEncoder } from "../../trace/line-encoder.ts";
 import { runOn } from "../../shadow/calibrate/simulated-run.ts";
 
 const TRUTH = engineWith(
@@ -24,7 +24,7 @@ test("every engine that comes with gnomon is the same after it stood in a trace'
   for (const name of engineNames()) {
     const engine = loadEngine(name);
     const emulated = { engine: name, parameters: engineParameters(engine) };
-    const line = new TraceEncoder({ blockTokens: 16 }).header({ ...run.header, emulated });
+    const line = new LineEncoder({ blockTokens: 16 }).header({ ...run.header, emulated });
     const { header } = new TraceDecoder(line);
     const chosen = await engineOfRun({ ...run, header }, flags());
     assert.deepEqual(chosen.engine, engine, name);

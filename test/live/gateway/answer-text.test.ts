@@ -10,7 +10,7 @@ import { createTokenizer } from "../tokenizer/create-tokenizer.ts";
 import { Replay } from "#shadow/recorded/replay.ts";
 import { readRecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { TraceDecoder } from "#trace/codec/decoder.ts";
-import { TraceEncoder } from "#trace/codec/encoder.ts";
+import { LineEncoder } from "../../trace/line-encoder.ts";
 import type { TraceItem } from "#trace/codec/record.ts";
 import { CHAT_TOKENS, folderOf, smallLlama } from "../tokenizer/llama-files.ts";
 import { HEADER } from "../../trace/trace-samples.ts";
@@ -299,7 +299,7 @@ async function sameAgain({ inputs, decisions, gateway }: Rig): Promise<void> {
   };
   const header = { ...HEADER, router: { ...HEADER.router, ...router } };
   async function* items(): AsyncGenerator<TraceItem> {
-    const encoder = new TraceEncoder({ blockTokens: 16 });
+    const encoder = new LineEncoder({ blockTokens: 16 });
     const decoder = new TraceDecoder(encoder.header(header));
     yield { kind: "run", header };
     let next = 0;

@@ -9,7 +9,7 @@ import type { TuneAnswer } from "#shadow/tune/tune.ts";
 import { simulate } from "#sim/simulate.ts";
 import { NO_LATENCY } from "#sim/setting/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
-import { TraceEncoder } from "#trace/codec/encoder.ts";
+import { LineEncoder } from "../../trace/line-encoder.ts";
 import { CASE_ENGINE, CASE_SIGNALS, caseEndpoints, namedProfile } from "../../shadow/question/what-if-case.ts";
 import { conversationsOf, MEAN_E2E } from "../../shadow/tune/tune-case.ts";
 import { HEADER } from "../../trace/trace-samples.ts";
@@ -25,7 +25,7 @@ function lines(conversations: number): string {
     blockTokens: 16,
     staleAfterMicros: 2_000_000,
   };
-  const encoder = new TraceEncoder({ blockTokens: 16 });
+  const encoder = new LineEncoder({ blockTokens: 16 });
   const text = [encoder.header({ ...HEADER, router: { ...router, breaker: undefined } })];
   simulate({
     router,
@@ -86,7 +86,7 @@ async function searched(conversations: number): Promise<TuneAnswer> {
         restarted: () => {},
         failed: (detail) => reject(new Error(detail)),
       });
-      host.send(text);
+      host.send(Buffer.from(new TextEncoder().encode(text).buffer));
     });
   } finally {
     await host?.close();

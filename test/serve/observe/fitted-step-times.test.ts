@@ -11,7 +11,7 @@ import { FittedStepTimes } from "#serve/observe/fitted-step-times.ts";
 import { podStepTimes } from "#serve/endpoints/pod-step-times.ts";
 import { Replay, routerOf } from "#shadow/recorded/replay.ts";
 import { TraceDecoder } from "#trace/codec/decoder.ts";
-import { TraceEncoder } from "#trace/codec/encoder.ts";
+import { LineEncoder } from "../../trace/line-encoder.ts";
 import { requestOf } from "../../core/rollout/rollout-case.ts";
 import { FleetUnderTest, until } from "../../live/discovery/fleet-under-test.ts";
 import { StubEngine } from "../../live/discovery/stub-engine.ts";
@@ -74,7 +74,7 @@ test("predicted-latency decides by what was fitted from then on, and a replay de
   const { spec } = loadProfile("gnomon-predicted");
   const header = { ...HEADER, router: { ...HEADER.router, profiles: { p: spec }, defaultProfile: "p" } };
   const tap = new RouterTap(routerOf(header));
-  const encoder = new TraceEncoder({ blockTokens: header.router.blockTokens });
+  const encoder = new LineEncoder({ blockTokens: header.router.blockTokens });
   const decoder = new TraceDecoder(encoder.header(header));
   const replay = new Replay();
   replay.take({ kind: "run", header: decoder.header });

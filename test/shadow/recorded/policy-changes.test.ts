@@ -10,7 +10,7 @@ import { inForceOf } from "#shadow/candidate/in-force.ts";
 import { RunBook } from "#shadow/recorded/recorded-run.ts";
 import { Replay, routerOf } from "#shadow/recorded/replay.ts";
 import { TraceDecoder } from "#trace/codec/decoder.ts";
-import { TraceEncoder } from "#trace/codec/encoder.ts";
+import { LineEncoder } from "../../trace/line-encoder.ts";
 import type { TraceHeader, TraceItem } from "#trace/codec/record.ts";
 import { FleetState } from "#trace/transform/fleet-state.ts";
 import { request } from "../../core/state.ts";
@@ -43,7 +43,7 @@ function recorded(strip = false): TraceItem[] {
     const asked = { ...sample.input.request, id: `again-${i}`, profile: "", session: `s${i % 4}` };
     take({ kind: "request-arrived", at: at + i, request: asked });
   }
-  const encoder = new TraceEncoder({ blockTokens: header.router.blockTokens });
+  const encoder = new LineEncoder({ blockTokens: header.router.blockTokens });
   const plain = (line: string) => (strip ? line.replaceAll(/,?"policyVersion":\d+/g, "") : line);
   const decoder = new TraceDecoder(plain(encoder.header(header)));
   const records = log.map(({ input, decision }) => decoder.decode(plain(encoder.record(input, decision))));

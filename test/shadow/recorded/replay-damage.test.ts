@@ -53,12 +53,12 @@ async function recordedFiles(
     if (appends % APPENDS_PER_SEGMENT === 0) lines.beginSegment();
     for (const { input, decision } of log.slice(i, i + recordsPerAppend))
       lines.write({ input, decision, droppedBefore: 0 }, queue);
-    const { text, segment } = lines.take(i + recordsPerAppend >= log.length)!;
+    const { lines: batch, segment } = lines.take(i + recordsPerAppend >= log.length)!;
     if (segment !== undefined) {
       await writer?.close(false);
       writer = await SegmentWriter.create(join(directory, segmentName(about.startWallMicros, run, segment)), options);
     }
-    await writer!.append(text);
+    await writer!.append(batch);
   }
   await writer?.close(false);
   return read(directory);

@@ -5,7 +5,7 @@ import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Router } from "#core/router.ts";
 import { Replay, routerOf } from "#shadow/recorded/replay.ts";
 import { TraceDecoder } from "#trace/codec/decoder.ts";
-import { TraceEncoder } from "#trace/codec/encoder.ts";
+import { LineEncoder } from "../../trace/line-encoder.ts";
 import type { TraceHeader, TraceItem } from "#trace/codec/record.ts";
 import type { Input } from "#core/input/input.ts";
 import { type Step, drawTraffic } from "../../core/traffic.ts";
@@ -19,7 +19,7 @@ function headerOf(profiles: Record<string, ProfileSpec>, defaultProfile: string)
 
 /** What a recorder would have written of a run, read back from its lines. */
 function recorded(header: TraceHeader, log: readonly Step[]): TraceItem[] {
-  const encoder = new TraceEncoder({ blockTokens: header.router.blockTokens });
+  const encoder = new LineEncoder({ blockTokens: header.router.blockTokens });
   const decoder = new TraceDecoder(encoder.header(header));
   const records = log.map(({ input, decision }) => decoder.decode(encoder.record(input, decision)));
   return [{ kind: "run", header: decoder.header }, ...records];

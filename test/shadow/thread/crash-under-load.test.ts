@@ -43,7 +43,7 @@ for (const [cause, script] of Object.entries(DEATHS_BY)) {
         scrapeMillis: 1000,
       },
       heapMegabytesMax: 64,
-      taken: (chars) => feed.taken(chars),
+      taken: (bytes) => feed.taken(bytes),
       predicted: () => {},
       restarted: () => feed.restart(),
       failed: () => {},
@@ -54,7 +54,7 @@ for (const [cause, script] of Object.entries(DEATHS_BY)) {
       run,
       bufferBytesMax: 1_000_000,
       candidatesMax: 0,
-      send: (text) => host.send(text),
+      send: (lines) => host.send(lines),
     });
     rig.tap.listen(feed);
     let answers = 0;

@@ -38,13 +38,13 @@ function rig(script: URL | undefined, bufferBytesMax = BUFFER_BYTES_MAX) {
   const host: ShadowHost = new ShadowHost({
     work,
     heapMegabytesMax: 256,
-    taken: (chars) => feed.taken(chars),
+    taken: (bytes) => feed.taken(bytes),
     predicted: () => {},
     restarted: () => feed.restart(),
     failed: (detail, done) => log.push(`${detail}; ${done}`),
     ...(script === undefined ? {} : { script }),
   });
-  const feed: TraceFeed = new TraceFeed({ run, bufferBytesMax, candidatesMax: 0, send: (text) => host.send(text) });
+  const feed: TraceFeed = new TraceFeed({ run, bufferBytesMax, candidatesMax: 0, send: (lines) => host.send(lines) });
   tap.listen(feed);
   const close = async () => {
     feed.stop();
@@ -110,7 +110,7 @@ test("a shadow that dies takes nothing with it: the router goes on, the death is
     await until(() => host.status().restarts >= 1, "the death is noticed");
     assert.match(log[0] ?? "", /the shadow broke/);
     assert.equal(host.status().state, "crashed");
-    assert.doesNotThrow(() => host.send("what comes while nobody is there\n"));
+    assert.doesNotThrow(() => host.send(Buffer.from("what comes while nobody is there\n")));
     await until(() => host.status().restarts >= 2, "the next one is started and dies too");
   } finally {
     await close();

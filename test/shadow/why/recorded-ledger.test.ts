@@ -6,7 +6,7 @@ import { TokenLedger } from "#shadow/why/token-ledger.ts";
 import { tokenSummary } from "#shadow/why/token-summary.ts";
 import { Simulation } from "#sim/simulation.ts";
 import { TraceDecoder } from "#trace/codec/decoder.ts";
-import { TraceEncoder } from "#trace/codec/encoder.ts";
+import { LineEncoder } from "../../trace/line-encoder.ts";
 import type { TraceItem } from "#trace/codec/record.ts";
 import { HEADER } from "../../trace/trace-samples.ts";
 import { caseEndpoints, caseSetting, caseWorkload, namedProfile } from "../question/what-if-case.ts";
@@ -45,7 +45,7 @@ test("of a fleet that is larger than what a trace holds of each decision, a rout
   });
   simulation.run();
   // As a recorder writes it: the chosen one and the three best others.
-  const encoder = new TraceEncoder({ blockTokens: setting.blockTokens });
+  const encoder = new LineEncoder({ blockTokens: setting.blockTokens });
   const decoder = new TraceDecoder(encoder.header(header));
   const kept = items.map((item) =>
     item.kind === "record" ? decoder.decode(encoder.record(item.input, item.decision)) : item,

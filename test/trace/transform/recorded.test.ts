@@ -4,7 +4,7 @@ import { loadProfile } from "#config/profile-file.ts";
 import type { Input } from "#core/input/input.ts";
 import { Replay, routerOf } from "#shadow/recorded/replay.ts";
 import { TraceDecoder } from "#trace/codec/decoder.ts";
-import { TraceEncoder } from "#trace/codec/encoder.ts";
+import { LineEncoder } from "../line-encoder.ts";
 import type { TraceHeader, TraceItem, TraceRecord } from "#trace/codec/record.ts";
 import { capRecorded } from "#trace/transform/cap-recorded.ts";
 import { recordedTraffic } from "#trace/transform/recorded-traffic.ts";
@@ -23,7 +23,7 @@ const SEEDS = [1, 2, 3, 4, 5];
 function traceOf(seed: number): TraceItem[] {
   const profiles = { gnomon: loadProfile("gnomon").spec };
   const header: TraceHeader = { ...HEADER, router: { ...HEADER.router, profiles, defaultProfile: "gnomon" } };
-  const encoder = new TraceEncoder({ blockTokens: 16 });
+  const encoder = new LineEncoder({ blockTokens: 16 });
   const decoder = new TraceDecoder(encoder.header(header));
   const records = drawTraffic(routerOf(header), seed, 250).map(({ input, decision }) =>
     decoder.decode(encoder.record(input, decision)),
@@ -207,7 +207,7 @@ test("a workload of single requests with what came of them is the same after it 
 });
 
 test("a turn thinks from the end of the one before it; one that came earlier begins a conversation of its own", async () => {
-  const { header } = new TraceDecoder(new TraceEncoder({ blockTokens: 16 }).header(HEADER));
+  const { header } = new TraceDecoder(new LineEncoder({ blockTokens: 16 }).header(HEADER));
   const inputs: Input[] = [];
   // Conversation "a": sent at 0, 5 and 9 s; its second turn ends at 10 s only. "b" is another one.
   for (const [id, session, at, seconds] of [
