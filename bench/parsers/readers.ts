@@ -23,7 +23,7 @@ import { EndpointFeed } from "#live/kv-events/endpoint-feed.ts";
 import { inTurns, STAYS } from "#live/base/loop-turn.ts";
 import { DEFAULT_LIMITS } from "#live/http/limits.ts";
 import type { Dialect } from "#live/http/route.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import { Intake } from "#live/base/intake.ts";
 import { dcgmPage } from "#live/scrape/dcgm-page.ts";
 import { EXPOSITION_BYTES_MAX_DEFAULT } from "#live/scrape/exposition.ts";
 import { enginePage } from "#live/scrape/scrape-map.ts";
@@ -316,7 +316,7 @@ async function readStream(bytes: Buffer, pieceBytes: number, dialect: Dialect = 
   const delivery = deliveryOf(dialect);
   const answer = new StreamAnswer(delivery, { status: 200, headers: {} });
   answer.data(Buffer.from(FIRST_EVENT));
-  for (let at = 0, pieces = 1; at < bytes.length && delivery.stage !== "over"; at += pieceBytes, pieces++) {
+  for (let at = 0, pieces = 1; at < bytes.length && delivery.state !== "over"; at += pieceBytes, pieces++) {
     answer.data(Buffer.from(bytes.subarray(at, at + pieceBytes)));
     if (pieces % PIECES_AT_ONCE === 0 || pieceBytes > READ_BYTES_MIN) await new Promise(setImmediate);
   }
@@ -339,11 +339,11 @@ function deliveryOf(dialect: Dialect): Delivery {
     tokensMax: DEFAULT_LIMITS.continuationTokensKept,
     hold: () => true,
   });
-  const over = (): void => void (delivery.stage = "over");
+  const over = (): void => void (delivery.state = "over");
   const delivery = {
     kept: dialect === "chat" || dialect === "completions" ? kept : undefined,
     dialect,
-    stage: "passing",
+    state: "passing",
     limits: DEFAULT_LIMITS,
     counters: { uninspected: 0 },
     hidesUsage: true,
@@ -359,7 +359,7 @@ function deliveryOf(dialect: Dialect): Delivery {
   return delivery as unknown as Delivery;
 }
 
-function newTap(): RouterTap {
+function newIntake(): Intake {
   const router = new Router({
     seed: 1,
     profiles: { gnomon: loadProfile("gnomon").spec },
@@ -370,13 +370,13 @@ function newTap(): RouterTap {
   });
   const endpoint = { id: "e", models: ["m"], labels: {}, kvCapacityTokens: 500_000, concurrencyMax: 256 };
   router.accept({ kind: "endpoint-joined", at: 0, endpoint });
-  return new RouterTap(router);
+  return new Intake(router);
 }
 
 async function readKvEvents(bytes: Buffer): Promise<void> {
   const hasher = blake3Hasher(BLOCK_TOKENS);
   const translator = new BlockTranslator({ hasher, rootOf: () => ROOT, modelOf: () => "m", blocksMax: 1e6 });
-  const feed = new EndpointFeed({ endpoint: "e", tap: newTap(), translator, now: nowMicros, changed: () => {} });
+  const feed = new EndpointFeed({ endpoint: "e", intake: newIntake(), translator, now: nowMicros, changed: () => {} });
   feed.alive(true);
   await feed.message(bytes);
 }
@@ -436,7 +436,7 @@ function kvShapes(): Record<string, Shape> {
 
 function readReport(bytes: Buffer): void {
   const reports = new PeerReports({
-    tap: newTap(),
+    intake: newIntake(),
     replica: "own",
     epoch: 1,
     fingerprint: 1,

@@ -4,7 +4,7 @@ import { signalsOf } from "#core/profile/build-profile.ts";
 import { partsText } from "#core/profile/profile-parts.ts";
 import type { ParameterDescription } from "#core/plugin/parameter.ts";
 import type { Plugin, Signal } from "#core/plugin/plugin.ts";
-import type { PluginSpec, ProfileSpec, StageSpec } from "#core/plugin/spec.ts";
+import type { PluginSpec, ProfileSpec, ChooserSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { unknownWord } from "#config/problem.ts";
 import { signalsOfProfile as gaugesStated, signalsText } from "#config/profile-signals.ts";
@@ -72,7 +72,7 @@ function profileDetail(profile: NamedProfile): string {
   return `${head}${stageText(spec)}${partsText(spec, stageText)}`;
 }
 
-function stageText(stage: StageSpec): string {
+function stageText(stage: ChooserSpec): string {
   const sum = stage.scorers.reduce((total, scorer) => total + scorer.weight, 0);
   const parts = [
     ...stage.filters.map((filter) => partText("filter", filter, "")),

@@ -1,8 +1,8 @@
 import { CATALOG } from "#core/profile/catalog.ts";
 import { divisionOf } from "#core/profile/profile-parts.ts";
 import { type ParameterTable, resolveParameters, shown } from "#core/plugin/parameter.ts";
-import type { ParameterValue, PluginSpec, ProfileSpec, StageSpec } from "#core/plugin/spec.ts";
-import { writeHandlers } from "./llm-d-stages.ts";
+import type { ParameterValue, PluginSpec, ProfileSpec, ChooserSpec } from "#core/plugin/spec.ts";
+import { writeHandlers } from "./llm-d-phases.ts";
 import { LLM_D_PLUGINS, type LlmDPlugin } from "./llm-d-plugins.ts";
 
 /** A profile as another project's router takes it, or why that cannot express it. */
@@ -43,11 +43,11 @@ export function exportLlmD(spec: ProfileSpec): Exported<EndpointPickerConfig> {
   const division = divisionOf(spec);
   if (division === undefined) {
     writing.declare({ type: "single-profile-handler" });
-    writing.stage("default", spec, []);
+    writing.chooser("default", spec, []);
   } else {
     writeHandlers(writing, division);
-    writing.stage("decode", spec, ["decode-filter"]);
-    writing.stage("prefill", division.prefill, ["prefill-filter"]);
+    writing.chooser("decode", spec, ["decode-filter"]);
+    writing.chooser("prefill", division.prefill, ["prefill-filter"]);
   }
   return writing.done();
 }
@@ -74,8 +74,8 @@ class Writing {
     return name;
   }
 
-  /** One scheduling profile; `roles` are the filters that stand for its stage. */
-  stage(name: string, { filters, scorers, picker }: StageSpec, roles: readonly string[]): void {
+  /** One scheduling profile; `roles` are the filters that stand for its phase. */
+  chooser(name: string, { filters, scorers, picker }: ChooserSpec, roles: readonly string[]): void {
     const refs: { pluginRef: string; weight?: number }[] = roles.map((type) => ({
       pluginRef: this.declare({ type }),
     }));

@@ -5,7 +5,7 @@ import { type ParameterTable, checkParameters, shown } from "#core/plugin/parame
 import type { ParameterValue, PluginSpec, ScorerSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "./config-error.ts";
 import { LLM_D_ELSEWHERE, LLM_D_MISSING, LLM_D_PLUGINS, type LlmDPlugin } from "./llm-d-plugins.ts";
-import { inStages, isStagePlugin, type LlmDStages, ROLE_FILTERS, llmDStages } from "./llm-d-stages.ts";
+import { inPhases, isPhasePlugin, type LlmDPhases, ROLE_FILTERS, llmDPhases } from "./llm-d-phases.ts";
 import { type NamedProfile, signalsAs } from "./native-profile.ts";
 import { checkShape, pathText, problemLine } from "./problem.ts";
 import type { Path } from "./schema-node.ts";
@@ -92,7 +92,7 @@ export function llmDProfile({ name: file, value, lineOf }: YamlFile, name: strin
 }
 
 /** What one scheduling profile is made of. */
-class Stage {
+class Collected {
   readonly filters: PluginSpec[] = [];
   readonly scorers: ScorerSpec[] = [];
   readonly pickers: PluginSpec[] = [];
@@ -108,32 +108,32 @@ const NO_TYPES: ReadonlySet<string> = new Set();
 class Reading {
   readonly problems: Problem[] = [];
   readonly #config: Config;
-  readonly #stages: LlmDStages | undefined;
+  readonly #phases: LlmDPhases | undefined;
 
   constructor(config: Config) {
     this.#config = config;
-    this.#stages = llmDStages(config.plugins, (path, message) => this.problems.push({ path, message }));
+    this.#phases = llmDPhases(config.plugins, (path, message) => this.problems.push({ path, message }));
   }
 
   spec(): PartialProfile {
     const { plugins, schedulingProfiles } = this.#config;
     if (plugins.length === 0) {
-      const stage = new Stage();
+      const chooser = new Collected();
       for (const [type, weight] of DEFAULT_PLUGINS)
-        this.#take(stage, { type, parameters: {} }, weight, ["plugins"], []);
-      return stage.spec;
+        this.#take(chooser, { type, parameters: {} }, weight, ["plugins"], []);
+      return chooser.spec;
     }
     plugins.forEach(({ type }, i) => {
-      const known = Object.hasOwn(LLM_D_PLUGINS, type) || Object.hasOwn(LLM_D_ELSEWHERE, type) || isStagePlugin(type);
+      const known = Object.hasOwn(LLM_D_PLUGINS, type) || Object.hasOwn(LLM_D_ELSEWHERE, type) || isPhasePlugin(type);
       if (!known) this.#unknown(type, i);
     });
-    if (this.#stages !== undefined) return this.#inStages(this.#stages);
+    if (this.#phases !== undefined) return this.#inPhases(this.#phases);
     if (schedulingProfiles.length > 1) {
       const names = schedulingProfiles.map((one) => one.name).join(", ");
       const message = `expected one profile, or a disagg-profile-handler that chooses between two, got ${names}`;
       this.problems.push({ path: ["schedulingProfiles"], message });
     }
-    return this.#stage(0, NO_TYPES).spec;
+    return this.#chooser(0, NO_TYPES).spec;
   }
 
   elsewhere(): string {
@@ -142,7 +142,7 @@ class Reading {
     return [...sections, ...types.map((type) => `${type} (${LLM_D_ELSEWHERE[type] ?? ""})`)].join(", ");
   }
 
-  #inStages({ decode, prefill, divided }: LlmDStages): PartialProfile {
+  #inPhases({ decode, prefill, divided }: LlmDPhases): PartialProfile {
     const { schedulingProfiles } = this.#config;
     const numberOf = (name: string): number => {
       const number = schedulingProfiles.findIndex((one) => one.name === name);
@@ -151,19 +151,19 @@ class Reading {
       if (number < 0) this.problems.push({ path: ["schedulingProfiles"], message });
       return Math.max(0, number);
     };
-    if (divided === undefined) return this.#stage(numberOf(decode), NO_TYPES).spec;
-    const answers = this.#stage(numberOf(decode), ROLE_FILTERS).spec;
-    return inStages(answers, divided, this.#stage(numberOf(prefill), ROLE_FILTERS).spec);
+    if (divided === undefined) return this.#chooser(numberOf(decode), NO_TYPES).spec;
+    const answers = this.#chooser(numberOf(decode), ROLE_FILTERS).spec;
+    return inPhases(answers, divided, this.#chooser(numberOf(prefill), ROLE_FILTERS).spec);
   }
 
   /** One scheduling profile, without plugins of the types that are left out. */
-  #stage(number: number, left: ReadonlySet<string>): Stage {
+  #chooser(number: number, left: ReadonlySet<string>): Collected {
     const { plugins, schedulingProfiles } = this.#config;
     const profile = schedulingProfiles[number];
-    const stage = new Stage();
+    const chooser = new Collected();
     if (profile === undefined) {
-      plugins.forEach((one, i) => this.#take(stage, one, undefined, ["plugins", i], ["plugins", i]));
-      return stage;
+      plugins.forEach((one, i) => this.#take(chooser, one, undefined, ["plugins", i], ["plugins", i]));
+      return chooser;
     }
     profile.plugins.forEach(({ pluginRef, weight }, i) => {
       const path = ["schedulingProfiles", number, "plugins", i];
@@ -173,9 +173,9 @@ class Reading {
         const names = plugins.map(({ name, type }) => name ?? type).join(", ");
         const message = `expected one of the declared ${names}, got ${shown(pluginRef)}`;
         this.problems.push({ path: [...path, "pluginRef"], message });
-      } else if (!left.has(declared.type)) this.#take(stage, declared, weight, path, ["plugins", at]);
+      } else if (!left.has(declared.type)) this.#take(chooser, declared, weight, path, ["plugins", at]);
     });
-    return stage;
+    return chooser;
   }
 
   #unknown(type: string, i: number): void {
@@ -187,16 +187,16 @@ class Reading {
     });
   }
 
-  #take(stage: Stage, declared: Declared, weight: number | undefined, path: Path, declaredAt: Path): void {
+  #take(chooser: Collected, declared: Declared, weight: number | undefined, path: Path, declaredAt: Path): void {
     const known = Object.hasOwn(LLM_D_PLUGINS, declared.type) ? LLM_D_PLUGINS[declared.type] : undefined;
     if (known === undefined) return;
     const plugin = { plugin: known.plugin, parameters: this.#parameters(known, declared, declaredAt) };
     if (known.kind === "scorer") {
       if (weight !== undefined && !(weight > 0)) {
         this.problems.push({ path: [...path, "weight"], message: `expected a number above 0, got ${shown(weight)}` });
-      } else stage.scorers.push({ ...plugin, weight: weight ?? 1 });
-    } else if (known.kind === "filter") stage.filters.push(plugin);
-    else if (stage.pickers.push(plugin) > 1) {
+      } else chooser.scorers.push({ ...plugin, weight: weight ?? 1 });
+    } else if (known.kind === "filter") chooser.filters.push(plugin);
+    else if (chooser.pickers.push(plugin) > 1) {
       this.problems.push({ path, message: `expected one picker, got ${declared.type} beside another` });
     }
   }

@@ -150,7 +150,7 @@ export const LLM_D_MISSING: Readonly<Record<string, string>> = {
     "what is cached of images and sound is not known; without it and its scorer prefixes decide",
   "mm-embeddings-cache-scorer": "what is cached of images and sound is not known",
   "encode-filter":
-    "encoding is not routed apart: without this stage engines that compute prompts encode images themselves",
+    "encoding is not routed apart: without this phase engines that compute prompts encode images themselves",
   "always-disagg-multimodal-decider": "encoding is not routed apart",
   "endpoint-attribute-filter":
     "scorers and filters read the signals of their own catalog, no attributes by name; GPU use of DCGM is part of the scorer " +
@@ -161,6 +161,6 @@ export const LLM_D_MISSING: Readonly<Record<string, string>> = {
   "topology-extractor":
     "the places of endpoints are labels; pairLabel of a profile's roles pairs them, and does not rank them",
   "topology-affinity-filter":
-    "no stage sees which endpoint the other one chose; pairLabel of a profile's roles is its minAffinity",
-  "topology-affinity-scorer": "no stage sees which endpoint the other one chose, so that near ones are not ranked",
+    "no phase sees which endpoint the other one chose; pairLabel of a profile's roles is its minAffinity",
+  "topology-affinity-scorer": "no phase sees which endpoint the other one chose, so that near ones are not ranked",
 };

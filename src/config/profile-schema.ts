@@ -13,7 +13,7 @@ const plugin = {
 
 export const PROFILE_NAME_CHARS_MAX = 128;
 
-const stage = {
+const chooser = {
   filters: z.array(z.strictObject(plugin)).optional().describe("Guards, in order."),
   scorers: z
     .array(
@@ -28,9 +28,9 @@ const stage = {
 const picker = z.strictObject(plugin);
 const tokens = z.number().int().min(0);
 
-/** Two stages of one request; `gnomon profiles` and the README of core/path/prefill explain them. */
+/** Two phases of one request; `gnomon profiles` and the README of core/path/prefill explain them. */
 const disaggregation = z.strictObject({
-  prefill: z.strictObject({ ...stage, picker }).describe("Chooses the endpoint that computes the prompt."),
+  prefill: z.strictObject({ ...chooser, picker }).describe("Chooses the endpoint that computes the prompt."),
   colocateBelowTokens: tokens
     .default(COLOCATE_BELOW_TOKENS)
     .describe("With fewer prompt tokens than this outside its cache, the endpoint that answers computes them itself."),
@@ -74,7 +74,7 @@ const body = {
     .min(1)
     .optional()
     .describe("Name of a profile beside the file, or of a shipped one, or a path; sections left out are as there."),
-  ...stage,
+  ...chooser,
   picker: picker.optional().describe("Who chooses among the scored."),
   disaggregation: disaggregation
     .optional()

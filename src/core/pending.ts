@@ -37,7 +37,7 @@ export interface Pending {
   waiting: WaitingRequest | undefined;
 }
 
-/** The first of two stages while it is under way. */
+/** The first of two phases while it is under way. */
 export interface PendingPrefill {
   readonly state: EndpointState;
   readonly insertion: Insertion | undefined;
@@ -62,7 +62,7 @@ export function mayHaveStandby({ state, prefill, standby, firstTokenAt, continue
 }
 
 /**
- * Endpoints that a retry would leave out if the stage under way failed now: while the prompt is computed elsewhere, who
+ * Endpoints that a retry would leave out if the phase under way failed now: while the prompt is computed elsewhere, who
  * answers has failed nothing.
  */
 export function triedIfItFails({ tried, prefill, state }: Pending): readonly EndpointId[] {

@@ -30,7 +30,7 @@ export function decisionRollout(
   let marked = decided;
   const alternatives = shadows.map(({ arm: other, profile: asked }): ArmAlternative => {
     const profile = profiles.choose(asked === "" ? request.profile : asked);
-    if (profile.stages !== marked.stages) {
+    if (profile.division !== marked.division) {
       fleet.markIneligible(at, request, tried, profile.mayAnswer);
       leavesPool(fleet, membership);
       marked = profile;

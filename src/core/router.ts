@@ -15,7 +15,7 @@ import { PeerBook } from "./peer/peer-book.ts";
 import type { ObservedPlace } from "./request/observed-place.ts";
 import { type Pending, triedIfItFails } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
-import { Placements } from "./placements.ts";
+import { Placements } from "./placement/placements.ts";
 import { FIRST_POLICY_VERSION, type PolicySpec } from "./plugin/spec.ts";
 import { type Choice, filteredReason, type Profile } from "./profile/profile.ts";
 import { ProfileSet } from "./profile/profile-set.ts";
@@ -315,8 +315,8 @@ export class Router {
     }
     const attempt = pending.attempts + 1;
     // A second endpoint beside one that has the request does all itself.
-    const isShared = profile.stages !== undefined && pending.state === undefined && observed === undefined;
-    const prefill = isShared ? this.#prefill(at, profile.stages, pending, state, random) : undefined;
+    const isShared = profile.division !== undefined && pending.state === undefined && observed === undefined;
+    const prefill = isShared ? this.#prefill(at, profile.division, pending, state, random) : undefined;
     const forecast = profile.forecast(request, fleet.states, choice);
     this.#placements.place(at, pending, state, typeof prefill === "object" ? prefill : undefined);
     const { id: endpoint, hitTokens, heldTokens, prefixSource } = state;
@@ -339,7 +339,7 @@ export class Router {
     if (rollout !== undefined) routed.rollout = rollout;
     if (heldTokens !== hitTokens) routed.heldTokens = heldTokens;
     if (typeof prefill === "object") {
-      routed.prefill = prefill.stage;
+      routed.prefill = prefill.prefill;
       if (prefill.isFirst) routed.sentFirst = prefill.state.id;
     }
     // It is of one endpoint that does both.
@@ -350,10 +350,10 @@ export class Router {
     return routed;
   }
 
-  /** Who computes the prompt of a request that `answers` answers, or why that one does; the fleet's marks are of this stage then. */
+  /** Who computes the prompt of a request that `answers` answers, or why that one does; the fleet's marks are of that then. */
   #prefill(
     at: Micros,
-    stages: NonNullable<Profile["stages"]>,
+    division: NonNullable<Profile["division"]>,
     pending: Pending,
     answers: EndpointState,
     random: Random,
@@ -361,12 +361,12 @@ export class Router {
     const { request, tried, transferFailed, asked, membership } = pending;
     const { states, ids, ineligible } = this.#fleet;
     const marks = (): Uint8Array => {
-      this.#fleet.markForPrefill(at, request, tried, answers, stages.roles);
+      this.#fleet.markForPrefill(at, request, tried, answers, division.roles);
       if (membership !== undefined) leavesPool(this.#fleet, membership);
       return ineligible;
     };
     const past = { continued: request !== asked, transferFailed };
-    return stages.choose({ request, answers, past, random }, { states, ids, marks });
+    return division.choose({ request, answers, past, random }, { states, ids, marks });
   }
 
   /** Its arm's, where the arm names one, else what the host selected, which mostly is none. */

@@ -14,7 +14,7 @@ import { framedResponses } from "./processing-response.ts";
 import type { ProcessingRequest } from "./wire.ts";
 
 export interface ProcessingOptions {
-  /** The gateway's own: one router, one tap, one set of limits and counters. */
+  /** The gateway's own: one router, one intake, one set of limits and counters. */
   readonly gateway: PickRequestParts;
   readonly host: string;
   /** 0 takes a free one. */

@@ -1,7 +1,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { nowMicros } from "#live/base/clock.ts";
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import { createGateway, type GatewayOptions } from "#live/gateway/gateway.ts";
 import { joinMadeUp, MADE_UP_MODEL } from "#live/warm-up/made-up-endpoint.ts";
@@ -15,7 +15,7 @@ import { BODY_MODE } from "./wire.ts";
 
 interface PickerWarmUpOptions extends Pick<GatewayOptions, "identity" | "tokenizer" | "stages"> {
   /** Around a router of its own without endpoints, thrown away afterwards. */
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly requests?: number;
   readonly budgetMillis: number;
   /** As the picker itself is asked. */
@@ -35,11 +35,11 @@ const ENGINES = [1, 2, 3, 4].map((i) => `http://127.0.0.${i}:9`);
  * compiled code. Resolves with the number of those that it answered.
  */
 export async function warmUpPicker(options: PickerWarmUpOptions): Promise<number> {
-  const { tap, requests = 3_000, budgetMillis, tls = false, whileUnderWay, ...shared } = options;
+  const { intake, requests = 3_000, budgetMillis, tls = false, whileUnderWay, ...shared } = options;
   const directory = new EndpointDirectory();
-  for (const engine of ENGINES) joinMadeUp(engine, nowMicros(), tap, directory);
+  for (const engine of ENGINES) joinMadeUp(engine, nowMicros(), intake, directory);
   const tokenizer = (model: string) => withoutLearning(shared.tokenizer(model));
-  const gateway = createGateway({ ...shared, tokenizer, tap, directory, observe: SILENT });
+  const gateway = createGateway({ ...shared, tokenizer, intake, directory, observe: SILENT });
   const certificate = tls ? selfSigned("gnomon", new Date()) : undefined;
   const picker = await startPicker({
     gateway: gateway.parts,

@@ -25,7 +25,7 @@ import { lastingPart } from "./observe/lasting.ts";
 import { stateWatchPart } from "./observe/state-watch.ts";
 import type { GatewayContext } from "./plan/gateway-context.ts";
 import { policyPart } from "./policy/live-policy.ts";
-import { breakersPart, settingsPart, tapPart } from "./policy/live-router.ts";
+import { breakersPart, settingsPart, intakePart } from "./policy/live-router.ts";
 import { statePart } from "./policy/live-state.ts";
 import { secretPart } from "./policy/hash-secret.ts";
 import { announcementPart, startAnnouncementPart } from "./ready/announce.ts";
@@ -56,7 +56,7 @@ export const GATEWAY = assembly<GatewayContext>()(
     secretPart,
     settingsPart,
     breakersPart,
-    tapPart,
+    intakePart,
     // Who sees every input.
     runPart,
     recorderPart,

@@ -20,19 +20,19 @@ const NAMED: readonly Named[] = [
   },
   {
     name: "an insertion is never withdrawn",
-    file: "src/core/placements.ts",
+    file: "src/core/placement/placements.ts",
     code: "if (withdraw) this.#index.withdraw(pending.insertion);\n      else ",
     instead: "",
   },
   {
     name: "a request that died before its first token keeps its insertion",
-    file: "src/core/placements.ts",
+    file: "src/core/placement/placements.ts",
     code: 'outcome !== "ok" && firstTokenAt === undefined',
     instead: "false",
   },
   {
     name: "a charge is never released",
-    file: "src/core/placements.ts",
+    file: "src/core/placement/placements.ts",
     code: "this.#ledger.release(pending.request.id);\n    if (pending.prefill !== undefined)",
     instead: "if (pending.prefill !== undefined)",
   },

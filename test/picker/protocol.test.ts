@@ -279,7 +279,7 @@ test("no ready endpoint is 503; a guard that refuses all is 429; both as OpenAI'
   assert.equal(headerOf(refused, "x-gnomon-reason"), "no-endpoint");
 
   const full = await ProxyRig.start(t);
-  full.rig.tap.accept({
+  full.rig.intake.accept({
     kind: "profile-changed",
     at: nowMicros(),
     name: "default",

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import { Intake } from "#live/base/intake.ts";
 import { GrpcCall } from "#picker/grpc/call.ts";
 import { GRPC_STATUS } from "#picker/grpc/message-frames.ts";
 import { warmUpPicker } from "#picker/warm-up-picker.ts";
@@ -23,11 +23,11 @@ function newRouter(): Router {
 for (const tls of [false, true]) {
   test(`the picker's warm-up asks as a proxy does, ${tls ? "over TLS" : "in plain text"}, and each request gets an engine and ends well`, async () => {
     const router = newRouter();
-    const tap = new RouterTap(router);
+    const intake = new Intake(router);
     const outcomes = new Map<string, number>();
     const endpoints = new Set<string>();
     let prompts = 0;
-    tap.listen({
+    intake.listen({
       accepted(input, decision) {
         if (input.kind === "request-arrived" && input.request.promptTokens > 0) prompts++;
         if (decision?.kind === "routed") endpoints.add(decision.endpoint);
@@ -35,7 +35,7 @@ for (const tls of [false, true]) {
       },
     });
     const learntBefore = LEARNT.length;
-    const options = { tap, identity: IDENTITY, tokenizer: () => WORD_TOKENIZER, tls };
+    const options = { intake, identity: IDENTITY, tokenizer: () => WORD_TOKENIZER, tls };
     assert.equal(await warmUpPicker({ ...options, requests: 120, budgetMillis: 120_000 }), 120);
     assert.deepEqual([...outcomes], [["ok", 120]]);
     assert.equal(prompts, 120, "each has a prompt, as its path is one of inference");
@@ -48,7 +48,7 @@ for (const tls of [false, true]) {
 test("what is done while requests are under way meets placed ones of every kind, once", async () => {
   const router = newRouter();
   const charges: number[] = [];
-  const options = { tap: new RouterTap(router), identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
+  const options = { intake: new Intake(router), identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
   const whileUnderWay = (): void => void charges.push(router.openCharges);
   assert.equal(await warmUpPicker({ ...options, requests: 20, budgetMillis: 120_000, whileUnderWay }), 20);
   assert.deepEqual(charges, [16]);
@@ -59,7 +59,7 @@ test("a warm-up whose questions are not answered is a shorter one, and no reason
   t.mock.method(GrpcCall.prototype, "start", function refuse(this: GrpcCall) {
     this.end(GRPC_STATUS.unavailable);
   });
-  const options = { tap: new RouterTap(newRouter()), identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
+  const options = { intake: new Intake(newRouter()), identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
   let calls = 0;
   const whileUnderWay = (): void => void calls++;
   assert.equal(await warmUpPicker({ ...options, requests: 200, budgetMillis: 120_000, whileUnderWay }), 0);

@@ -25,11 +25,11 @@ test("a gateway with tight limits warms up, and its admission changes while it r
   );
   t.after(() => stack.close());
   const endpoint = { id: "a", models: ["m"], labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
-  stack.tap.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
+  stack.intake.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
   const asks = (id: string): string => {
-    const decision = stack.tap.accept({ kind: "request-arrived", at: nowMicros(), request: request({ id }) });
+    const decision = stack.intake.accept({ kind: "request-arrived", at: nowMicros(), request: request({ id }) });
     const finished = { kind: "request-finished", at: nowMicros(), requestId: id, outcome: "ok" } as const;
-    stack.tap.accept({ ...finished, promptTokens: 1, cachedTokens: 0, outputTokens: 1 });
+    stack.intake.accept({ ...finished, promptTokens: 1, cachedTokens: 0, outputTokens: 1 });
     return decision.kind === "routed" ? "routed" : decision.reason;
   };
   assert.deepEqual(["1", "2"].map(asks), ["routed", "rate-limit"]);

@@ -25,7 +25,7 @@ test("prompts are cut into the engine's blocks from its first scrape on, and a t
   const set = [`record.directory=${directory}`, "scrape.intervalMillis=20", "listen.drainNoticeMillis=0"];
   const stack = await startedGateway(servePlan({ set }, {}));
   const inputs: Input[] = [];
-  stack.tap.listen({ accepted: (input) => void inputs.push(input) });
+  stack.intake.listen({ accepted: (input) => void inputs.push(input) });
   const { url } = await stack.gateway.listen("127.0.0.1", 0);
   const ask = async () => {
     const body = JSON.stringify({ model: "tiny", prompt: PROMPT });

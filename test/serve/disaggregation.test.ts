@@ -43,7 +43,7 @@ async function rig(t: TestContext, more: readonly string[] = []): Promise<Rig> {
   ];
   const stack = await startedGateway(servePlan({ set }, {}));
   const inputs: Input[] = [];
-  stack.tap.listen({ accepted: (input) => void inputs.push(input) });
+  stack.intake.listen({ accepted: (input) => void inputs.push(input) });
   const { url } = await stack.gateway.listen("127.0.0.1", 0);
   const facts = { dataParallelRank: undefined, apiKey: undefined, kvCapacityTokens: undefined };
   const targets = engines.map((engine, i) => ({

@@ -58,7 +58,7 @@ async function rig(t: TestContext, kept = 1_000, tier?: EngineConfig["tier"]): P
   });
   const inputs: Input[] = [];
   let source = "";
-  stack.tap.listen({
+  stack.intake.listen({
     accepted: (input, decision) => {
       inputs.push(input);
       if (decision?.kind === "routed") source = decision.prefixSource;
@@ -147,7 +147,7 @@ test("what another client stores and overwrites in an engine is expected to the 
   assert.deepEqual([expected, source], [cached, "precise"]);
   assert.ok(cached < 160);
   assert.deepEqual(await ask(prompt(3, 10)), [160, "precise", 160]);
-  const row = stack.tap.router.endpointRows(0)[0]!;
+  const row = stack.intake.router.endpointRows(0)[0]!;
   assert.deepEqual(row.knowledge, { source: "precise", reason: "" });
   await close();
   const { code, out } = await inProcess(t, [replayCommand()], ["replay", directory]);
@@ -202,7 +202,7 @@ test("blocks that an engine keeps in its host's memory are expected, and count f
   };
   const { ask, askEngine, settled, stack, inputs, directory, close } = await rig(t, 1_000, tier);
   const decisions: Routed[] = [];
-  stack.tap.listen({
+  stack.intake.listen({
     accepted: (_, decision) => {
       if (decision?.kind === "routed") decisions.push(decision);
     },

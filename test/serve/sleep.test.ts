@@ -37,7 +37,7 @@ async function rig(t: TestContext) {
     for (const engine of engines) await engine.close();
   });
   const inputs: Input[] = [];
-  stack.tap.listen({ accepted: (input) => inputs.push(input) });
+  stack.intake.listen({ accepted: (input) => inputs.push(input) });
   const { url } = await stack.gateway.listen("127.0.0.1", 0);
   const rest = { labels: {}, cordoned: false, dataParallelRank: undefined, apiKey: undefined };
   const unknown = { kvCapacityTokens: undefined, concurrencyMax: undefined };

@@ -67,7 +67,7 @@ async function running(t: TestContext): Promise<Running> {
   const stack = await startedGateway(servePlan({ config: file, set: [] }, {}));
   t.after(() => stack.close());
   const inputs: Input[] = [];
-  stack.tap.listen({ accepted: (input) => void inputs.push(input) });
+  stack.intake.listen({ accepted: (input) => void inputs.push(input) });
   stack.keeper.setTargets("static", staticTargets([{ url: engine.url }]));
   await until("known", () => inputs.some(({ kind }) => kind === "endpoint-joined"));
   const { url } = await stack.gateway.listen("127.0.0.1", 0);

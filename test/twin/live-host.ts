@@ -11,7 +11,7 @@ import type { EngineSink } from "#engine/sink.ts";
 import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import { Member } from "#live/keeper/member.ts";
 import { createGateway } from "#live/gateway/gateway.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import { Intake } from "#live/base/intake.ts";
 import { HangDetector } from "#live/keeper/hang-detector.ts";
 import { EngineFleet } from "#sim/fleet/engine-fleet.ts";
 import { Flight } from "#sim/path/flight.ts";
@@ -63,7 +63,7 @@ export class LiveHost implements HandoffHost {
   readonly words = new Words();
   readonly gateway;
   readonly #router: Router;
-  readonly #tap: RouterTap;
+  readonly #intake: Intake;
   readonly #directory = new EndpointDirectory();
   readonly #hangs: HangDetector;
   readonly #fleet = new EngineFleet();
@@ -108,13 +108,13 @@ export class LiveHost implements HandoffHost {
       ...(admission && { admission }),
       index: new ApproximateIndex(),
     });
-    this.#tap = new RouterTap(this.#router);
-    this.#tap.listen({ accepted: this.words.take });
-    this.#hangs = new HangDetector({ tap: this.#tap, directory: this.#directory });
+    this.#intake = new Intake(this.#router);
+    this.#intake.listen({ accepted: this.words.take });
+    this.#hangs = new HangDetector({ intake: this.#intake, directory: this.#directory });
     this.gateway = createGateway({
       tokenizer: () => WORD_TOKENIZER,
       identity: IDENTITY,
-      tap: this.#tap,
+      intake: this.#intake,
       directory: this.#directory,
       hangs: this.#hangs,
       limits: {
@@ -222,7 +222,7 @@ export class LiveHost implements HandoffHost {
     const id = endpointId(i);
     const target = { id, url: engine.url, dataParallelRank: undefined, apiKey: undefined, labels, cordoned: false };
     this.#members.push(
-      new Member({ ...target, kvCapacityTokens: undefined, concurrencyMax: undefined }, this.#tap, this.#directory),
+      new Member({ ...target, kvCapacityTokens: undefined, concurrencyMax: undefined }, this.#intake, this.#directory),
     );
     this.#judges.push(new LostJudge(RULES.lostAfterMicros));
     this.#aboard.push(new Map());
@@ -315,7 +315,7 @@ export class LiveHost implements HandoffHost {
     switch (event.kind) {
       case "endpoint-cordoned":
       case "endpoint-uncordoned":
-        return void this.#tap.accept(event);
+        return void this.#intake.accept(event);
       case "endpoint-left":
         this.#removed.add(i);
         return this.#members[i]!.remove(this.#at);
@@ -431,11 +431,11 @@ export class LiveHost implements HandoffHost {
   #read(i: number): void {
     const endpoint = endpointId(i);
     this.#judges[i]!.reached();
-    if (this.#anew.delete(i)) this.#tap.accept({ kind: "blocks-cleared", at: this.#at, endpoint });
+    if (this.#anew.delete(i)) this.#intake.accept({ kind: "blocks-cleared", at: this.#at, endpoint });
     this.#members[i]!.sleeps(this.#at, this.#fleet.conditions[i] === "asleep" ? "emptied" : "awake");
     const { running, waiting, kvUtilization, steps } = this.#fleet.gauges(this.#at, i);
     const load = { ...NO_LOAD, running, waiting, kvUtilization };
-    this.#tap.accept({ kind: "load-observed", at: this.#at, endpoint, load });
+    this.#intake.accept({ kind: "load-observed", at: this.#at, endpoint, load });
     this.#hangs.probed(endpoint, steps === this.#steps[i] ? "static" : "moving");
     this.#steps[i] = steps;
   }

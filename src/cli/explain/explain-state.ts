@@ -97,7 +97,7 @@ export function decideState(profile: NamedProfile, state: State): Decision {
     if (endpoint.models.length > 0 && !endpoint.models.includes(request.model)) return "unknown-model";
     if (cordoned.has(id)) return "cordoned";
     if (asleep.has(id)) return "asleep";
-    return built.stages?.roles.may("decode", endpoint) === false ? "role" : "";
+    return built.division?.roles.may("decode", endpoint) === false ? "role" : "";
   });
   const ids = snapshots.map((snapshot) => snapshot.id);
   const random = randomFor(state.seed, state.sequence);
@@ -120,7 +120,8 @@ export function decideState(profile: NamedProfile, state: State): Decision {
   }
   const forecast = built.forecast(request, snapshots, choice);
   const usedLedger = snapshots.some((snapshot) => snapshot.freshness !== "fresh");
-  const stage = built.stages && explainedPrefill(built.stages, { request, snapshots, ids, ineligible, chosen, random });
+  const prefill =
+    built.division && explainedPrefill(built.division, { request, snapshots, ids, ineligible, chosen, random });
   return {
     kind: "routed",
     ...common,
@@ -129,9 +130,9 @@ export function decideState(profile: NamedProfile, state: State): Decision {
     hitTokens: chosen.hitTokens,
     prefixSource: chosen.prefixSource,
     usedLedger,
-    ...(forecast !== undefined && typeof stage !== "object" && { forecast }),
-    ...(typeof stage === "object" && { prefill: stage }),
-    ...(typeof stage === "string" && { colocated: stage }),
+    ...(forecast !== undefined && typeof prefill !== "object" && { forecast }),
+    ...(typeof prefill === "object" && { prefill }),
+    ...(typeof prefill === "string" && { colocated: prefill }),
   };
 }
 

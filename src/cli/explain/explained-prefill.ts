@@ -1,4 +1,4 @@
-import type { ColocateReason, PrefillStage } from "#core/input/decision.ts";
+import type { ColocateReason, RoutedPrefill } from "#core/input/decision.ts";
 import { ELIGIBILITY } from "#core/endpoint/eligibility.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import type { Profile } from "#core/profile/profile.ts";
@@ -6,7 +6,7 @@ import type { Random } from "#core/base/random.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 
 /** The first stage of a decision, whose endpoint answers. */
-export interface DecodeStage {
+export interface DecodeChoice {
   readonly request: RouteRequest;
   readonly snapshots: readonly Snapshot[];
   readonly ids: readonly string[];
@@ -25,10 +25,10 @@ export function marksOf(
 
 /** Who computes the prompt, or why the endpoint that answers does, as the router decides it for a first attempt. */
 export function explainedPrefill(
-  stages: NonNullable<Profile["stages"]>,
-  { request, snapshots, ids, ineligible, chosen, random }: DecodeStage,
-): PrefillStage | ColocateReason {
-  const { roles } = stages;
+  division: NonNullable<Profile["division"]>,
+  { request, snapshots, ids, ineligible, chosen, random }: DecodeChoice,
+): RoutedPrefill | ColocateReason {
+  const { roles } = division;
   const role = ELIGIBILITY.indexOf("role");
   const marks = () =>
     marksOf(snapshots, (snapshot) => {
@@ -40,6 +40,6 @@ export function explainedPrefill(
       return roles.mayPair(chosen.endpoint, snapshot.endpoint) ? "" : "pair";
     });
   const past = { continued: false, transferFailed: false };
-  const choice = stages.choose({ request, answers: chosen, past, random }, { states: snapshots, ids, marks });
-  return typeof choice === "string" ? choice : choice.stage;
+  const choice = division.choose({ request, answers: chosen, past, random }, { states: snapshots, ids, marks });
+  return typeof choice === "string" ? choice : choice.prefill;
 }

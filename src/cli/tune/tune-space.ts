@@ -1,4 +1,4 @@
-import { stagesOf } from "#core/profile/profile-parts.ts";
+import { choosersOf } from "#core/profile/profile-parts.ts";
 import { exportAibrix } from "#config/export-aibrix.ts";
 import { exportLlmD } from "#config/export-llm-d.ts";
 import { exportSmg, SMG_KINDS, type SmgKind } from "#config/export-smg.ts";
@@ -34,7 +34,7 @@ export function spaceFor(
   });
   const accepts = ACCEPTS[router];
   const bases = all
-    .filter(({ spec }) => named.length > 0 || stagesOf(spec).length === 1)
+    .filter(({ spec }) => named.length > 0 || choosersOf(spec).length === 1)
     .map((one) => ({ ...one, spec: accepts(one.spec) ? one.spec : (atRandom(one.spec) ?? one.spec) }))
     .filter(({ spec }) => accepts(spec));
   return { space: { scorers: SCORERS[router], accepts }, bases };

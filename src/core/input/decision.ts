@@ -72,11 +72,11 @@ export interface Routed {
    */
   readonly forecast?: Forecast;
   /** Another endpoint computes the prompt, and `endpoint` fetches its blocks and answers. Absent: `endpoint` does both. */
-  readonly prefill?: PrefillStage;
+  readonly prefill?: RoutedPrefill;
   /** Who has it before it goes to `endpoint`; absent where it goes there at once, and in a trace. */
   readonly sentFirst?: EndpointId;
   /**
-   * Why `endpoint` does both although the profile has a stage for prompts; absent where it has none, or `prefill` is
+   * Why `endpoint` does both although the profile divides requests; absent where it has none, or `prefill` is
    * there.
    */
   readonly colocated?: ColocateReason;
@@ -88,7 +88,7 @@ export interface Routed {
 }
 
 /** Where a prompt is computed whose answer is made elsewhere. `reason`, `hitTokens` and the rest are as of Routed. */
-export interface PrefillStage extends PrefillTerms {
+export interface RoutedPrefill extends PrefillTerms {
   readonly endpoint: EndpointId;
   readonly reason: string;
   readonly hitTokens: number;

@@ -36,7 +36,7 @@ export function peerDecision(at: Micros, requestId: string, news: PeerCharged): 
   const none = new Float64Array(0);
   const breakdown = { candidates: [row], scorers: [], values: none, totals: none, clamped: 0 };
   const { prefill } = news;
-  const stage =
+  const shared =
     prefill &&
     ({
       endpoint: prefill.endpoint,
@@ -59,7 +59,7 @@ export function peerDecision(at: Micros, requestId: string, news: PeerCharged): 
     hitTokens,
     prefixSource,
     usedLedger: false,
-    ...(stage && { prefill: stage }),
+    ...(shared && { prefill: shared }),
     ...(news.noted && { noted: news.noted }),
     breakdown,
   };

@@ -69,7 +69,7 @@ export class OwnNews {
     } else if (kind === "request-retried" || kind === "request-released") {
       const sent = this.#requests.get(input.requestId);
       if (sent !== undefined && decision?.kind === "routed") this.#charge(input.at, sent, decision);
-    } else if (kind === "prefill-failed" || kind === "transfer-failed") this.#stageFailed(input.requestId);
+    } else if (kind === "prefill-failed" || kind === "transfer-failed") this.#phaseFailed(input.requestId);
     else if (kind === "prefill-finished") this.#prefilled(input);
     else if (kind === "request-moved") this.#moved(input);
     else if (kind === "first-token" || kind === "progress" || kind === "attempt-failed") this.#went(input);
@@ -142,7 +142,7 @@ export class OwnNews {
     this.#news.push({ kind: "failed", request: sent.number });
   }
 
-  #stageFailed(requestId: string): void {
+  #phaseFailed(requestId: string): void {
     const sent = this.#requests.get(requestId);
     if (sent !== undefined) this.#failed(sent);
   }
@@ -153,13 +153,13 @@ export class OwnNews {
       asSent;
     const { prefill } = decision;
     const noted = notedToPeers(decision);
-    const stageNoted = prefill && notedToPeers(prefill);
+    const prefillNoted = prefill && notedToPeers(prefill);
     const newTokens = prefill === undefined ? Math.max(1, promptTokens - hitTokens) : 1;
-    const stage = prefill && {
+    const shared = prefill && {
       prefill: {
         endpoint: prefill.endpoint,
         newTokens: Math.max(1, promptTokens - prefill.hitTokens),
-        ...(stageNoted && { noted: stageNoted }),
+        ...(prefillNoted && { noted: prefillNoted }),
       },
     };
     const what = { request: sent.number, attempt, endpoint, profile, reason, model, tenant, session };
@@ -173,7 +173,7 @@ export class OwnNews {
       blocks,
       ...(user !== undefined && { user }),
       ...(outputTokensMax !== undefined && { outputTokensMax }),
-      ...stage,
+      ...shared,
       ...(noted && { noted }),
     } as const;
     sent.charged = { ...charged, blocks: EMPTY_CHAIN };

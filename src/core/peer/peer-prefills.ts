@@ -30,7 +30,7 @@ export class PeerPrefills {
     request.prefill = { state, insertion };
   }
 
-  /** The stage is over, if it was under way; with `withdraw` its prompt is not there. */
+  /** The phase is over, if it was under way; with `withdraw` its prompt is not there. */
   release(at: Micros, request: PeerRequest, withdraw: boolean): void {
     const { prefill, route } = request;
     if (prefill === undefined) return;

@@ -1,21 +1,21 @@
 import type { AdmissionSpec } from "../admission/admission-spec.ts";
 
-/** One choice of an endpoint: plain data, names from the catalog. */
-export interface StageSpec {
+/** What chooses an endpoint: plain data, names from the catalog. */
+export interface ChooserSpec {
   readonly filters: readonly PluginSpec[];
   readonly scorers: readonly ScorerSpec[];
   readonly picker: PluginSpec;
 }
 
-/** A stage that was checked, with what may be left out left out. */
-export interface PartialStage {
+/** A chooser that was checked, with what may be left out left out. */
+export interface PartialChooser {
   readonly filters?: readonly PluginSpec[] | undefined;
   readonly scorers?: readonly ScorerSpec[] | undefined;
   readonly picker: PluginSpec;
 }
 
-/** A profile as a file or a trace holds it. Its own stage chooses the endpoint that answers. */
-export interface ProfileSpec extends StageSpec {
+/** A profile as a file or a trace holds it. Its own chooser is of the endpoint that answers. */
+export interface ProfileSpec extends ChooserSpec {
   /** Prompts may be computed elsewhere; absent where the endpoint that answers computes them all. */
   readonly disaggregation?: DisaggregationSpec;
 }
@@ -53,10 +53,10 @@ export interface RolesSpec {
   readonly pairLabel: string;
 }
 
-/** The two stages of a request whose prompt is computed at one endpoint and whose answer is made at another. */
+/** The two phases of a request whose prompt is computed at one endpoint and whose answer is made at another. */
 export interface DisaggregationSpec {
   /** Chooses the endpoint that computes the prompt, after the one that answers was chosen. */
-  readonly prefill: StageSpec;
+  readonly prefill: ChooserSpec;
   /**
    * With fewer prompt tokens than this outside its cache, the endpoint that answers computes them itself; 0: it never
    * does.

@@ -1,18 +1,18 @@
 import type { Random } from "../base/random.ts";
 import type { Endpoint, EndpointId } from "../endpoint/endpoint.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import type { Breakdown, ColocateReason, PrefillStage } from "../input/decision.ts";
+import type { Breakdown, ColocateReason, RoutedPrefill } from "../input/decision.ts";
 import type { DisaggregationSpec, RolesSpec } from "../plugin/spec.ts";
 import type { Noted } from "../request/noted.ts";
 import type { RouteRequest } from "../request/request.ts";
 
-/** Which stage of a request an endpoint is chosen for. */
-export type Stage = "prefill" | "decode";
+/** Which phase of a request an endpoint is chosen for. */
+export type RequestPhase = "prefill" | "decode";
 
 /** Who computes the prompt, where that is not who answers. */
 export interface PrefillChoice<S> {
   readonly state: S;
-  readonly stage: PrefillStage;
+  readonly prefill: RoutedPrefill;
   /** Its prompt is computed before the request goes to the endpoint that answers. */
   readonly isFirst: boolean;
 }
@@ -21,7 +21,7 @@ export interface PrefillChoice<S> {
 export interface AnsweredRequest {
   readonly request: RouteRequest;
   readonly answers: Snapshot;
-  readonly past: StagePast;
+  readonly past: RequestPast;
   readonly random: Random;
 }
 
@@ -46,7 +46,7 @@ interface Chooser {
 }
 
 /** How a profile shares requests between an endpoint that computes the prompt and one that answers. */
-export class PrefillStages<Profile extends Chooser = Chooser> {
+export class PromptDivision<Profile extends Chooser = Chooser> {
   readonly spec: DisaggregationSpec;
   readonly roles: Roles;
   /** Chooses who computes the prompt. */
@@ -72,17 +72,17 @@ export class PrefillStages<Profile extends Chooser = Chooser> {
     const { handoff } = this.spec;
     const held = heldTokens === hitTokens ? undefined : { heldTokens };
     const noted = this.prefill.noted(state);
-    const stage = { endpoint, handoff, reason, hitTokens, ...held, prefixSource, breakdown };
+    const prefill = { endpoint, handoff, reason, hitTokens, ...held, prefixSource, breakdown };
     return {
       state,
-      stage: noted === undefined ? stage : { ...stage, noted },
+      prefill: noted === undefined ? prefill : { ...prefill, noted },
       isFirst: handoff === "prefill-first",
     };
   }
 }
 
 /** What of a request's past decides. */
-export interface StagePast {
+export interface RequestPast {
   /** Times that it asked for an endpoint behind a part of its answer. */
   readonly continued: boolean;
   readonly transferFailed: boolean;
@@ -97,7 +97,7 @@ export function colocateReason(
   { colocateBelowTokens, promptTokensMin }: { readonly colocateBelowTokens: number; readonly promptTokensMin: number },
   { promptTokens, sequences, cacheRead, undivided }: RouteRequest,
   hitTokens: number,
-  { continued, transferFailed }: StagePast,
+  { continued, transferFailed }: RequestPast,
 ): ColocateReason | undefined {
   if (undivided === true || cacheRead === false) return "undivided";
   if (sequences > 1) return "several-sequences";
@@ -110,7 +110,7 @@ export function colocateReason(
 /** Who may do what, by a label of the endpoints. */
 export class Roles {
   readonly #label: string;
-  readonly #values: Readonly<Record<Stage, ReadonlySet<string>>>;
+  readonly #values: Readonly<Record<RequestPhase, ReadonlySet<string>>>;
   readonly #unlabelled: RolesSpec["unlabelled"];
   readonly #pairLabel: string;
 
@@ -121,10 +121,10 @@ export class Roles {
     this.#pairLabel = pairLabel;
   }
 
-  may(stage: Stage, { labels }: Endpoint): boolean {
+  may(phase: RequestPhase, { labels }: Endpoint): boolean {
     const role = labels[this.#label];
-    if (role === undefined) return this.#unlabelled === "both" || this.#unlabelled === stage;
-    return this.#values[stage].has(role);
+    if (role === undefined) return this.#unlabelled === "both" || this.#unlabelled === phase;
+    return this.#values[phase].has(role);
   }
 
   /** Whether blocks may go from one to the other. */

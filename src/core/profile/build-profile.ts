@@ -1,9 +1,9 @@
 import { assert } from "../base/assert.ts";
 import { CATALOG } from "./catalog.ts";
 import type { Plugin, Signal } from "../plugin/plugin.ts";
-import type { PluginSpec, ProfileSpec, StageSpec } from "../plugin/spec.ts";
-import { divisionOf, type PrefillStages, prefillStages, signalsOfParts, stagesOf } from "./profile-parts.ts";
-import { Profile, prefillStageName } from "./profile.ts";
+import type { PluginSpec, ProfileSpec, ChooserSpec } from "../plugin/spec.ts";
+import { divisionOf, type PromptDivision, promptDivision, signalsOfParts, choosersOf } from "./profile-parts.ts";
+import { Profile, prefillProfileName } from "./profile.ts";
 
 /** A profile and the spec that it was built of. */
 export interface BuiltProfile {
@@ -16,30 +16,30 @@ export interface BuiltProfile {
  * `before` with the same parameters are taken from there, with all that they learned; it must not be used any more.
  */
 export function buildProfile(name: string, spec: ProfileSpec, keepsBreakdowns = true, before?: BuiltProfile): Profile {
-  const stages = buildStages(name, spec, keepsBreakdowns, before);
-  return buildStage(name, spec, keepsBreakdowns, before, stages);
+  const division = buildDivision(name, spec, keepsBreakdowns, before);
+  return buildChooser(name, spec, keepsBreakdowns, before, division);
 }
 
-function buildStages(
+function buildDivision(
   name: string,
   profile: ProfileSpec,
   keepsBreakdowns: boolean,
   before: BuiltProfile | undefined,
-): PrefillStages<Profile> | undefined {
+): PromptDivision<Profile> | undefined {
   const spec = divisionOf(profile);
   if (spec === undefined) return undefined;
-  const stages = before?.profile.stages;
-  const same = stages && { spec: stages.spec.prefill, profile: stages.prefill };
-  const prefill = buildStage(prefillStageName(name), spec.prefill, keepsBreakdowns, same);
-  return prefillStages(spec, prefill);
+  const division = before?.profile.division;
+  const same = division && { spec: division.spec.prefill, profile: division.prefill };
+  const prefill = buildChooser(prefillProfileName(name), spec.prefill, keepsBreakdowns, same);
+  return promptDivision(spec, prefill);
 }
 
-function buildStage(
+function buildChooser(
   name: string,
-  spec: StageSpec,
+  spec: ChooserSpec,
   keepsBreakdowns: boolean,
-  before?: { readonly spec: StageSpec; readonly profile: Profile },
-  stages?: PrefillStages<Profile>,
+  before?: { readonly spec: ChooserSpec; readonly profile: Profile },
+  division?: PromptDivision<Profile>,
 ): Profile {
   const filters = new Kept(before?.spec.filters ?? [], before?.profile.plugins.filters ?? []);
   const scorers = new Kept(before?.spec.scorers ?? [], before?.profile.plugins.scorers ?? []);
@@ -52,7 +52,7 @@ function buildStage(
     })),
     picker: pickers.take(spec.picker) ?? created(CATALOG.pickers, spec.picker),
   };
-  return new Profile(name, plugins, keepsBreakdowns, stages);
+  return new Profile(name, plugins, keepsBreakdowns, division);
 }
 
 /** Plugins that may be taken over, each once. */
@@ -80,10 +80,10 @@ function identityOf({ plugin, parameters }: PluginSpec): string {
 
 /** Signals that a profile's plugins read; the spec was checked. */
 export function signalsOf(spec: ProfileSpec): ReadonlySet<Signal> {
-  return new Set([...stagesOf(spec).flatMap(signalsOfStage), ...signalsOfParts(spec)]);
+  return new Set([...choosersOf(spec).flatMap(signalsOfChooser), ...signalsOfParts(spec)]);
 }
 
-function signalsOfStage({ filters, scorers, picker }: StageSpec): Signal[] {
+function signalsOfChooser({ filters, scorers, picker }: ChooserSpec): Signal[] {
   return [
     ...filters.flatMap((one) => read(CATALOG.filters, one)),
     ...scorers.flatMap((one) => read(CATALOG.scorers, one)),

@@ -1,6 +1,6 @@
 import { CATALOG } from "./catalog.ts";
 import { type ParameterTable, type ParameterProblem, checkParameters, shown } from "../plugin/parameter.ts";
-import type { PartialStage, PluginSpec, ProfileSpec, StageSpec } from "../plugin/spec.ts";
+import type { PartialChooser, PluginSpec, ProfileSpec, ChooserSpec } from "../plugin/spec.ts";
 import { isMapping, unknownKeys } from "../plugin/shape.ts";
 import { checkParts, completeParts, isPart, type PartialParts } from "./profile-parts.ts";
 
@@ -8,12 +8,12 @@ import { checkParts, completeParts, isPart, type PartialParts } from "./profile-
 export function checkProfile(spec: unknown): ParameterProblem[] {
   if (!isMapping(spec))
     return [{ path: "", message: `expected a mapping with filters, scorers, picker, got ${shown(spec)}` }];
-  const stage = Object.fromEntries(Object.entries(spec).filter(([key]) => !isPart(key)));
-  return [...checkStage(stage, ""), ...checkParts(spec, checkStage)];
+  const chooser = Object.fromEntries(Object.entries(spec).filter(([key]) => !isPart(key)));
+  return [...checkChooser(chooser, ""), ...checkParts(spec, checkChooser)];
 }
 
 /** `path` ends in a point, or is empty. */
-function checkStage(spec: Record<string, unknown>, path: string): ParameterProblem[] {
+function checkChooser(spec: Record<string, unknown>, path: string): ParameterProblem[] {
   const problems = unknownKeys(spec, ["filters", "scorers", "picker"], path.slice(0, -1));
   problems.push(...checkList(spec["filters"] ?? [], CATALOG.filters, `${path}filters`, []));
   problems.push(...checkList(spec["scorers"] ?? [], CATALOG.scorers, `${path}scorers`, ["weight"]));
@@ -83,13 +83,13 @@ function followsTotals(picker: unknown): boolean {
 
 /** Fills in what a checked profile left out. */
 export function completeProfile(spec: PartialProfile): ProfileSpec {
-  return { ...completeStage(spec), ...completeParts(spec, completeStage) };
+  return { ...completeChooser(spec), ...completeParts(spec, completeChooser) };
 }
 
 /** A profile that was checked, with what may be left out left out. */
-export interface PartialProfile extends PartialStage, PartialParts {}
+export interface PartialProfile extends PartialChooser, PartialParts {}
 
-function completeStage(spec: PartialStage): StageSpec {
+function completeChooser(spec: PartialChooser): ChooserSpec {
   const plugin = <T extends PluginSpec>(entry: T): T => ({ ...entry, parameters: entry.parameters ?? {} });
   return {
     filters: (spec.filters ?? []).map(plugin),

@@ -1,4 +1,4 @@
-import { PrefillStages } from "../prefill/prefill-choice.ts";
+import { PromptDivision } from "../prefill/prefill-choice.ts";
 import type { Profile } from "./profile.ts";
 import { type ParameterProblem, shown } from "../plugin/parameter.ts";
 import type { Signal } from "../plugin/plugin.ts";
@@ -6,10 +6,10 @@ import { checkChoice, isMapping, unknownKeys } from "../plugin/shape.ts";
 import {
   type DisaggregationSpec,
   HANDOFFS,
-  type PartialStage,
+  type PartialChooser,
   type ProfileSpec,
   type RolesSpec,
-  type StageSpec,
+  type ChooserSpec,
   UNLABELLED,
 } from "../plugin/spec.ts";
 
@@ -25,14 +25,14 @@ export const ROLES_DEFAULT: RolesSpec = {
   pairLabel: "",
 };
 
-export type { PrefillStages };
+export type { PromptDivision };
 
 /** With the profile that chooses who computes the prompt. */
-export function prefillStages<Chooser extends Profile>(
+export function promptDivision<Chooser extends Profile>(
   spec: DisaggregationSpec,
   prefill: Chooser,
-): PrefillStages<Chooser> {
-  return new PrefillStages(spec, prefill);
+): PromptDivision<Chooser> {
+  return new PromptDivision(spec, prefill);
 }
 
 /** What a profile may state beside the choice of who answers; what it leaves out is left out here too. */
@@ -49,15 +49,18 @@ export function partsOf(spec: ProfileSpec): readonly string[] {
   return divisionOf(spec) === undefined ? [] : ["disaggregation"];
 }
 
-export function checkParts({ disaggregation }: Record<string, unknown>, checkStage: CheckStage): ParameterProblem[] {
-  return disaggregation === undefined ? [] : checkDivision(disaggregation, "disaggregation", checkStage);
+export function checkParts(
+  { disaggregation }: Record<string, unknown>,
+  checkChooser: CheckChooser,
+): ParameterProblem[] {
+  return disaggregation === undefined ? [] : checkDivision(disaggregation, "disaggregation", checkChooser);
 }
 
 export function completeParts(
   { disaggregation }: PartialParts,
-  completeStage: (stage: PartialStage) => StageSpec,
+  completeChooser: (chooser: PartialChooser) => ChooserSpec,
 ): Pick<ProfileSpec, "disaggregation"> {
-  return disaggregation === undefined ? {} : { disaggregation: completeDivision(disaggregation, completeStage) };
+  return disaggregation === undefined ? {} : { disaggregation: completeDivision(disaggregation, completeChooser) };
 }
 
 /** What it states of prompts that are computed elsewhere; undefined where whoever answers computes them. */
@@ -66,35 +69,35 @@ export function divisionOf({ disaggregation }: ProfileSpec): DisaggregationSpec 
 }
 
 /** The same policy with this in its place. */
-export function divided({ disaggregation: _before, ...stage }: ProfileSpec, by: PartialDivision | undefined) {
-  return { ...stage, ...(by && { disaggregation: completeDivision(by, (one) => one as StageSpec) }) };
+export function divided({ disaggregation: _before, ...chooser }: ProfileSpec, by: PartialDivision | undefined) {
+  return { ...chooser, ...(by && { disaggregation: completeDivision(by, (one) => one as ChooserSpec) }) };
 }
 
 /** All choices that it makes of a request, the one of who answers first. */
-export function stagesOf(spec: ProfileSpec): readonly StageSpec[] {
+export function choosersOf(spec: ProfileSpec): readonly ChooserSpec[] {
   const { disaggregation } = spec;
   return disaggregation === undefined ? [spec] : [spec, disaggregation.prefill];
 }
 
-/** What its parts read beside what their stages do: whether a prompt is shared follows from what is cached. */
+/** What its parts read beside what their choosers do: whether a prompt is shared follows from what is cached. */
 export function signalsOfParts({ disaggregation }: ProfileSpec): readonly Signal[] {
   return disaggregation === undefined ? [] : ["labels", "prefix-index"];
 }
 
 /** Its parts in words. */
-export function partsText({ disaggregation }: ProfileSpec, stageText: (stage: StageSpec) => string): string {
-  return disaggregation === undefined ? "" : divisionText(disaggregation, stageText(disaggregation.prefill));
+export function partsText({ disaggregation }: ProfileSpec, chooserText: (chooser: ChooserSpec) => string): string {
+  return disaggregation === undefined ? "" : divisionText(disaggregation, chooserText(disaggregation.prefill));
 }
 
-type CheckStage = (spec: Record<string, unknown>, path: string) => ParameterProblem[];
+type CheckChooser = (spec: Record<string, unknown>, path: string) => ParameterProblem[];
 
 /** What is wrong with what a profile states of prompts that are computed elsewhere. */
-function checkDivision(value: unknown, path: string, checkStage: CheckStage): ParameterProblem[] {
+function checkDivision(value: unknown, path: string, checkChooser: CheckChooser): ParameterProblem[] {
   if (!isMapping(value)) return [{ path, message: `expected a mapping with prefill, got ${shown(value)}` }];
   const known = ["prefill", "colocateBelowTokens", "promptTokensMin", "handoff", "roles"];
   const problems = unknownKeys(value, known, path);
   const { prefill, handoff, roles } = value;
-  if (isMapping(prefill)) problems.push(...checkStage(prefill, `${path}.prefill.`));
+  if (isMapping(prefill)) problems.push(...checkChooser(prefill, `${path}.prefill.`));
   else
     problems.push({
       path: `${path}.prefill`,
@@ -130,7 +133,7 @@ function checkRoles(value: unknown, path: string): ParameterProblem[] {
 
 /** What a checked profile states of it, with what may be left out left out. */
 export interface PartialDivision extends Partial<Omit<DisaggregationSpec, "prefill" | "roles">> {
-  readonly prefill: PartialStage;
+  readonly prefill: PartialChooser;
   readonly roles?: Partial<RolesSpec> | undefined;
 }
 
@@ -142,10 +145,10 @@ function completeDivision(
     handoff = "prefill-first",
     roles,
   }: PartialDivision,
-  completeStage: (stage: PartialStage) => StageSpec,
+  completeChooser: (chooser: PartialChooser) => ChooserSpec,
 ): DisaggregationSpec {
   return {
-    prefill: completeStage(prefill),
+    prefill: completeChooser(prefill),
     colocateBelowTokens,
     promptTokensMin,
     handoff,
@@ -153,16 +156,16 @@ function completeDivision(
   };
 }
 
-/** In words; `stageText` is that of the stage for prompts. */
+/** In words; `chooserText` is that of what chooses for prompts. */
 function divisionText(
   { colocateBelowTokens, promptTokensMin, handoff, roles }: DisaggregationSpec,
-  stageText: string,
+  chooserText: string,
 ): string {
   const pair = roles.pairLabel === "" ? "" : `; both have the same ${roles.pairLabel}`;
   return (
     `  a prompt of at least ${promptTokensMin} tokens, ${colocateBelowTokens} of them or more not cached where it is ` +
     `answered, is computed elsewhere (${handoff})\n` +
     `      by the label ${roles.label}: ${roles.prefill.join(", ")} compute, ${roles.decode.join(", ")} answer, those ` +
-    `without it: ${roles.unlabelled}${pair}\n${stageText}`
+    `without it: ${roles.unlabelled}${pair}\n${chooserText}`
   );
 }

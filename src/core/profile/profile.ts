@@ -12,7 +12,7 @@ import type { Picker } from "../picker/picker.ts";
 import type { Random } from "../base/random.ts";
 import type { RouteRequest } from "../request/request.ts";
 import { ABSTAIN, type Scorer } from "../scorer/scorer.ts";
-import type { PrefillStages } from "./profile-parts.ts";
+import type { PromptDivision } from "./profile-parts.ts";
 
 /** Sum of all weights, less what rounding may take off. No profile has a weight this small beside others. */
 const ALL_WEIGHT = 1 - 1e-9;
@@ -48,7 +48,7 @@ export class Profile {
   /** In the order of the spec. */
   readonly plugins: ProfilePlugins;
   /** Where another endpoint than the chosen one may compute the prompt. */
-  readonly stages: PrefillStages<Profile> | undefined;
+  readonly division: PromptDivision<Profile> | undefined;
   /** Who may answer; undefined for any. */
   readonly mayAnswer: MayServe | undefined;
   readonly #filters: readonly Filter[];
@@ -69,10 +69,10 @@ export class Profile {
   #abstained = new Float64Array(0);
 
   /** Without `keepsBreakdowns` a choice's breakdown is valid until the next choice. */
-  constructor(name: string, plugins: ProfilePlugins, keepsBreakdowns = true, stages?: PrefillStages<Profile>) {
+  constructor(name: string, plugins: ProfilePlugins, keepsBreakdowns = true, division?: PromptDivision<Profile>) {
     this.name = name;
-    this.stages = stages;
-    this.mayAnswer = stages && ((endpoint) => stages.roles.may("decode", endpoint));
+    this.division = division;
+    this.mayAnswer = division && ((endpoint) => division.roles.may("decode", endpoint));
     this.#keepsBreakdowns = keepsBreakdowns;
     this.plugins = plugins;
     this.#filters = plugins.filters;
@@ -84,7 +84,7 @@ export class Profile {
     this.#weights = plugins.scorers.map(({ scorer, weight }) => ({ name: scorer.name, weight: weight / sum }));
     this.#removers = [...ELIGIBILITY, ...plugins.filters.map((filter) => filter.name)];
     const watches = [...this.#filters, ...this.#scorers].some((plugin) => plugin.observe !== undefined);
-    this.watches = watches || stages?.prefill.watches === true;
+    this.watches = watches || division?.prefill.watches === true;
   }
 
   /**
@@ -152,7 +152,7 @@ export class Profile {
    * decisions.
    */
   observe(input: Input, made: Decision | undefined, request: RouteRequest | undefined): void {
-    this.stages?.prefill.observe(input, prefillView(made), request);
+    this.division?.prefill.observe(input, prefillView(made), request);
     const decision = decodeView(made, request);
     for (let i = 0; i < this.#filters.length; i++) this.#filters[i]!.observe?.(input, decision, request);
     for (let i = 0; i < this.#scorers.length; i++) this.#scorers[i]!.observe?.(input, decision, request);
@@ -286,8 +286,8 @@ function leading(numbers: Float64Array, count: number): Float64Array {
   return count === numbers.length ? numbers : numbers.subarray(0, count);
 }
 
-/** Name of a profile's stage for prompts, as its plugins see it in decisions. */
-export function prefillStageName(profile: string): string {
+/** Name of what of a profile chooses for prompts, as its plugins see it in decisions. */
+export function prefillProfileName(profile: string): string {
   return `${profile}/prefill`;
 }
 
@@ -304,5 +304,5 @@ function decodeView(decision: Decision | undefined, request: RouteRequest | unde
 function prefillView(decision: Decision | undefined): Decision | undefined {
   if (decision?.kind !== "routed" || decision.prefill === undefined) return decision;
   const { noted: _ofWhoAnswers, ...both } = decision;
-  return { ...both, ...decision.prefill, profile: prefillStageName(decision.profile) };
+  return { ...both, ...decision.prefill, profile: prefillProfileName(decision.profile) };
 }

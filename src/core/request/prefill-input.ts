@@ -1,12 +1,12 @@
 import type { Fault } from "../endpoint/fault.ts";
 import type { Micros } from "../base/units.ts";
 
-/** What becomes of the first of two stages, of a request whose decision has a `prefill`. */
+/** What becomes of the first of two phases, of a request whose decision has a `prefill`. */
 export type PrefillInput = PrefillFinished | PrefillFailed | TransferFailed;
 
 /**
  * The prompt is computed: its charge at the prefill endpoint is released, and its blocks wait there to be fetched. Where
- * the stages follow one another, the request goes to the endpoint that answers now, and its time to first token there
+ * the phases follow one another, the request goes to the endpoint that answers now, and its time to first token there
  * counts from now. Comes once at most; a first token implies it.
  */
 export interface PrefillFinished {

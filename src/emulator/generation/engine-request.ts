@@ -12,6 +12,6 @@ export function engineRequest(sequence: EmulatedSequence): EngineRequest {
     deadlineAt: undefined,
     cacheRead: sequence.cacheRead,
     fetch: sequence.fetch,
-    holds: sequence.transfer?.stage === "prefill",
+    holds: sequence.transfer?.phase === "prefill",
   };
 }

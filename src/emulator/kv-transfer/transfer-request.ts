@@ -4,10 +4,10 @@ import { isObject, type JsonObject } from "../http/body.ts";
  * What a request's `kv_transfer_params` ask of vLLM's NIXL connector. prefill: its blocks are held for another engine.
  * decode: its prompt was computed by another engine, which holds the blocks.
  */
-export type TransferRequest = { readonly stage: "prefill" } | DecodeRequest;
+export type TransferRequest = { readonly phase: "prefill" } | DecodeRequest;
 
 export interface DecodeRequest {
-  readonly stage: "decode";
+  readonly phase: "decode";
   readonly engineId: string;
   readonly requestId: string;
   readonly host: string;
@@ -17,14 +17,14 @@ export interface DecodeRequest {
 /** Undefined where nothing is asked, or, as in vLLM, where a field is missing that a fetch needs. */
 export function readTransferRequest(value: unknown): TransferRequest | undefined {
   if (!isObject(value)) return undefined;
-  if (value["do_remote_decode"] === true) return { stage: "prefill" };
+  if (value["do_remote_decode"] === true) return { phase: "prefill" };
   if (value["do_remote_prefill"] !== true) return undefined;
   const { remote_engine_id, remote_request_id, remote_host, remote_port, remote_block_ids } = value;
   if (!Array.isArray(remote_block_ids) || remote_block_ids.length === 0) return undefined;
   if (typeof remote_engine_id !== "string" || typeof remote_request_id !== "string") return undefined;
   if (typeof remote_host !== "string" || !isPort(remote_port)) return undefined;
   return {
-    stage: "decode",
+    phase: "decode",
     engineId: remote_engine_id,
     requestId: remote_request_id,
     host: remote_host,

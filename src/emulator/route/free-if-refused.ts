@@ -16,7 +16,7 @@ export function freeIfRefused(handle: Handler): Handler {
       await handle(service, exchange, body);
     } catch (error) {
       const transfer = readTransferRequest(body["kv_transfer_params"]);
-      if (service.host.kvTransfer !== undefined && transfer?.stage === "decode")
+      if (service.host.kvTransfer !== undefined && transfer?.phase === "decode")
         void askProducer(transfer, transfer.engineId, transfer.requestId, "take");
       throw error;
     }

@@ -206,7 +206,7 @@ export class Service {
       if (!isComplete(answer)) this.sleep.cancel(answer);
     });
     const [sequence] = answer.sequences;
-    if (sequence?.transfer?.stage === "decode" && answer.sequences.length === 1)
+    if (sequence?.transfer?.phase === "decode" && answer.sequences.length === 1)
       void this.#fetched(exchange, answer, sequence, sequence.transfer);
     else this.sleep.submit(answer);
   }

@@ -53,7 +53,7 @@ export interface AnswerCounts {
  * Where an answer is, for the answer itself. held: nothing goes out. due: what is held may go out. passing: the client has
  * bytes of it. over: it is complete, was cut, or is not wanted any more.
  */
-export type AnswerStage = "held" | "due" | "passing" | "over";
+export type DeliveryState = "held" | "due" | "passing" | "over";
 
 /** Keeps of a stream what it needs to go on elsewhere, and from the client what only that needs. */
 export interface TokenReader {
@@ -91,7 +91,7 @@ export interface Delivery {
   readonly limits: GatewayLimits;
   readonly counters: GatewayCounters;
   readonly dialect: Dialect;
-  readonly stage: AnswerStage;
+  readonly state: DeliveryState;
   /** The usage chunk was asked for by the gateway, and the client must not see it. */
   readonly hidesUsage: boolean;
   /** Cached tokens to state in place of the engine's own count, where another one computed the prompt. */

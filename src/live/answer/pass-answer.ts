@@ -14,7 +14,7 @@ export class PassAnswer implements Answer {
   }
 
   data(chunk: Buffer): void {
-    if (this.#delivery.stage === "passing") return this.#delivery.write(chunk);
+    if (this.#delivery.state === "passing") return this.#delivery.write(chunk);
     this.#first = chunk;
     this.#delivery.firstBytes();
   }

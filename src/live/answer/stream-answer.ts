@@ -165,18 +165,18 @@ export class StreamAnswer implements Answer {
         case "error":
           if (!this.#isRefusal()) return this.#stop(from, "error");
           this.#reported = "refusal";
-          if (delivery.stage === "held") delivery.holdFull();
+          if (delivery.state === "held") delivery.holdFull();
           break;
         case "abort":
           return this.#stop(from, "abort");
         case "garbage":
-          if (delivery.stage !== "held" || !promisesEnd(delivery.dialect)) break;
+          if (delivery.state !== "held" || !promisesEnd(delivery.dialect)) break;
           delivery.attemptFailed("garbage");
           return -1;
         case "comment":
           break;
       }
-      if (delivery.stage === "over") return -1;
+      if (delivery.state === "over") return -1;
     }
     return from;
   }
@@ -232,7 +232,7 @@ export class StreamAnswer implements Answer {
   #proved(end: Buffer, isWhole: boolean): void {
     const delivery = this.#delivery;
     this.#end = undefined;
-    if (!isWhole) return delivery.stage === "passing" ? delivery.broke("draining") : delivery.attemptFailed("draining");
+    if (!isWhole) return delivery.state === "passing" ? delivery.broke("draining") : delivery.attemptFailed("draining");
     this.#passBlockEnds();
     delivery.marked(this.#outcome);
     [this.#lastBytes, this.#lastStart, this.#lastEnd] = [end, 0, end.length];
@@ -253,9 +253,9 @@ export class StreamAnswer implements Answer {
    * it states why the model stopped; a choice's finish_reason counts as a token.) Anthropic's messages state it always.
    */
   #isUnbegun(): boolean {
-    const { dialect, stage } = this.#delivery;
+    const { dialect, state } = this.#delivery;
     if (dialect === "messages") return this.#reported === "nothing";
-    if (!promisesEnd(dialect) || this.#tokens > 0 || this.#reported !== "nothing" || stage === "passing") return false;
+    if (!promisesEnd(dialect) || this.#tokens > 0 || this.#reported !== "nothing" || state === "passing") return false;
     return dialect !== "responses" || !hasOutputItems(this.#event());
   }
 
@@ -273,7 +273,7 @@ export class StreamAnswer implements Answer {
   #stop(from: number, kind: "abort" | "error"): -1 {
     const { bytes, start, end } = this.#scanner;
     const delivery = this.#delivery;
-    if (delivery.stage !== "passing") {
+    if (delivery.state !== "passing") {
       if (kind === "abort") delivery.attemptFailed("draining");
       else {
         const kept = this.#keptError();
@@ -316,11 +316,11 @@ export class StreamAnswer implements Answer {
   #pass(bytes: Buffer, from: number, to: number): void {
     const piece = from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to);
     const delivery = this.#delivery;
-    if (delivery.stage === "passing") return delivery.write(piece);
+    if (delivery.state === "passing") return delivery.write(piece);
     if (piece.length > 0) this.#held.push(piece);
     this.#heldBytes += piece.length;
-    if (delivery.stage === "held" && this.#heldBytes > delivery.limits.holdBytesMax) delivery.holdFull();
-    if (delivery.stage === "due" && this.#heldBytes > 0) delivery.firstBytes();
+    if (delivery.state === "held" && this.#heldBytes > delivery.limits.holdBytesMax) delivery.holdFull();
+    if (delivery.state === "due" && this.#heldBytes > 0) delivery.firstBytes();
   }
 
   #remember(): void {

@@ -19,11 +19,11 @@ export interface CountedPrompt {
  * Made for each answer, so by adding to one text, without lists.
  */
 export function decisiveText(decision: Routed, prompt: CountedPrompt): string {
-  return chosenFor(decision, prompt) + stageText(decision);
+  return chosenFor(decision, prompt) + prefillText(decision);
 }
 
-/** Where the prompt is computed, where profiles have a stage for that. */
-function stageText({ prefill, colocated }: Routed): string {
+/** Where the prompt is computed, where profiles divide requests. */
+function prefillText({ prefill, colocated }: Routed): string {
   if (prefill !== undefined) return `; its prompt computed at ${prefill.endpoint} (${prefill.reason})`;
   return colocated === undefined ? "" : `; one endpoint does both (${colocated})`;
 }

@@ -26,7 +26,7 @@ export abstract class ResumedAnswer implements Answer {
 
   data(chunk: Buffer): void {
     this.scanner.push(chunk);
-    while (!this.#isAsking && this.delivery.stage !== "over" && this.scanner.next()) if (!this.event()) return;
+    while (!this.#isAsking && this.delivery.state !== "over" && this.scanner.next()) if (!this.event()) return;
     this.flush();
   }
 
@@ -57,7 +57,7 @@ export abstract class ResumedAnswer implements Answer {
 
   protected flush(): void {
     if (this.out === "") return;
-    if (this.delivery.stage === "passing") this.writeHeld();
+    if (this.delivery.state === "passing") this.writeHeld();
     else this.delivery.firstBytes();
   }
 

@@ -24,7 +24,7 @@ import { Pipelines } from "../request/pipelines.ts";
 import { UnreadAnswers, watchUnread } from "../answer/unread-answers.ts";
 import { KnownBodies } from "../request/known-bodies.ts";
 import { type DoorParts, InferenceDoor, trustedProxies } from "../inference/inference-door.ts";
-import type { RouterTap } from "../base/router-tap.ts";
+import type { Intake } from "../base/intake.ts";
 import { AS_ASKED, type ChoiceInForce } from "../routing/ask.ts";
 import { RequestRouter } from "../routing/request-router.ts";
 import { openJudges, type StageJudges, stagePerformers, type StageSections } from "../stage-performers.ts";
@@ -67,7 +67,7 @@ export type GatewayParts = DoorParts &
   };
 
 export interface GatewayOptions extends Pick<OpenFilesOptions, "filesMax"> {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   /** Judges which endpoints hang; one of its own when left out. */
   readonly hangs?: AttemptWatch;
   readonly directory: EndpointDirectory;
@@ -162,9 +162,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   const connections = options.connections ?? new EngineConnections();
   const pools = new UpstreamPools(limits, connections);
   options.directory.listen(pools);
-  const { tap, directory, hangs = new HangDetector({ tap, directory }) } = options;
+  const { intake, directory, hangs = new HangDetector({ intake, directory }) } = options;
   const { spans: watch } = options;
-  const router = new RequestRouter({ tap, settings: stageSettings(limits), counters, watch });
+  const router = new RequestRouter({ intake, settings: stageSettings(limits), counters, watch });
   const answers = new AnswerIndexer({
     router,
     counters,

@@ -396,6 +396,6 @@ function summarize(
 
 /** Prompt tokens that are believed to be held where the prompt is computed; 0 where nothing was decided. */
 function heldTokens(routed: Routed | undefined): number {
-  const stage = routed?.prefill ?? routed;
-  return stage?.heldTokens ?? stage?.hitTokens ?? 0;
+  const first = routed?.prefill ?? routed;
+  return first?.heldTokens ?? first?.hitTokens ?? 0;
 }

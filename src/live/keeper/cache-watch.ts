@@ -6,11 +6,11 @@ import { RequestTable } from "#core/base/request-table.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
 import type { FaultEvent } from "../log/fault-log.ts";
-import type { RouterTap, TapListener } from "../base/router-tap.ts";
+import type { Intake, IntakeListener } from "../base/intake.ts";
 import type { Micros } from "#core/base/units.ts";
 
 export interface CacheWatchOptions {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly directory: EndpointDirectory;
   readonly report: (event: FaultEvent) => void;
 }
@@ -36,7 +36,7 @@ interface Sent extends ExpectedHit {
  * input, so that decisions that follow from it replay; an engine that never has a hit is stated in the log and at its
  * endpoint.
  */
-export class CacheWatch implements TapListener {
+export class CacheWatch implements IntakeListener {
   readonly #options: CacheWatchOptions;
   readonly #blocks = new RequestTable<BlockChain>();
   readonly #sent = new RequestTable<Sent>();
@@ -82,9 +82,9 @@ export class CacheWatch implements TapListener {
   }
 
   #emptied(endpoint: EndpointId): void {
-    const { tap, report } = this.#options;
+    const { intake, report } = this.#options;
     // The others that listen have not seen this input yet.
-    queueMicrotask(() => tap.accept({ kind: "blocks-cleared", at: nowMicros(), endpoint }));
+    queueMicrotask(() => intake.accept({ kind: "blocks-cleared", at: nowMicros(), endpoint }));
     const detail = "its engine has none of the prompts that it had: somebody reset its cache, or it is another engine";
     report({ kind: "cache-emptied", endpoint, detail, done: "nothing of before is expected there any more" });
   }

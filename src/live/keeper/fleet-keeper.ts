@@ -4,7 +4,7 @@ import type { StepTimes } from "#core/endpoint/step-times.ts";
 import type { Micros } from "#core/base/units.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
-import type { RouterTap } from "../base/router-tap.ts";
+import type { Intake } from "../base/intake.ts";
 import type { ScrapeCounts } from "../scrape/scrape.ts";
 import type { MemberContext } from "./member.ts";
 import type { ProbeContext } from "./probe-listener.ts";
@@ -20,7 +20,7 @@ import type { Target } from "../endpoints/target.ts";
 export interface FleetKeeperOptions extends MemberContext, Omit<ProbeContext, "checkerOf"> {
   /** Active health checks; none where it is left out. */
   readonly healthChecks?: (HealthCheckOptions & { readonly concurrencyMax: number }) | undefined;
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly directory: EndpointDirectory;
   readonly times?: Partial<KeeperTimes>;
   /** Notified of what happens to servers, for the log. */
@@ -176,10 +176,10 @@ export class FleetKeeper {
   }
 
   #serve(target: Target): ServerKeeper {
-    const { tap, directory, times, hardwareOf, blockSizes, probes, healthPath } = this.#options;
+    const { intake, directory, times, hardwareOf, blockSizes, probes, healthPath } = this.#options;
     const checkerOf = this.#checks?.checkerOf;
     return new ServerKeeper(target.url, target, {
-      tap,
+      intake,
       directory,
       dispatcher: this.#dispatcher,
       times: { ...KEEPER_TIMES_DEFAULT, ...times },

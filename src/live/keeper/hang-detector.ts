@@ -6,12 +6,12 @@ import { PATH_RULES } from "#core/path/path-rules.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
-import type { RouterTap } from "../base/router-tap.ts";
+import type { Intake } from "../base/intake.ts";
 import type { FaultEvent } from "../log/fault-log.ts";
 import type { SweepListener } from "../http/in-flight.ts";
 
 export interface HangDetectorOptions {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly directory: EndpointDirectory;
   readonly judge?: HangOptions;
   /** Requests that an endpoint serves one after the other before it is taken for well again. */
@@ -29,7 +29,7 @@ const STANDSTILL_MILLIS = 2_000;
 
 /** The core's watch over the gateway's endpoints, with a clock, counters and a log. */
 export class HangDetector extends HangWatch implements SweepListener {
-  readonly #tap: RouterTap;
+  readonly #intake: Intake;
   readonly #now: () => Micros;
   readonly #report: HangDetectorOptions["report"];
   readonly counts: HangCounts = { silent: 0, stalled: 0, resumed: 0, standstills: 0 };
@@ -37,11 +37,11 @@ export class HangDetector extends HangWatch implements SweepListener {
   #beats: NodeJS.Timeout | undefined;
   #beatAt: Micros = 0;
 
-  constructor({ tap, directory, judge, servedUntilWell, report, now }: HangDetectorOptions) {
+  constructor({ intake, directory, judge, servedUntilWell, report, now }: HangDetectorOptions) {
     super({
       judge: judge ?? PATH_RULES.hang,
       servedUntilWell: servedUntilWell ?? PATH_RULES.servedUntilWell,
-      accept: (input) => void tap.accept(input),
+      accept: (input) => void intake.accept(input),
       judged: (endpoint, verdict, waiting) => this.#judged(endpoint, verdict, waiting),
       serverOf: (endpoint) => {
         const entry = directory.get(endpoint);
@@ -50,12 +50,12 @@ export class HangDetector extends HangWatch implements SweepListener {
     });
     this.#now = now ?? nowMicros;
     this.#report = report;
-    this.#tap = tap;
-    tap.listen({ accepted: (input) => this.follow(input) }, WATCHED_INPUTS);
+    this.#intake = intake;
+    intake.listen({ accepted: (input) => this.follow(input) }, WATCHED_INPUTS);
   }
 
   isDraining(endpoint: EndpointId): boolean {
-    return this.#tap.router.isDraining(endpoint);
+    return this.#intake.router.isDraining(endpoint);
   }
 
   /** Sees from now on where this program stands still, until it is stopped. */

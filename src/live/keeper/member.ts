@@ -2,7 +2,7 @@ import type { Endpoint, EndpointId, Load } from "#core/endpoint/endpoint.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { EndpointDirectory, EndpointEntry, ServedModel } from "../endpoints/endpoint-directory.ts";
 import type { KeeperEvent } from "../endpoints/keeper-event.ts";
-import type { RouterTap } from "../base/router-tap.ts";
+import type { Intake } from "../base/intake.ts";
 import type { EnginePage } from "../scrape/scrape-map.ts";
 import {
   blockTokensOf,
@@ -42,7 +42,7 @@ export interface MemberContext {
 /** One endpoint of a server: its entry in the directory, and what of it the router was notified of. */
 export class Member {
   readonly entry: EndpointEntry;
-  readonly #tap: RouterTap;
+  readonly #intake: Intake;
   readonly #directory: EndpointDirectory;
   readonly #context: MemberContext;
   #target: Target;
@@ -58,9 +58,9 @@ export class Member {
   /** Ranks that its page shows together. */
   #dataParallel = 1;
 
-  constructor(target: Target, tap: RouterTap, directory: EndpointDirectory, context: MemberContext = {}) {
+  constructor(target: Target, intake: Intake, directory: EndpointDirectory, context: MemberContext = {}) {
     this.#target = target;
-    this.#tap = tap;
+    this.#intake = intake;
     this.#directory = directory;
     this.#context = context;
     const { id, url, dataParallelRank, apiKey, labels, serverName } = target;
@@ -92,11 +92,11 @@ export class Member {
     const { id } = endpoint;
     this.#endpoint = endpoint;
     this.#cordoned = false;
-    this.#tap.accept({ kind: "endpoint-joined", at, endpoint });
+    this.#intake.accept({ kind: "endpoint-joined", at, endpoint });
     this.#cordon(at);
     if (this.#reading === undefined) return;
     this.sleeps(at, sleepOf(this.#reading));
-    this.#tap.accept({ kind: "load-observed", at, endpoint: id, load: this.#load(this.#reading, undefined) });
+    this.#intake.accept({ kind: "load-observed", at, endpoint: id, load: this.#load(this.#reading, undefined) });
   }
 
   /** The server lists other models now, such as a new adapter. */
@@ -126,13 +126,13 @@ export class Member {
     const endpoint = this.#target.id;
     let before = this.#reading;
     if (before !== undefined && restarted(reading, before)) {
-      this.#tap.accept({ kind: "blocks-cleared", at, endpoint });
+      this.#intake.accept({ kind: "blocks-cleared", at, endpoint });
       before = undefined;
     }
     this.#reading = reading;
     this.#tellBlocks(at, reading);
     this.sleeps(at, sleepOf(reading));
-    this.#tap.accept({ kind: "load-observed", at, endpoint, load: this.#load(reading, before) });
+    this.#intake.accept({ kind: "load-observed", at, endpoint, load: this.#load(reading, before) });
     const capacityTokens = capacityTokensOf(reading) ?? this.#capacityTokens;
     const dataParallel = dataParallelOf(reading);
     if (capacityTokens !== this.#capacityTokens || dataParallel !== this.#dataParallel) {
@@ -145,7 +145,7 @@ export class Member {
 
   /** Its engine's cache was emptied. */
   emptied(at: Micros): void {
-    if (this.#endpoint !== undefined) this.#tap.accept({ kind: "blocks-cleared", at, endpoint: this.#target.id });
+    if (this.#endpoint !== undefined) this.#intake.accept({ kind: "blocks-cleared", at, endpoint: this.#target.id });
   }
 
   /** Its page shows whether its engine sleeps, or has no word of it. */
@@ -156,7 +156,7 @@ export class Member {
     const { id } = this.#target;
     const emptied = state === "emptied" && { emptied: true as const };
     this.#directory.sleep(id, asleep);
-    this.#tap.accept({ kind: "endpoint-slept", at, endpoint: id, asleep, ...emptied });
+    this.#intake.accept({ kind: "endpoint-slept", at, endpoint: id, asleep, ...emptied });
     const detail = `its page shows vllm:engine_sleep_state awake ${asleep ? 0 : 1}`;
     this.#context.report?.({ kind: asleep ? "asleep" : "awake", subject: id, detail });
   }
@@ -164,7 +164,7 @@ export class Member {
   /** Its server's health checks fail from now on, or do not any more. */
   checked(at: Micros, healthy: boolean): void {
     if (this.#endpoint === undefined) return;
-    this.#tap.accept({ kind: "endpoint-checked", at, endpoint: this.#target.id, healthy });
+    this.#intake.accept({ kind: "endpoint-checked", at, endpoint: this.#target.id, healthy });
   }
 
   /** Leaves the router, which forgets its cache; the directory keeps it. */
@@ -205,7 +205,7 @@ export class Member {
     this.#endpoint = undefined;
     this.#asleep = false;
     this.#directory.sleep(this.#target.id, false);
-    this.#tap.accept({ kind: "endpoint-left", at, endpoint: this.#target.id, ...(lost && { lost }) });
+    this.#intake.accept({ kind: "endpoint-left", at, endpoint: this.#target.id, ...(lost && { lost }) });
     this.#context.blockSizes?.gone(this.#target.id, at);
   }
 
@@ -214,14 +214,14 @@ export class Member {
     const endpoint = this.#describe();
     if (JSON.stringify(endpoint) === JSON.stringify(this.#endpoint)) return;
     this.#endpoint = endpoint;
-    this.#tap.accept({ kind: "endpoint-changed", at, endpoint });
+    this.#intake.accept({ kind: "endpoint-changed", at, endpoint });
   }
 
   #cordon(at: Micros): void {
     const { cordoned, id } = this.#target;
     if (cordoned === this.#cordoned) return;
     this.#cordoned = cordoned;
-    this.#tap.accept({ kind: cordoned ? "endpoint-cordoned" : "endpoint-uncordoned", at, endpoint: id });
+    this.#intake.accept({ kind: cordoned ? "endpoint-cordoned" : "endpoint-uncordoned", at, endpoint: id });
   }
 
   #describe(): Endpoint {

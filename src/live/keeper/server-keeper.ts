@@ -4,7 +4,7 @@ import type { ProbeResult } from "#core/endpoint/hang-judge.ts";
 import { LostJudge, returnPause } from "#core/endpoint/lost-judge.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { EndpointDirectory, ServedModel } from "../endpoints/endpoint-directory.ts";
-import type { RouterTap } from "../base/router-tap.ts";
+import type { Intake } from "../base/intake.ts";
 import { nextTurn, phaseOf, Scraper, type ScrapeResult } from "../scrape/scrape.ts";
 import type { EnginePage } from "../scrape/scrape-map.ts";
 import { type RequestFault, askEngine } from "../endpoints/engine-request.ts";
@@ -18,7 +18,7 @@ import { MODELS_BYTES_MAX, readServedModels } from "../endpoints/served-models.t
 import type { Target } from "../endpoints/target.ts";
 
 export interface KeeperOptions extends MemberContext, ProbeContext {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly directory: EndpointDirectory;
   readonly dispatcher: Dispatcher;
   readonly times: KeeperTimes;
@@ -90,7 +90,7 @@ export class ServerKeeper {
       member.retarget(at, target);
       return;
     }
-    member = new Member(target, this.#options.tap, this.#options.directory, this.#options);
+    member = new Member(target, this.#options.intake, this.#options.directory, this.#options);
     this.#members.set(target.id, member);
     if (this.#ready === undefined) return;
     member.join(at, this.#ready.models, this.#ready.page);

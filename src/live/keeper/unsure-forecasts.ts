@@ -1,14 +1,14 @@
 import type { Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
 import { FORECAST_UNSURE } from "#core/scorer/predicted-latency.ts";
-import type { TapListener } from "../base/router-tap.ts";
+import type { IntakeListener } from "../base/intake.ts";
 import type { LastingFault } from "./lasting-faults.ts";
 
 /** As the alert GnomonForecastsUnsure has it. */
 const HOLD_MICROS = 30 * 60 * 1_000_000;
 
 /** Whether most decisions since the last look were made without the forecast that the profile is for. */
-export class UnsureForecasts implements TapListener {
+export class UnsureForecasts implements IntakeListener {
   #decisions = 0;
   #unsure = 0;
   #isMost = false;

@@ -2,7 +2,7 @@ import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { KvEventsLostReason } from "#core/endpoint/knowledge.ts";
 import type { Micros } from "#core/base/units.ts";
 import { inTurns, loopTurn, STAYS } from "../base/loop-turn.ts";
-import type { RouterTap } from "../base/router-tap.ts";
+import type { Intake } from "../base/intake.ts";
 import type { BlockTranslator } from "./block-translator.ts";
 import { decodeBatch } from "./decode-batch.ts";
 import type { BlockRemoved, BlockStored } from "./kv-event.ts";
@@ -33,7 +33,7 @@ export interface FeedCounts {
 
 export interface FeedContext {
   readonly endpoint: EndpointId;
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly translator: BlockTranslator;
   readonly now: () => Micros;
   /** The endpoint's events are followed or not, from now on. */
@@ -68,10 +68,10 @@ export class EndpointFeed implements LinkListener {
 
   alive(isComplete: boolean): void {
     if (this.#stopped) return;
-    const { tap, endpoint, translator, now, changed } = this.#context;
+    const { intake, endpoint, translator, now, changed } = this.#context;
     this.#isAlive = true;
     translator.clear();
-    tap.accept({ kind: "kv-events-alive", at: now(), endpoint, isComplete });
+    intake.accept({ kind: "kv-events-alive", at: now(), endpoint, isComplete });
     changed(isComplete ? "precise" : "late");
   }
 
@@ -97,18 +97,18 @@ export class EndpointFeed implements LinkListener {
 
   missed(): void {
     if (!this.#isAlive || this.#stopped) return;
-    const { tap, endpoint, translator, now } = this.#context;
+    const { intake, endpoint, translator, now } = this.#context;
     this.#drop();
     translator.missed();
-    tap.accept({ kind: "kv-events-missed", at: now(), endpoint });
+    intake.accept({ kind: "kv-events-missed", at: now(), endpoint });
   }
 
   restarted(): void {
     if (this.#stopped) return;
-    const { tap, endpoint, translator, now } = this.#context;
+    const { intake, endpoint, translator, now } = this.#context;
     this.#drop();
     translator.clear();
-    tap.accept({ kind: "blocks-cleared", at: now(), endpoint });
+    intake.accept({ kind: "blocks-cleared", at: now(), endpoint });
     this.alive(true);
   }
 
@@ -116,8 +116,8 @@ export class EndpointFeed implements LinkListener {
     if (!this.#isAlive || this.#stopped) return;
     this.#isAlive = false;
     this.#drop();
-    const { tap, endpoint, now, changed } = this.#context;
-    tap.accept({ kind: "kv-events-lost", at: now(), endpoint, reason });
+    const { intake, endpoint, now, changed } = this.#context;
+    intake.accept({ kind: "kv-events-lost", at: now(), endpoint, reason });
     changed(reason);
   }
 
@@ -168,20 +168,20 @@ export class EndpointFeed implements LinkListener {
   }
 
   #cleared(): void {
-    const { tap, endpoint, translator, now } = this.#context;
+    const { intake, endpoint, translator, now } = this.#context;
     this.#flush();
     this.counts.cleared++;
     translator.clear();
-    tap.accept({ kind: "blocks-cleared", at: now(), endpoint, inOrder: true });
+    intake.accept({ kind: "blocks-cleared", at: now(), endpoint, inOrder: true });
   }
 
   /** Stores, or removals, of which several came in a row are one input. */
   #flush(): void {
-    const { tap, endpoint, now } = this.#context;
+    const { intake, endpoint, now } = this.#context;
     const medium = this.#inHost && ({ medium: "host" } as const);
     if (this.#stores.length > 0) {
       const starts = startsOf(this.#stores);
-      tap.accept({
+      intake.accept({
         kind: "blocks-stored",
         at: now(),
         endpoint,
@@ -191,7 +191,7 @@ export class EndpointFeed implements LinkListener {
       });
     }
     if (this.#removals.length > 0 || this.#unknownRemoved > 0) {
-      tap.accept({
+      intake.accept({
         kind: "blocks-removed",
         at: now(),
         endpoint,

@@ -4,7 +4,7 @@ import type { BlockHasher, ChainValue } from "#core/prompt/block-hasher.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import type { FaultEvent } from "../log/fault-log.ts";
-import type { RouterTap } from "../base/router-tap.ts";
+import type { Intake } from "../base/intake.ts";
 import type { CacheScope } from "../tokenizer/text/tokenizer.ts";
 import { BlockTranslator } from "./block-translator.ts";
 import { EndpointFeed, type FeedCounts } from "./endpoint-feed.ts";
@@ -16,7 +16,7 @@ import { PublisherLink } from "./publisher-link.ts";
 const BLOCKS_MAX = 4_194_304;
 
 export interface FollowerContext {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly now: () => Micros;
   readonly report: (event: FaultEvent) => void;
   readonly hasher: BlockHasher;
@@ -51,7 +51,7 @@ export class Follower {
   #running: Promise<void> | undefined;
 
   constructor(entry: EndpointEntry, address: EventAddress, context: FollowerContext) {
-    const { tap, now, report, hasher, namesBlocks, rootOf, times, unreachable } = context;
+    const { intake, now, report, hasher, namesBlocks, rootOf, times, unreachable } = context;
     const { id: endpoint } = entry;
     this.#entry = entry;
     this.address = address;
@@ -66,7 +66,7 @@ export class Follower {
       this.#state = state === "precise" || state === "late" ? "alive" : state;
       report(faultOf(endpoint, state));
     };
-    this.#feed = new EndpointFeed({ endpoint, tap, translator: this.#translator, now, changed });
+    this.#feed = new EndpointFeed({ endpoint, intake, translator: this.#translator, now, changed });
     this.#link = new PublisherLink(address, this.#feed, times, () => unreachable(endpoint));
   }
 

@@ -9,14 +9,14 @@ import { nowMicros } from "../base/clock.ts";
 import type { EndpointDirectory, EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import { askEngine } from "../endpoints/engine-request.ts";
 import type { FaultEvent } from "../log/fault-log.ts";
-import type { RouterTap, TapListener } from "../base/router-tap.ts";
+import type { Intake, IntakeListener } from "../base/intake.ts";
 import type { ScopeRoots } from "../tokenizer/scope-roots.ts";
 import { announcedAddress, configuredAddress, type EventAddress, type EventPorts } from "./event-address.ts";
 import { baseNames, Follower, type FollowerRow } from "./follower.ts";
 import { LINK_TIMES, type LinkTimes } from "./link-listener.ts";
 
 export interface KvEventsOptions {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly directory: EndpointDirectory;
   /** Hashes as prompts are, at that block size. */
   readonly hasherOf: (blockTokens: number) => BlockHasher;
@@ -57,7 +57,7 @@ export const FOLLOWED_INPUTS: readonly Input["kind"][] = [
  * Follows the KV events of every endpoint that is in the router, where it publishes them: one connection per engine and
  * rank. What it learns goes into the router like any other input.
  */
-export class KvEvents implements TapListener {
+export class KvEvents implements IntakeListener {
   readonly #options: KvEventsOptions;
   readonly #followers = new Map<EndpointId, Follower>();
   readonly #joined = new Map<EndpointId, AbortController>();
@@ -174,9 +174,9 @@ export class KvEvents implements TapListener {
   }
 
   #follow(entry: EndpointEntry, address: EventAddress): void {
-    const { tap, hasherOf, namesBlocks = false, roots, blockTokens, report, times, now = nowMicros } = this.#options;
+    const { intake, hasherOf, namesBlocks = false, roots, blockTokens, report, times, now = nowMicros } = this.#options;
     const follower = new Follower(entry, address, {
-      tap,
+      intake,
       now,
       report,
       hasher: hasherOf(blockTokens()),

@@ -5,13 +5,13 @@ import type { Input } from "#core/input/input.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import type { RequestObserver } from "../log/request-observer.ts";
 import type { DirectoryListener, EndpointEntry } from "../endpoints/endpoint-directory.ts";
-import type { TapListener } from "../base/router-tap.ts";
+import type { IntakeListener } from "../base/intake.ts";
 import { type CounterLabel, CounterTable, LabelSlots, HistogramTable } from "./labelled-series.ts";
 import { NO_LABELS, registerFamily } from "./metric-family.ts";
 import { ENDPOINTS_MAX_DEFAULT, registerState, type StateSources } from "./metric-state.ts";
 import { registerLoopDelay } from "./metric-loop.ts";
 import { renderPage } from "./render-page.ts";
-import { StageMetrics } from "./stage-metrics.ts";
+import { PrefillMetrics } from "./prefill-metrics.ts";
 import type { RequestSummary } from "../log/request-summary.ts";
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
 import { RecentRequests } from "#core/base/request-table.ts";
@@ -49,7 +49,7 @@ const STATUSES_MAX = 64;
  * The gateway's numbers for Prometheus. What happens per request only adds to arrays; lines are made when the page is
  * asked for. Labels come from closed sets or are bounded: a model or endpoint beyond the bound is "other", and counted.
  */
-export class GatewayMetrics implements TapListener, RequestObserver, DirectoryListener {
+export class GatewayMetrics implements IntakeListener, RequestObserver, DirectoryListener {
   readonly #registry = new Registry();
   readonly #routes = new LabelSlots(CLOSED_SET_MAX);
   readonly #statuses = new LabelSlots(STATUSES_MAX);
@@ -78,7 +78,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
     () => NO_LABELS,
   );
   readonly #tenants: TenantMetrics;
-  readonly #stages = new StageMetrics(this.#registry, TTFT_BOUNDS);
+  readonly #prefills = new PrefillMetrics(this.#registry, TTFT_BOUNDS);
   readonly #slo = new SloMetrics(this.#registry);
   #ledgerDecisions = 0;
   #clampedScores = 0;
@@ -167,7 +167,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
   accepted(input: Input, decision: Decision | undefined, decisionMicros: number): void {
     // Most gateways have each request at one endpoint.
     const isShared = decision?.kind === "routed" && (decision.prefill ?? decision.colocated) !== undefined;
-    if (isShared || this.#stages.isUsed) this.#stages.accepted(input, decision);
+    if (isShared || this.#prefills.isUsed) this.#prefills.accepted(input, decision);
     this.#slo.accepted(input, decision);
     if (decision !== undefined) this.#decided(decision, decisionMicros);
     else this.#models.observe(input);

@@ -4,7 +4,7 @@ import type { Input } from "#core/input/input.ts";
 import type { Forecast } from "#core/latency/forecast.ts";
 import { RecentRequests, RequestTable } from "#core/base/request-table.ts";
 import type { Micros } from "#core/base/units.ts";
-import type { TapListener } from "../base/router-tap.ts";
+import type { IntakeListener } from "../base/intake.ts";
 import type { PrefixSource } from "#core/endpoint/knowledge.ts";
 
 /** Requests in flight whose forecast, or expectation, is remembered; beyond that an expectation is not counted. */
@@ -32,7 +32,7 @@ interface Awaited {
 }
 
 /** How right forecasts of TTFT and TPOT are, by endpoint. A request that went on elsewhere is judged by where it ended. */
-export class ForecastAccuracy implements TapListener {
+export class ForecastAccuracy implements IntakeListener {
   readonly #endpointsMax: number;
   readonly #awaited = new RecentRequests<Awaited>(REQUESTS_MAX);
   readonly #counts = new Map<EndpointId, Record<ForecastFigure, ForecastCounts>>();
@@ -121,7 +121,7 @@ interface Expected {
 }
 
 /** How right the prefix index is, by endpoint and by where its belief came from. */
-export class HitAccuracy implements TapListener {
+export class HitAccuracy implements IntakeListener {
   readonly #endpointsMax: number;
   readonly #expected = new RequestTable<Expected>();
   readonly #counts = new Map<EndpointId, Record<PrefixSource, HitCounts>>();

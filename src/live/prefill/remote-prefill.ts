@@ -1,4 +1,4 @@
-import type { PrefillStage, Routed } from "#core/input/decision.ts";
+import type { RoutedPrefill, Routed } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { PathEvent } from "#core/path/path-event.ts";
@@ -26,7 +26,7 @@ class RemotePrefill implements PrefillHost, AheadPart {
   #prefilled: Prefilled | undefined;
   #beside: BesideAttempt | undefined;
 
-  constructor(exchange: ForwardedRequest, routed: Routed, prefill: PrefillStage, releases: Releases) {
+  constructor(exchange: ForwardedRequest, routed: Routed, prefill: RoutedPrefill, releases: Releases) {
     this.#exchange = exchange;
     this.#releases = releases;
     this.stage = new PrefillElsewhere(routed, prefill, this);

@@ -2,7 +2,7 @@ import type { Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { SegmentFile } from "#trace/segment-writer.ts";
-import type { TapListener } from "../base/router-tap.ts";
+import type { IntakeListener } from "../base/intake.ts";
 import { LineMaker } from "./line-maker.ts";
 import type { RecordQueue } from "./record-queue.ts";
 import type { Batch, RunHeader, RunLines } from "./run-lines.ts";
@@ -62,13 +62,13 @@ const RETRY_MILLIS_MAX = 60_000;
 const MILLIS_PER_HOUR = 3_600_000;
 
 /**
- * Writes what the tap sees to trace segments.
+ * Writes what the intake sees to trace segments.
  *
  * `accepted` only queues; lines are made soon after, and compression and files are the thread pool's. What does not fit
  * the buffer or the disk is dropped by whole records, and the next line states how many. A disk that fails, as a full
  * one does, is left alone for pauses that grow to a minute; what comes meanwhile is counted and dropped at once.
  */
-export class Recorder implements TapListener {
+export class Recorder implements IntakeListener {
   readonly #options: RecorderOptions;
   readonly #maker: LineMaker;
   readonly #queue: RecordQueue;

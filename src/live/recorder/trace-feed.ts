@@ -1,6 +1,6 @@
 import type { Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
-import type { TapListener } from "../base/router-tap.ts";
+import type { IntakeListener } from "../base/intake.ts";
 import { LineMaker } from "./line-maker.ts";
 import type { RunHeader } from "./run-lines.ts";
 
@@ -18,10 +18,10 @@ const BATCH_BYTES_MAX = 262_144;
 const PAUSE_MILLIS = 100;
 
 /**
- * Sends what the tap sees to somebody who may be slow or gone, as the lines of a trace. It never waits: beyond its
+ * Sends what the intake sees to somebody who may be slow or gone, as the lines of a trace. It never waits: beyond its
  * buffer whole records are dropped, and the next line states how many.
  */
-export class TraceFeed implements TapListener {
+export class TraceFeed implements IntakeListener {
   readonly #options: TraceFeedOptions;
   readonly #maker: LineMaker;
   #stopped = false;

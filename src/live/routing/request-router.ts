@@ -5,38 +5,38 @@ import { STAGES } from "#core/stages.ts";
 import { type Micros, MICROS_PER_MILLI } from "#core/base/units.ts";
 import { nowMicros } from "../base/clock.ts";
 import { countUp, type GatewayCounters } from "../base/gateway-counters.ts";
-import type { RouterTap, TapListener } from "../base/router-tap.ts";
+import type { Intake, IntakeListener } from "../base/intake.ts";
 import type { Input } from "#core/input/input.ts";
 
 /** Notified of the decision on a request, and how long it waited for its turn. It must not throw. */
 export type OnDecided = (decision: Placed, queuedMicros: Micros) => void;
 
 export interface RequestRouterOptions extends Pick<PathRouterOptions, "settings" | "watch"> {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly counters: Pick<GatewayCounters, "queued">;
 }
 
 /** The router as the gateway's requests reach it: an arrival is decided when its turn has come, all else at once. */
 export class RequestRouter extends PathRouter {
-  readonly #tap: RouterTap;
+  readonly #intake: Intake;
   readonly #counters: RequestRouterOptions["counters"];
   readonly #watch: RequestRouterOptions["watch"];
   readonly #turns: QueueTurns;
 
-  constructor({ tap, counters, settings, watch }: RequestRouterOptions) {
+  constructor({ intake, counters, settings, watch }: RequestRouterOptions) {
     super({
       stages: STAGES,
       settings,
       watch,
       now: nowMicros,
-      accept: (input) => tap.accept(input),
-      decide: (input) => tap.accept(input),
-      hasTaker: (requestId, kind) => tap.router.hasTaker(nowMicros(), requestId, kind),
+      accept: (input) => intake.accept(input),
+      decide: (input) => intake.accept(input),
+      hasTaker: (requestId, kind) => intake.router.hasTaker(nowMicros(), requestId, kind),
     });
-    this.#tap = tap;
+    this.#intake = intake;
     this.#counters = counters;
     this.#watch = watch;
-    this.#turns = new QueueTurns(tap);
+    this.#turns = new QueueTurns(intake);
   }
 
   /** `readAt`: when its body had been read. */
@@ -44,7 +44,7 @@ export class RequestRouter extends PathRouter {
     this.#watch?.deciding(request.id);
     const at = nowMicros();
     const held = at - readAt >= HELD_MICROS_MIN ? { heldMicros: at - readAt } : undefined;
-    const decision = this.#tap.accept({ kind: "request-arrived", at, request, ...held });
+    const decision = this.#intake.accept({ kind: "request-arrived", at, request, ...held });
     if (decision.kind !== "queued") return this.#decided(request.id, decision, 0, decided);
     countUp(this.#counters.queued, decision.reason);
     this.#turns.wait(request.id, (placed) => this.#decided(request.id, placed, placed.at - decision.at, decided));
@@ -75,17 +75,17 @@ const TIMEOUT_MILLIS_MAX = 2_147_483_647;
  * Asks the router whose turn it is among the requests that wait, after every input and when a time has come, and has them
  * decided on again. Whose turn it is the router alone knows; this holds nothing but where to report it.
  */
-export class QueueTurns implements TapListener {
-  readonly #tap: RouterTap;
+export class QueueTurns implements IntakeListener {
+  readonly #intake: Intake;
   readonly #now: () => Micros;
   readonly #waiting = new Map<string, TurnTaken>();
   #timer: NodeJS.Timeout | undefined;
   #isDue = false;
 
-  constructor(tap: RouterTap, now: () => Micros = nowMicros) {
-    this.#tap = tap;
+  constructor(intake: Intake, now: () => Micros = nowMicros) {
+    this.#intake = intake;
     this.#now = now;
-    tap.listen(this);
+    intake.listen(this);
   }
 
   /** Requests that wait. */
@@ -125,10 +125,10 @@ export class QueueTurns implements TapListener {
         return;
       }
       const at = this.#now();
-      const requestId = this.#tap.router.admission.due(at);
+      const requestId = this.#intake.router.admission.due(at);
       const taken = requestId === undefined ? undefined : this.#waiting.get(requestId);
       if (requestId === undefined || taken === undefined) break;
-      const decision = this.#tap.accept({ kind: "request-released", at, requestId });
+      const decision = this.#intake.accept({ kind: "request-released", at, requestId });
       // It was to go on and cannot: nor can what is behind it, before something happens.
       if (decision.kind === "queued") break;
       this.#waiting.delete(requestId);
@@ -139,7 +139,7 @@ export class QueueTurns implements TapListener {
 
   #sleep(): void {
     clearTimeout(this.#timer);
-    const { nextAt } = this.#tap.router.admission;
+    const { nextAt } = this.#intake.router.admission;
     if (this.#waiting.size === 0 || nextAt === Infinity) return;
     const millis = Math.max(1, Math.ceil((nextAt - this.#now()) / MICROS_PER_MILLI));
     this.#timer = setTimeout(() => this.#look(), Math.min(millis, TIMEOUT_MILLIS_MAX)).unref();

@@ -8,7 +8,7 @@ import type { Input } from "#core/input/input.ts";
 import { OwnNews } from "#core/peer/own-news.ts";
 import { Unreported } from "#core/peer/unreported.ts";
 import type { PeerNews } from "#core/request/peer-news.ts";
-import type { RouterTap, TapListener } from "../base/router-tap.ts";
+import type { Intake, IntakeListener } from "../base/intake.ts";
 import { nowMicros } from "../base/clock.ts";
 import { KeptLimits, type KeptLimitsOptions } from "./kept-limits.ts";
 import { PeerReports } from "./peer-reports.ts";
@@ -28,7 +28,7 @@ export interface ShareTimes {
 }
 
 export interface FleetShareOptions extends ShareTimes {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly link: ShareLink;
   /** Unique among the replicas of a fleet. */
   readonly replica: string;
@@ -56,7 +56,7 @@ const HELLO_MILLIS = 50;
  * One replica among several: sends what its router does, and brings what the others sent into the router as inputs. While
  * the link is away the router goes on by its own view; once it is back, a snapshot sets right what was missed.
  */
-export class FleetShare implements TapListener, ShareListener {
+export class FleetShare implements IntakeListener, ShareListener {
   readonly counts: ShareCounts = newShareCounts();
   readonly lag = new LagWatch();
   readonly #options: FleetShareOptions;
@@ -92,13 +92,13 @@ export class FleetShare implements TapListener, ShareListener {
     this.#kept =
       limits &&
       new KeptLimits({
-        tap: options.tap,
+        intake: options.intake,
         ...limits,
         writes: () => this.#state === "shared" && this.#peers.rows(0).every((row) => replica < row.replica),
         refused: (detail) => report({ kind: "sharing-refused", detail }),
       });
     if (this.#kept === undefined) this.#tookOver.resolve();
-    options.tap.listen(this);
+    options.intake.listen(this);
   }
 
   /** Resolves when what others had sent and limits had counted is known, or after CATCH_UP_MILLIS_MAX. */
@@ -129,7 +129,7 @@ export class FleetShare implements TapListener, ShareListener {
   }
 
   status(): ShareStatus {
-    const { tap, replica, link } = this.#options;
+    const { intake, replica, link } = this.#options;
     return {
       replica,
       link: link.name,
@@ -139,9 +139,9 @@ export class FleetShare implements TapListener, ShareListener {
       lagMillis: this.lag.millis,
       peers: this.#peers.rows(performance.now()).map((row) => ({
         ...row,
-        requestsInFlight: tap.router.peers.requestsOf(row.replica),
+        requestsInFlight: intake.router.peers.requestsOf(row.replica),
       })),
-      counts: { ...this.counts, ...tap.router.peers.counts },
+      counts: { ...this.counts, ...intake.router.peers.counts },
       blocksWritten: this.#encoder.blocksWritten,
       blocksKnown: this.#encoder.blocksKnown,
       limits: this.#kept?.status,
@@ -247,7 +247,7 @@ export class FleetShare implements TapListener, ShareListener {
     // Replicas of a version that knows no windows read no further than the head of a sign of life.
     if (this.#windowsDue) {
       this.#windowsDue = false;
-      const { windows, leftOut } = windowsOf(this.#options.tap.router.admission.limits, nowMicros());
+      const { windows, leftOut } = windowsOf(this.#options.intake.router.admission.limits, nowMicros());
       this.counts.windowsLeftOut += leftOut;
       if (windows.length > 0) this.#send("alive", windows);
     }

@@ -2,7 +2,7 @@ import { windowsOf } from "#core/admission/windows-elsewhere.ts";
 import type { Input } from "#core/input/input.ts";
 import type { PeerWindow } from "#core/request/peer-news.ts";
 import { nowMicros } from "../base/clock.ts";
-import type { RouterTap, TapListener } from "../base/router-tap.ts";
+import type { Intake, IntakeListener } from "../base/intake.ts";
 
 /** Where it is kept what limits have counted, for gateways that start when none is there. */
 export interface LimitsStore {
@@ -16,7 +16,7 @@ export interface LimitsStore {
 }
 
 export interface KeptLimitsOptions {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly store: LimitsStore;
   /** Forgotten after so long without any gateway. */
   readonly keptMillis: number;
@@ -49,7 +49,7 @@ const LOOKS_PER_WRITE = 4;
  * Keeps what limits have counted outside of the gateways, so that it outlives all of them. One that starts takes it over as
  * if a peer had reported it, before it writes anything itself.
  */
-export class KeptLimits implements TapListener {
+export class KeptLimits implements IntakeListener {
   readonly #options: KeptLimitsOptions;
   #isTaken = false;
   #takenOver = 0;
@@ -63,7 +63,7 @@ export class KeptLimits implements TapListener {
 
   constructor(options: KeptLimitsOptions) {
     this.#options = options;
-    options.tap.listen(this);
+    options.intake.listen(this);
   }
 
   get status(): KeptLimitsStatus {
@@ -116,7 +116,7 @@ export class KeptLimits implements TapListener {
   }
 
   async #read(): Promise<void> {
-    const { tap, store, refused } = this.#options;
+    const { intake, store, refused } = this.#options;
     const found = await store.read().catch(() => undefined);
     // It cannot be asked: it is asked again before anything is written.
     if (found === undefined || this.#isTaken) return;
@@ -133,14 +133,14 @@ export class KeptLimits implements TapListener {
     this.#takenOver = windows.length;
     this.#takenOverAgeMillis = Math.min(...windows.map(({ ageMicros = 0 }) => ageMicros)) / 1_000;
     const head = { peer: KEPT, epoch: 1, sequence: 1 };
-    tap.accept({ kind: "peer-reported", at: nowMicros(), ...head, snapshot: true, news: windows });
-    tap.accept({ kind: "peer-left", at: nowMicros(), peer: KEPT });
+    intake.accept({ kind: "peer-reported", at: nowMicros(), ...head, snapshot: true, news: windows });
+    intake.accept({ kind: "peer-left", at: nowMicros(), peer: KEPT });
   }
 
   async #write(now: number): Promise<void> {
-    const { tap, store, keptMillis, writeMillis } = this.#options;
+    const { intake, store, keptMillis, writeMillis } = this.#options;
     this.#isUsed = false;
-    const listed = windowsOf(tap.router.admission.limits, nowMicros());
+    const listed = windowsOf(intake.router.admission.limits, nowMicros());
     const { text, leftOut } = keptLimitsText(listed.windows, keptMillis);
     const windows = listed.windows.length - leftOut;
     this.#nextMillis = now + Math.max(writeMillis, windows / WINDOWS_PER_MILLI);

@@ -1,6 +1,6 @@
 import type { PeerNews } from "#core/request/peer-news.ts";
 import { nowMicros } from "../base/clock.ts";
-import type { RouterTap } from "../base/router-tap.ts";
+import type { Intake } from "../base/intake.ts";
 import { Apart } from "./apart.ts";
 import { WireError } from "#trace/codec/byte-reader.ts";
 import { OtherVersionError, readHead, ReportDecoder, type ReportHead } from "./report-decoder.ts";
@@ -8,7 +8,7 @@ import type { PeerRow, ShareCounts, ShareEvent } from "./share-status.ts";
 import { WIRE_VERSION } from "./report.ts";
 
 export interface PeerReportsOptions {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly replica: string;
   readonly epoch: number;
   readonly fingerprint: number;
@@ -82,7 +82,7 @@ export class PeerReports {
   /** The past is read: what comes from here on is as it happens. */
   caughtUp(): void {
     this.#learnPast();
-    if (this.#pastSequence > 0) this.#options.tap.accept({ kind: "peer-left", at: nowMicros(), peer: PAST });
+    if (this.#pastSequence > 0) this.#options.intake.accept({ kind: "peer-left", at: nowMicros(), peer: PAST });
     this.#pastSequence = 0;
     this.#pastEpoch++;
   }
@@ -130,22 +130,22 @@ export class PeerReports {
     if (kind === "hello") this.#options.came();
     if (kind === "alive" && !rest.isAtEnd) from.windows = decoder.news(rest);
     if (kind !== "news" && kind !== "snapshot") return;
-    const { tap, counts } = this.#options;
+    const { intake, counts } = this.#options;
     const unknown = decoder.chainsUnknown;
     const news = decoder.news(rest);
     counts.chainsUnknown += decoder.chainsUnknown - unknown;
     const report = { kind: "peer-reported", at: nowMicros(), peer: replica, epoch, sequence } as const;
-    if (kind === "news") tap.accept({ ...report, news });
-    else if (tap.router.peers.lacksSnapshot(replica) || this.#hasWindows(from, replica))
-      tap.accept({ ...report, snapshot: true, news: [...from.windows, ...news] });
+    if (kind === "news") intake.accept({ ...report, news });
+    else if (intake.router.peers.lacksSnapshot(replica) || this.#hasWindows(from, replica))
+      intake.accept({ ...report, snapshot: true, news: [...from.windows, ...news] });
     // Nothing was missed: the snapshot holds nothing that is not known.
-    else tap.accept({ ...report, news: [] });
+    else intake.accept({ ...report, news: [] });
     if (kind === "snapshot") from.windows = [];
   }
 
   /** It reported what was used before this replica started, and nothing was taken over from it yet. */
   #hasWindows({ windows, epoch }: Replica, replica: string): boolean {
-    return windows.length > 0 && this.#options.tap.router.peers.windows.lacks(replica, epoch);
+    return windows.length > 0 && this.#options.intake.router.peers.windows.lacks(replica, epoch);
   }
 
   /** Undefined for a life that was followed by another one, or beyond REPLICAS_MAX. */
@@ -181,12 +181,12 @@ export class PeerReports {
     const news = this.#past;
     this.#past = [];
     const head = { kind: "peer-reported", at: nowMicros(), peer: PAST, epoch: this.#pastEpoch } as const;
-    this.#options.tap.accept({ ...head, sequence: ++this.#pastSequence, news });
+    this.#options.intake.accept({ ...head, sequence: ++this.#pastSequence, news });
   }
 
   #left(name: string): void {
     const replica = this.#replicas.get(name);
     this.#replicas.delete(name);
-    if (replica?.isPresent === true) this.#options.tap.accept({ kind: "peer-left", at: nowMicros(), peer: name });
+    if (replica?.isPresent === true) this.#options.intake.accept({ kind: "peer-left", at: nowMicros(), peer: name });
   }
 }

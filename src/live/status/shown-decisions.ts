@@ -3,7 +3,7 @@ import type { Input } from "#core/input/input.ts";
 import { RequestTable } from "#core/base/request-table.ts";
 import { asksForStandby } from "#core/request/stage-inputs.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
-import type { TapListener } from "../base/router-tap.ts";
+import type { IntakeListener } from "../base/intake.ts";
 import type { Came, Followed } from "./what-came.ts";
 
 /** Decisions of a second that are shown, and beside them refusals, waits and retries. */
@@ -16,7 +16,7 @@ const SPAN_MICROS = MICROS_PER_SECOND / PER_SECOND;
  * A few decisions of every second for people to look at: all of a quiet gateway, and of a busy one as many as stay long
  * enough to be read. Refusals, waits and retries have room of their own.
  */
-export class ShownDecisions implements TapListener {
+export class ShownDecisions implements IntakeListener {
   readonly #ring = new DecisionRing(KEPT);
   #usualUntil: Micros = -Infinity;
   #unusualUntil: Micros = -Infinity;
@@ -57,7 +57,7 @@ export interface KeptDecision extends Followed {
 }
 
 /** Remembers the last decisions, at most `max` of them, and what came of them. */
-export class DecisionRing implements TapListener {
+export class DecisionRing implements IntakeListener {
   readonly #kept: KeptDecision[] = [];
   readonly #following = new Following();
   readonly #max: number;

@@ -1,4 +1,4 @@
-import type { Decision, PrefillStage } from "#core/input/decision.ts";
+import type { Decision, RoutedPrefill } from "#core/input/decision.ts";
 import type { EndpointRow } from "#core/fleet/endpoint-row.ts";
 import type { Forecast } from "#core/latency/forecast.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
@@ -157,9 +157,9 @@ function cameView(kept: KeptDecision) {
   };
 }
 
-function prefillView(stage: PrefillStage) {
-  const { breakdown, heldTokens: _held, noted: _noted, ...stated } = stage;
-  return { ...stated, scorers: breakdown.scorers, candidates: candidateViews(stage) };
+function prefillView(prefill: RoutedPrefill) {
+  const { breakdown, heldTokens: _held, noted: _noted, ...stated } = prefill;
+  return { ...stated, scorers: breakdown.scorers, candidates: candidateViews(prefill) };
 }
 
 /** The sentence of the answer's header; for a retry, whose prompt the first decision has, the word alone. */

@@ -3,8 +3,8 @@ import type { RequestArrived } from "#core/input/input.ts";
 import { UNOBSERVED } from "#core/request/observed-place.ts";
 import type { AnswerHeaders } from "../http/headers.ts";
 import { BlocksLearner } from "./blocks-learner.ts";
-import type { FollowedInput, FrontListener } from "./front-tap.ts";
-import type { HeldTap } from "./held-tap.ts";
+import type { FollowedInput, FrontListener } from "./front-intake.ts";
+import type { HeldIntake } from "./held-intake.ts";
 import type { ServedHeader } from "./served-header.ts";
 
 /** Learns where requests went from more than the heads of their answers. */
@@ -20,13 +20,13 @@ const NAMED_IN_A_ROW = 16;
 
 /** Finds out where the other router sent each request, for the router that stands beside it. */
 export class Attribution implements FrontListener {
-  readonly #held: HeldTap;
+  readonly #held: HeldIntake;
   readonly #served: ServedHeader;
   readonly #learner: PlaceLearner | undefined;
   readonly #blocks = new BlocksLearner();
   #namedInARow = 0;
 
-  constructor(held: HeldTap, served: ServedHeader, learner?: PlaceLearner) {
+  constructor(held: HeldIntake, served: ServedHeader, learner?: PlaceLearner) {
     this.#held = held;
     this.#served = served;
     this.#learner = learner;

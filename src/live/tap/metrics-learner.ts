@@ -8,11 +8,11 @@ import type { PlaceLearner } from "./attribution.ts";
 import { between, type EndsSeen, type EngineCounts } from "./engine-counts.ts";
 import type { CountedEnds, EndedRequest } from "./explain-counts.ts";
 import { Explainer } from "./explainer.ts";
-import type { FollowedInput } from "./front-tap.ts";
-import type { HeldTap } from "./held-tap.ts";
+import type { FollowedInput } from "./front-intake.ts";
+import type { HeldIntake } from "./held-intake.ts";
 
 export interface MetricsLearnerOptions {
-  readonly held: HeldTap;
+  readonly held: HeldIntake;
   readonly directory: EndpointDirectory;
   readonly counts: EngineCounts;
   /** Between two looks at the engines, while the place of some request is not known. */

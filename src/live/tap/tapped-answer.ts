@@ -31,7 +31,7 @@ export class TappedAnswer implements Answer {
   }
 
   data(chunk: Buffer): void {
-    if (this.#delivery.stage === "passing") this.#delivery.write(chunk);
+    if (this.#delivery.state === "passing") this.#delivery.write(chunk);
     else {
       this.#first = chunk;
       this.#delivery.firstBytes();

@@ -9,7 +9,7 @@ import {
 } from "#core/path/path-event.ts";
 import type {
   AnswerHead,
-  AnswerStage,
+  DeliveryState,
   Delivery,
   EventOutput,
   EventReader,
@@ -77,7 +77,7 @@ export class AnswerDelivery implements Delivery {
     return this.#exchange.judge;
   }
 
-  get stage(): AnswerStage {
+  get state(): DeliveryState {
     const { state, judge } = this.#exchange;
     if (state.kind === "passing") return "passing";
     if (state.kind === "resuming") return "held";

@@ -1,7 +1,7 @@
 import type { Micros } from "#core/base/units.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
 import { Member } from "../keeper/member.ts";
-import type { RouterTap } from "../base/router-tap.ts";
+import type { Intake } from "../base/intake.ts";
 import { readEnginePage } from "../scrape/scrape-map.ts";
 
 /** Names the only model of made-up endpoints and requests. */
@@ -22,8 +22,8 @@ const PAGE = readEnginePage(
  * An endpoint that is ready, entered by the code that enters real ones: another object with the same fields has another
  * shape for V8, which throws away what it optimized for that one when a request to a real endpoint comes.
  */
-export function joinMadeUp(url: string, at: Micros, tap: RouterTap, directory: EndpointDirectory): void {
+export function joinMadeUp(url: string, at: Micros, intake: Intake, directory: EndpointDirectory): void {
   const unknown = { dataParallelRank: undefined, apiKey: undefined, kvCapacityTokens: undefined };
   const target = { id: url, url, ...unknown, concurrencyMax: undefined, labels: {}, cordoned: false };
-  new Member(target, tap, directory).join(at, [{ id: MADE_UP_MODEL, object: "model" }], PAGE);
+  new Member(target, intake, directory).join(at, [{ id: MADE_UP_MODEL, object: "model" }], PAGE);
 }

@@ -4,7 +4,7 @@ import { Pool } from "undici";
 import { nowMicros } from "../base/clock.ts";
 import { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
 import { type GatewayOptions, createGateway } from "../gateway/gateway.ts";
-import type { RouterTap } from "../base/router-tap.ts";
+import type { Intake } from "../base/intake.ts";
 import { joinMadeUp, MADE_UP_MODEL as MODEL } from "./made-up-endpoint.ts";
 import { EVENTS, madeUpBody, SILENT, withoutLearning } from "./made-up-request.ts";
 
@@ -12,7 +12,7 @@ type Shared = "identity" | "tokenizer" | "limits" | "requestUsage" | "stages";
 
 export interface PathWarmUpOptions extends Pick<GatewayOptions, Shared> {
   /** Around a router of its own without endpoints, thrown away afterwards. */
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly requests?: number;
   readonly budgetMillis?: number;
   /** Called once, and waited for, at the end, while one request that streams and one that does not are under way. */
@@ -26,15 +26,15 @@ const IN_FLIGHT = 16;
  * that the first real requests meet compiled code from socket to socket. Resolves with the number of requests answered.
  */
 export async function warmUpPath(options: PathWarmUpOptions): Promise<number> {
-  const { tap, requests = 3_000, budgetMillis = 1_500, whileUnderWay, ...shared } = options;
+  const { intake, requests = 3_000, budgetMillis = 1_500, whileUnderWay, ...shared } = options;
   const held = new HeldAnswers();
   const engine = createServer((incoming, outgoing) => answer(incoming, outgoing, held));
   await new Promise<void>((resolve) => engine.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(engine.address() as AddressInfo).port}`;
   const directory = new EndpointDirectory();
-  joinMadeUp(url, nowMicros(), tap, directory);
+  joinMadeUp(url, nowMicros(), intake, directory);
   const tokenizer = (model: string) => withoutLearning(shared.tokenizer(model));
-  const gateway = createGateway({ ...shared, tokenizer, tap, directory, observe: SILENT });
+  const gateway = createGateway({ ...shared, tokenizer, intake, directory, observe: SILENT });
   const pool = new Pool((await gateway.listen("127.0.0.1", 0)).url, { connections: IN_FLIGHT });
   const until = performance.now() + budgetMillis;
   let sent = 0;

@@ -4,7 +4,7 @@ import { type Random, randomFor } from "#core/base/random.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import type { Micros } from "#core/base/units.ts";
 import { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
-import type { RouterTap } from "../base/router-tap.ts";
+import type { Intake } from "../base/intake.ts";
 import { joinMadeUp, MADE_UP_MODEL } from "./made-up-endpoint.ts";
 
 export interface WarmUpOptions {
@@ -12,7 +12,7 @@ export interface WarmUpOptions {
    * Around a router of its own, with the live one's profiles, index and listeners of the same kinds; thrown away
    * afterwards, so that nothing of it is ever seen.
    */
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly profiles: readonly string[];
   readonly blockTokens: number;
   /** The model's name is made up; so are the endpoints. */
@@ -49,9 +49,9 @@ const BATCH = 16;
  * ever from the 100th on; it takes 0.15 s.
  */
 export async function warmUp(options: WarmUpOptions): Promise<WarmUpReport> {
-  const { tap, endpoints = 8, requestsPerShape = 1_000, budgetMillis = 1_000 } = options;
+  const { intake, endpoints = 8, requestsPerShape = 1_000, budgetMillis = 1_000 } = options;
   const start = performance.now();
-  const traffic = new MadeUpTraffic(tap, options, endpoints);
+  const traffic = new MadeUpTraffic(intake, options, endpoints);
   const total = requestsPerShape * SHAPES.length;
   while (traffic.requests < total && performance.now() - start < budgetMillis) {
     for (let i = 0; i < BATCH && traffic.requests < total; i++) await traffic.one();
@@ -64,19 +64,19 @@ export async function warmUp(options: WarmUpOptions): Promise<WarmUpReport> {
 /** Requests that overlap, fail, are retried and end, on a clock of their own. */
 class MadeUpTraffic {
   requests = 0;
-  readonly #tap: RouterTap;
+  readonly #intake: Intake;
   readonly #options: WarmUpOptions;
   readonly #random: Random = randomFor(1, 0);
   readonly #ids: readonly EndpointId[];
   readonly #open: string[] = [];
   #at: Micros = 0;
 
-  constructor(tap: RouterTap, options: WarmUpOptions, endpoints: number) {
-    this.#tap = tap;
+  constructor(intake: Intake, options: WarmUpOptions, endpoints: number) {
+    this.#intake = intake;
     this.#options = options;
     this.#ids = Array.from({ length: endpoints }, (_, i) => `warm-up-${i}`);
     const directory = new EndpointDirectory();
-    for (const id of this.#ids) joinMadeUp(id, this.#at, tap, directory);
+    for (const id of this.#ids) joinMadeUp(id, this.#at, intake, directory);
   }
 
   async one(): Promise<void> {
@@ -85,9 +85,9 @@ class MadeUpTraffic {
     this.#observe(number);
     await this.#options.also?.(textOf(number, shape.promptTokens * BYTES_PER_TOKEN));
     const request = this.#request(number, shape.promptTokens, shape.shared);
-    this.#tap.accept({ kind: "request-arrived", at: this.#tick(), request });
+    this.#intake.accept({ kind: "request-arrived", at: this.#tick(), request });
     if (number % 10 === 9) this.#retry(request.id);
-    this.#tap.accept({ kind: "first-token", at: this.#tick(), requestId: request.id });
+    this.#intake.accept({ kind: "first-token", at: this.#tick(), requestId: request.id });
     this.#open.push(request.id);
     if (this.#open.length > 16) this.#finish(this.#open.shift()!);
   }
@@ -117,18 +117,18 @@ class MadeUpTraffic {
       watts: undefined,
       smUtilization: undefined,
     };
-    this.#tap.accept({ kind: "load-observed", at: this.#tick(), endpoint, load });
+    this.#intake.accept({ kind: "load-observed", at: this.#tick(), endpoint, load });
   }
 
   #retry(requestId: string): void {
-    this.#tap.accept({ kind: "attempt-failed", at: this.#tick(), requestId, fault: "connect" });
-    this.#tap.accept({ kind: "request-retried", at: this.#tick(), requestId });
+    this.#intake.accept({ kind: "attempt-failed", at: this.#tick(), requestId, fault: "connect" });
+    this.#intake.accept({ kind: "request-retried", at: this.#tick(), requestId });
   }
 
   #finish(requestId: string): void {
-    this.#tap.accept({ kind: "progress", at: this.#tick(), requestId, outputTokens: 64 });
+    this.#intake.accept({ kind: "progress", at: this.#tick(), requestId, outputTokens: 64 });
     const counts = { promptTokens: undefined, cachedTokens: undefined, outputTokens: 100 };
-    this.#tap.accept({ kind: "request-finished", at: this.#tick(), requestId, outcome: "ok", ...counts });
+    this.#intake.accept({ kind: "request-finished", at: this.#tick(), requestId, outcome: "ok", ...counts });
   }
 
   #request(number: number, promptTokens: number, shared: number): RouteRequest {

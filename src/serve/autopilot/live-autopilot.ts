@@ -1,4 +1,4 @@
-import { stagesOf } from "#core/profile/profile-parts.ts";
+import { choosersOf } from "#core/profile/profile-parts.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
 import type { Config } from "#config/schema.ts";
@@ -44,7 +44,7 @@ function liveTuning(config: Config, { report }: Pick<FaultLog, "report">): LiveT
   const { profiles } = autopilot;
   const bases = (profiles.length > 0 ? profiles : profileNames().filter((name) => name !== NOT_MEANT))
     .map(loadProfile)
-    .filter(({ spec }) => profiles.length > 0 || stagesOf(spec).length === 1)
+    .filter(({ spec }) => profiles.length > 0 || choosersOf(spec).length === 1)
     .map(({ name, spec }) => ({ name, spec }));
   let attached: Autopilot | undefined;
   return {

@@ -141,12 +141,12 @@ export const gatewayPart = part({
   ],
   start: ({ state, tokenizers, metrics, lately, logs, policy, tls, tracing, keeper, tokens, ...parts }: Needed) => {
     const { front, keys, pages, counts } = parts;
-    const { tap, directory, hangs, options, limits } = front;
+    const { intake, directory, hangs, options, limits } = front;
     const towards = towardsClients(state.inForce.config, tokens.adminToken, { ...tls, ...tracing }, keeper);
     const gateway = createGateway({
       identity: parts.identity,
       tokenizer: front.tokenizer(tokenizers.of),
-      tap,
+      intake,
       directory,
       ...(hangs && { hangs }),
       observe: requestObserver(metrics, lately.traffic, logs),

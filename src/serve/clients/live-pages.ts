@@ -1,4 +1,4 @@
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import { openPages } from "#live/status/open-pages.ts";
 import { type StatusOptions, statusRoutes } from "#live/status/status.ts";
 import { part } from "../assembly/part.ts";
@@ -20,7 +20,7 @@ interface Needed
   extends
     Pick<StatusOptions, "directory" | "keeper" | "sources" | "metrics" | "readiness" | "blockSizes">,
     Pick<StatusOptions, "rollouts" | "autopilot"> {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly share: LiveShare | undefined;
   readonly lately: Pick<StatusOptions, "decisions" | "shownDecisions" | "traffic" | "process">;
   readonly kvEvents: { readonly status: Pick<StatusOptions, "kvEvents"> };
@@ -41,7 +41,7 @@ export const pagesPart = part({
     "blockSizes",
     "rollouts",
     "autopilot",
-    "tap",
+    "intake",
     "share",
     "lately",
     "kvEvents",
@@ -49,13 +49,13 @@ export const pagesPart = part({
     "policy",
     "tokens",
   ],
-  start: ({ tap, share, lately, kvEvents, shadow, policy, tokens, ...parts }: Needed) => {
+  start: ({ intake, share, lately, kvEvents, shadow, policy, tokens, ...parts }: Needed) => {
     const status: StatusOptions = {
       ...parts,
       ...lately,
       ...tokens,
       ...kvEvents.status,
-      router: tap.router,
+      router: intake.router,
       ...(share && { share: () => share.status() }),
       ...(shadow && { shadow: shadow.status }),
       policy: policy.admin,

@@ -1,13 +1,13 @@
 import { hangRules } from "#config/hang-rules.ts";
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import { HangDetector } from "#live/keeper/hang-detector.ts";
 import { part } from "../assembly/part.ts";
 import type { GatewayContext } from "../plan/gateway-context.ts";
 
 interface Needed extends Pick<GatewayContext, "plan"> {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly directory: EndpointDirectory;
   readonly logs: { readonly faults: FaultLog };
 }
@@ -15,12 +15,12 @@ interface Needed extends Pick<GatewayContext, "plan"> {
 /** Judges which endpoints hang, as configured. Switched off it never finds that any does. */
 export const hangsPart = part({
   name: "hangs",
-  needs: ["plan", "tap", "directory", "logs"],
-  start: ({ plan: { config }, tap, directory, logs }: Needed) => {
+  needs: ["plan", "intake", "directory", "logs"],
+  start: ({ plan: { config }, intake, directory, logs }: Needed) => {
     const { health } = config;
     const { servedUntilWell } = health;
     const hangs = new HangDetector({
-      tap,
+      intake,
       directory,
       servedUntilWell,
       report: logs.faults.report,

@@ -1,4 +1,4 @@
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import type { BlockSize } from "#live/endpoints/block-size.ts";
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import type { KeeperEvent } from "#live/endpoints/keeper-event.ts";
@@ -11,7 +11,7 @@ import type { GatewayContext } from "../plan/gateway-context.ts";
 import type { Scraped } from "../policy/live-scrape.ts";
 
 interface Needed extends Pick<GatewayContext, "plan"> {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly directory: EndpointDirectory;
   readonly tls: { readonly connections: EngineConnections };
   readonly report: (event: KeeperEvent) => void;
@@ -26,11 +26,11 @@ interface Needed extends Pick<GatewayContext, "plan"> {
 /** Scrapes and probes the endpoints that it is given. */
 export const keeperPart = part({
   name: "keeper",
-  needs: ["plan", "tap", "directory", "tls", "report", "power", "blockSizes", "hangs", "shadow", "state"],
-  start: ({ plan: { config }, tap, directory, tls, report, power, blockSizes, hangs, shadow, state }: Needed) => {
+  needs: ["plan", "intake", "directory", "tls", "report", "power", "blockSizes", "hangs", "shadow", "state"],
+  start: ({ plan: { config }, intake, directory, tls, report, power, blockSizes, hangs, shadow, state }: Needed) => {
     const { intervalMillis: _given, timeoutMillis, staleAfterMillis: _stale, ...times } = config.scrape;
     const keeper = new FleetKeeper({
-      tap,
+      intake,
       directory,
       times: { ...times, scrapeIntervalMillis: state.scrapeMillis, scrapeTimeoutMillis: timeoutMillis },
       connectMillis: config.limits.connectMillisMax,

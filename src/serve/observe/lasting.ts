@@ -1,5 +1,5 @@
 import { nowMicros } from "#live/base/clock.ts";
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import type { RolloutView } from "#live/admin/rollout-view.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import { type LastingFault, LastingFaults } from "#live/keeper/lasting-faults.ts";
@@ -15,7 +15,7 @@ const FORECAST_HOLD_MICROS = 30 * 60 * 1_000_000;
 const EVIDENCE_HOLD_MICROS = 60 * 60 * 1_000_000;
 
 interface Watched {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly shadow: LiveShadow | undefined;
   readonly rollouts: { view(): { readonly rollouts: readonly RolloutView[] } };
   readonly logs: { readonly faults: FaultLog };
@@ -24,11 +24,11 @@ interface Watched {
 /** Writes a line about what is wrong by going on, and makes no event by itself. */
 export const lastingPart = part({
   name: "lasting",
-  needs: ["tap", "shadow", "rollouts", "logs"],
-  start: ({ tap, shadow, rollouts, logs }: Watched) => {
-    const unserved = new UnservedEndpoints((at) => tap.router.endpointRows(at));
+  needs: ["intake", "shadow", "rollouts", "logs"],
+  start: ({ intake, shadow, rollouts, logs }: Watched) => {
+    const unserved = new UnservedEndpoints((at) => intake.router.endpointRows(at));
     const unsure = new UnsureForecasts();
-    tap.listen(unsure, UnsureForecasts.kinds);
+    intake.listen(unsure, UnsureForecasts.kinds);
     return new LastingFaults({
       faults: (at) => [
         ...unserved.faults(at),

@@ -1,4 +1,4 @@
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import type { SourceBoard } from "#live/endpoints/source-board.ts";
 import type { Gateway } from "#live/gateway/gateway.ts";
@@ -27,7 +27,7 @@ export class GatewayCounts {
 export const countsPart = part({ name: "counts", needs: [], start: () => new GatewayCounts() });
 
 interface Needed extends Pick<GatewayContext, "plan">, Pick<MetricsOptions, "rollouts" | "autopilot"> {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly directory: EndpointDirectory;
   readonly keeper: FleetKeeper;
   readonly hangs: HangDetector;
@@ -49,7 +49,7 @@ export const metricsPart = part({
   name: "metrics",
   needs: [
     "plan",
-    "tap",
+    "intake",
     "directory",
     "keeper",
     "hangs",
@@ -82,12 +82,12 @@ export const metricsPart = part({
     ...parts
   }: Needed) => {
     const { config } = plan;
-    const { tap, directory } = parts;
+    const { intake, directory } = parts;
     const { folder } = state;
     const forecasts = new ForecastAccuracy(config.metrics.endpointsMax);
     const metrics = new GatewayMetrics({
       ...parts,
-      router: tap.router,
+      router: intake.router,
       ...(share && { share: () => share.status() }),
       counters: counts.counters,
       judges: counts.judges,
@@ -102,7 +102,7 @@ export const metricsPart = part({
       ...kvEvents.metrics,
       ...config.metrics,
     });
-    for (const listener of [forecasts, metrics]) tap.listen(listener);
+    for (const listener of [forecasts, metrics]) intake.listen(listener);
     directory.listen(metrics);
     return metrics;
   },

@@ -1,6 +1,6 @@
 import type { Rollouts } from "#core/rollouts.ts";
 import { otherDecides } from "#config/tap-section.ts";
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { RunHeader } from "#live/recorder/run-lines.ts";
 import { part } from "../assembly/part.ts";
@@ -19,12 +19,19 @@ export interface RolloutPredictor {
 interface Needed extends Pick<GatewayContext, "plan"> {
   readonly state: Scraped;
   readonly run: RunHeader;
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly logs: { readonly faults: FaultLog };
   readonly shadow: LiveShadow | undefined;
 }
 
-function predictorOf({ plan: { config }, state, run, tap, logs, shadow: live }: Needed): RolloutPredictor | undefined {
+function predictorOf({
+  plan: { config },
+  state,
+  run,
+  intake,
+  logs,
+  shadow: live,
+}: Needed): RolloutPredictor | undefined {
   const { shadow, rollout } = config;
   if (live !== undefined)
     return paced(shadow.predictMillis, { follow: (rollouts) => live.awaits(rollouts), close: async () => {} });
@@ -32,7 +39,7 @@ function predictorOf({ plan: { config }, state, run, tap, logs, shadow: live }: 
   const { scrapeMillis } = state;
   return paced(
     shadow.predictMillis,
-    new PredictionThread({ shadow, scrapeMillis, run, tap, report: logs.faults.report }),
+    new PredictionThread({ shadow, scrapeMillis, run, intake, report: logs.faults.report }),
   );
 }
 
@@ -53,7 +60,7 @@ function paced(intervalMillis: number, of: RolloutPredictor): RolloutPredictor {
 /** Undefined where nothing is predicted. */
 export const predictorPart = part({
   name: "predictor",
-  needs: ["plan", "state", "run", "tap", "logs", "shadow"],
+  needs: ["plan", "state", "run", "intake", "logs", "shadow"],
   start: (needed: Needed) => predictorOf(needed),
   stop: (predictor) => predictor?.close(),
 });

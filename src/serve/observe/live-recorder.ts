@@ -3,7 +3,7 @@ import type { FaultLog } from "#live/log/fault-log.ts";
 import type { RunHeader } from "#live/recorder/run-lines.ts";
 import { Recorder } from "#live/recorder/recorder.ts";
 import { refusedBySystem } from "../process/system-error.ts";
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import { part } from "../assembly/part.ts";
 import type { GatewayContext } from "../plan/gateway-context.ts";
 
@@ -36,16 +36,16 @@ async function openRecorder(
 
 interface Needed extends Pick<GatewayContext, "plan"> {
   readonly run: RunHeader;
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly logs: { readonly faults: FaultLog };
 }
 
 export const recorderPart = part({
   name: "recorder",
-  needs: ["plan", "run", "tap", "logs"],
-  start: async ({ plan, run, tap, logs }: Needed) => {
+  needs: ["plan", "run", "intake", "logs"],
+  start: async ({ plan, run, intake, logs }: Needed) => {
     const recorder = await openRecorder(plan.config.record, run, logs.faults);
-    if (recorder !== undefined) tap.listen(recorder);
+    if (recorder !== undefined) intake.listen(recorder);
     return recorder;
   },
   stop: (recorder) => recorder?.close(),

@@ -4,7 +4,7 @@ import type { Config } from "#config/schema.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { FleetKeeper } from "#live/keeper/fleet-keeper.ts";
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { RunHeader } from "#live/recorder/run-lines.ts";
 import type { ShadowStatus } from "#live/metrics/shadow-status.ts";
@@ -33,11 +33,11 @@ export interface LiveShadow {
   close(): Promise<void>;
 }
 
-/** Starts the shadow's thread and attaches it to the tap; undefined where the configuration has none. */
+/** Starts the shadow's thread and attaches it to the intake; undefined where the configuration has none. */
 function startShadow(
   { shadow, scrapeMillis }: Pick<Config, "shadow"> & Pick<ShadowWork, "scrapeMillis">,
   run: RunHeader,
-  tap: RouterTap,
+  intake: Intake,
   { report }: FaultLog,
   tuning?: Pick<LiveTuning, "work" | "tuned">,
 ): LiveShadow | undefined {
@@ -51,7 +51,7 @@ function startShadow(
     ...(fitted && { fitted: ({ engine }) => fitted.take(engine) }),
     heapMegabytesMax: shadow.heapMegabytesMax,
     taken: (bytes) => feed.taken(bytes),
-    predicted: (predictions) => takePredictions(tap, predictions),
+    predicted: (predictions) => takePredictions(intake, predictions),
     restarted: () => feed.restart(),
     failed: (detail, done) => report({ kind: "shadow-failed", detail, done }),
   });
@@ -61,7 +61,7 @@ function startShadow(
     candidatesMax: 0,
     send: (lines) => host.send(lines),
   });
-  tap.listen(feed);
+  intake.listen(feed);
   return {
     status: () => {
       const now = host.status();
@@ -116,15 +116,15 @@ const DEFAULT_PROFILE = "gnomon";
 interface Needed extends Pick<GatewayContext, "plan"> {
   readonly state: Scraped;
   readonly run: RunHeader;
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly logs: { readonly faults: FaultLog };
   readonly tuning: LiveTuning | undefined;
 }
 
 export const shadowPart = part({
   name: "shadow",
-  needs: ["plan", "state", "run", "tap", "logs", "tuning"],
-  start: ({ plan: { config }, state: { scrapeMillis }, run, tap, logs, tuning }: Needed) =>
-    startShadow({ ...config, scrapeMillis }, run, tap, logs.faults, tuning),
+  needs: ["plan", "state", "run", "intake", "logs", "tuning"],
+  start: ({ plan: { config }, state: { scrapeMillis }, run, intake, logs, tuning }: Needed) =>
+    startShadow({ ...config, scrapeMillis }, run, intake, logs.faults, tuning),
   stop: (shadow) => shadow?.close(),
 });

@@ -4,7 +4,7 @@ import type { Input } from "#core/input/input.ts";
 import { isRolloutUnderWay } from "#core/rollout/rollout-book.ts";
 import type { Rollouts } from "#core/rollouts.ts";
 import { nowMicros } from "#live/base/clock.ts";
-import type { RouterTap, TapListener } from "#live/base/router-tap.ts";
+import type { Intake, IntakeListener } from "#live/base/intake.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 import type { RunHeader } from "#live/recorder/run-lines.ts";
 import { TraceFeed } from "#live/recorder/trace-feed.ts";
@@ -18,7 +18,7 @@ export interface PredictionThreadOptions {
   readonly shadow: Config["shadow"];
   readonly scrapeMillis: ShadowWork["scrapeMillis"];
   readonly run: RunHeader;
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly report: (event: FaultEvent) => void;
 }
 
@@ -41,10 +41,10 @@ const HEADER_KINDS: readonly Input["kind"][] = [
 const PREDICTED_AT_ONCE = 256;
 
 /** Gives the router what was predicted, in pieces: each is one line of the trace. */
-export function takePredictions(tap: RouterTap, { rollout, requests }: RolloutPredictions): void {
+export function takePredictions(intake: Intake, { rollout, requests }: RolloutPredictions): void {
   for (let from = 0; from < requests.length; from += PREDICTED_AT_ONCE) {
     const some = requests.slice(from, from + PREDICTED_AT_ONCE);
-    tap.accept({ kind: "rollout-predicted", at: nowMicros(), rollout, requests: some });
+    intake.accept({ kind: "rollout-predicted", at: nowMicros(), rollout, requests: some });
   }
 }
 
@@ -56,11 +56,11 @@ export class PredictionThread {
   readonly #options: PredictionThreadOptions;
   readonly #work: ShadowWork;
   readonly #fleet: FleetState<RunHeader>;
-  #running: { readonly host: ShadowHost; readonly feed: TapListener & Pick<TraceFeed, "stop"> } | undefined;
+  #running: { readonly host: ShadowHost; readonly feed: IntakeListener & Pick<TraceFeed, "stop"> } | undefined;
 
   constructor(options: PredictionThreadOptions) {
     this.#options = options;
-    const { shadow, scrapeMillis, run, tap } = options;
+    const { shadow, scrapeMillis, run, intake } = options;
     const { calibrate, calibrateEvery: every, calibrateRequestsMax: requestsMax, engine } = shadow;
     const { cpuShareMax, intervalMillis, predictMillis, windowRequests, requestsMin } = shadow;
     this.#work = {
@@ -77,7 +77,7 @@ export class PredictionThread {
     };
     const fleet = new FleetState(run);
     this.#fleet = fleet;
-    tap.listen({ accepted: (input) => fleet.take(input) }, HEADER_KINDS);
+    intake.listen({ accepted: (input) => fleet.take(input) }, HEADER_KINDS);
   }
 
   /** Whether the thread is there. */
@@ -100,18 +100,18 @@ export class PredictionThread {
     const running = this.#running;
     if (running === undefined) return;
     this.#running = undefined;
-    this.#options.tap.forget(running.feed);
+    this.#options.intake.forget(running.feed);
     running.feed.stop();
     await running.host.close();
   }
 
   #begun() {
-    const { shadow, run, tap, report } = this.#options;
+    const { shadow, run, intake, report } = this.#options;
     const host = new ShadowHost({
       work: this.#work,
       heapMegabytesMax: shadow.heapMegabytesMax,
       taken: (bytes) => feed.taken(bytes),
-      predicted: (predictions) => takePredictions(tap, predictions),
+      predicted: (predictions) => takePredictions(intake, predictions),
       restarted: () => feed.restart(),
       failed: (detail, done) => report({ kind: "shadow-failed", detail: `predictions of a rollout: ${detail}`, done }),
     });
@@ -121,8 +121,8 @@ export class PredictionThread {
       candidatesMax: 0,
       send: (lines) => host.send(lines),
     });
-    for (const input of this.#fleet.standing(tap.lastAt)) feed.accepted(input, undefined);
-    tap.listen(feed);
+    for (const input of this.#fleet.standing(intake.lastAt)) feed.accepted(input, undefined);
+    intake.listen(feed);
     return { host, feed };
   }
 }

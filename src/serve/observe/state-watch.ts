@@ -1,4 +1,4 @@
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import { nowMicros } from "#live/base/clock.ts";
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import type { FleetKeeper } from "#live/keeper/fleet-keeper.ts";
@@ -10,7 +10,7 @@ import type { LiveShadow } from "./live-shadow.ts";
 import { part } from "../assembly/part.ts";
 
 interface Watched {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly directory: EndpointDirectory;
   readonly keeper: FleetKeeper;
   readonly settings: TraceRouter;
@@ -19,7 +19,7 @@ interface Watched {
   readonly logs: { readonly faults: FaultLog };
 }
 
-function stateWatch({ tap, directory, keeper, settings, recorder, shadow, logs }: Watched): StateWatch {
+function stateWatch({ intake, directory, keeper, settings, recorder, shadow, logs }: Watched): StateWatch {
   const losses: LossCount[] = [];
   if (recorder !== undefined) {
     losses.push({
@@ -38,7 +38,7 @@ function stateWatch({ tap, directory, keeper, settings, recorder, shadow, logs }
     });
   }
   return new StateWatch({
-    rows: (at) => tap.router.endpointRows(at),
+    rows: (at) => intake.router.endpointRows(at),
     directory,
     keeper,
     staleAfterMicros: settings.staleAfterMicros,
@@ -51,7 +51,7 @@ function stateWatch({ tap, directory, keeper, settings, recorder, shadow, logs }
 /** Watches over the endpoints, the recorder and the shadow for the log. */
 export const stateWatchPart = part({
   name: "stateWatch",
-  needs: ["tap", "directory", "keeper", "settings", "recorder", "shadow", "logs"],
+  needs: ["intake", "directory", "keeper", "settings", "recorder", "shadow", "logs"],
   start: (watched: Watched) => stateWatch(watched),
   stop: (watch) => watch.stop(),
 });

@@ -4,7 +4,7 @@ import type { Config } from "#config/schema.ts";
 import { nowMicros } from "#live/base/clock.ts";
 import type { IdentityOptions } from "#live/http/identity.ts";
 import type { ChoiceInForce } from "#live/routing/ask.ts";
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import type { FaultEvent, FaultLog } from "#live/log/fault-log.ts";
 import type { PolicyAdmin, PolicyOutcome } from "#live/admin/policy-admin.ts";
 import { profileChooser } from "./profile-chooser.ts";
@@ -26,7 +26,7 @@ import type { LiveState } from "./live-state.ts";
 import type { GatewayContext } from "../plan/gateway-context.ts";
 
 interface Needed extends Pick<GatewayContext, "plan" | "environment">, Changes {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly logs: { readonly faults: Pick<FaultLog, "report"> };
   readonly state: LiveState & Scraped;
   /** What replicas share; undefined where there is none beside this gateway. */
@@ -58,13 +58,13 @@ export interface LivePolicy {
 }
 
 /** The policy of a plan, put in force again where a later one was kept; watches nothing before it is started. */
-function livePolicy({ plan, environment, tap, logs, state, share, changed }: Needed): LivePolicy {
+function livePolicy({ plan, environment, intake, logs, state, share, changed }: Needed): LivePolicy {
   const { report } = logs.faults;
   const { past, folder, scrapeMillis } = state;
   const running = plan.config;
   const workloads = new LiveWorkloads(running.discovery.workloads !== undefined);
   const start = policyOf(plan, running);
-  const decided = decider(past?.versions.at(-1)?.policy ?? start, { tap, report, scrapeMillis, workloads });
+  const decided = decider(past?.versions.at(-1)?.policy ?? start, { intake, report, scrapeMillis, workloads });
   let objecting: Objecting = { objections: () => [], giveWay: () => {} };
   const apply = (settings: readonly LiveSetting[], { policy, version, source }: PolicyChange): void =>
     changed(settings, { ...policy, version, source });
@@ -116,15 +116,15 @@ function livePolicy({ plan, environment, tap, logs, state, share, changed }: Nee
 }
 
 interface Deciding extends Scraped {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly report: FaultLog["report"];
   readonly workloads: LiveWorkloads;
 }
 
 /** What requests are chosen by: at first this policy, then what is decided. */
-function decider(inForce: Policy, { tap, report, scrapeMillis, workloads }: Deciding) {
+function decider(inForce: Policy, { intake, report, scrapeMillis, workloads }: Deciding) {
   const define = (name: string, profile: ProfileSpec): void => {
-    tap.accept({ kind: "profile-changed", at: nowMicros(), name, profile });
+    intake.accept({ kind: "profile-changed", at: nowMicros(), name, profile });
   };
   const requests: Mutable<LivePolicy["inForce"]> = {
     profileHeader: headerOf(inForce),
@@ -139,7 +139,7 @@ function decider(inForce: Policy, { tap, report, scrapeMillis, workloads }: Deci
     const asked = admissionSpec(config.admission);
     const admission = asked && { ...asked, classes: workloads.classes(asked.classes) };
     // All of it in one run of the event loop: between two decisions.
-    tap.accept({
+    intake.accept({
       kind: "policy-changed",
       at: nowMicros(),
       version,
@@ -167,7 +167,7 @@ const POLICY_SETTINGS: readonly LiveSetting[] = LIVE_SETTINGS.filter((setting) =
 /** What the router decides by, which it takes over in one input. */
 export const policyPart = part({
   name: "policy",
-  needs: ["plan", "environment", "changed", "tap", "logs", "state", "share"],
+  needs: ["plan", "environment", "changed", "intake", "logs", "state", "share"],
   start: (needed: Needed) => livePolicy(needed),
   settings: POLICY_SETTINGS.filter((setting) => setting !== "limits"),
   change: (policy, changed) => policy.decide(changed),

@@ -16,7 +16,7 @@ import type { BreakerChange } from "#core/endpoint/breaker.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { GatewayContext } from "../plan/gateway-context.ts";
-import { routerTap } from "./router-tap.ts";
+import { intakeOf } from "./router-intake.ts";
 import { type LiveState, rememberSessions } from "./live-state.ts";
 
 /** What a plan states of the router; a trace's header holds the same. */
@@ -71,8 +71,8 @@ export const settingsPart = part({
 });
 
 /** The only way to the router, which has nothing in it yet. */
-export const tapPart = part({
-  name: "tap",
+export const intakePart = part({
+  name: "intake",
   needs: ["plan", "settings", "state", "breakers", "logs"],
   start: ({ plan, settings, state, breakers, logs }: Routed) => {
     const changed = (endpoint: EndpointId, change: BreakerChange): void => {
@@ -83,7 +83,7 @@ export const tapPart = part({
       changed,
       rememberSessions(state, () => router),
     );
-    return routerTap(plan.config, router, logs.faults);
+    return intakeOf(plan.config, router, logs.faults);
   },
 });
 

@@ -1,5 +1,5 @@
 import type { GatewayOptions } from "#live/gateway/gateway.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import { Intake } from "#live/base/intake.ts";
 import { warmUp } from "#live/warm-up/warm-up.ts";
 import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
 import type { TraceRouter } from "#trace/codec/record.ts";
@@ -26,7 +26,7 @@ async function warmUpAll(
   const { admission: _, ...settings } = recorded;
   const { blockTokens } = settings;
   const profiles = Object.keys(settings.profiles);
-  const decisions = await warmUp({ tap: new RouterTap(newRouter(settings)), profiles, blockTokens, budgetMillis });
+  const decisions = await warmUp({ intake: new Intake(newRouter(settings)), profiles, blockTokens, budgetMillis });
   // Kind vllm would ask the engines about made-up prompts.
   if (config.tokenizer.kind === "vllm") {
     settle();
@@ -34,16 +34,16 @@ async function warmUpAll(
   }
   const { clients, picker } = config;
   const shared = { ...path, stages: { clients }, budgetMillis };
-  const tap = (): RouterTap => new RouterTap(newRouter(settings));
+  const intake = (): Intake => new Intake(newRouter(settings));
   if (picker.port === undefined)
-    return { ...decisions, requests: await warmUpPath({ ...shared, tap: tap(), whileUnderWay: settle }) };
+    return { ...decisions, requests: await warmUpPath({ ...shared, intake: intake(), whileUnderWay: settle }) };
   const { warmUpPicker } = await import("#picker/warm-up-picker.ts");
   let picked = 0;
   // Last of all, and settled while requests of both are under way, since what is compiled for neither would be dropped.
   const whileUnderWay = async (): Promise<void> => {
-    picked = await warmUpPicker({ ...shared, tls: !picker.plaintext, tap: tap(), whileUnderWay: settle });
+    picked = await warmUpPicker({ ...shared, tls: !picker.plaintext, intake: intake(), whileUnderWay: settle });
   };
-  const requests = await warmUpPath({ ...shared, tap: tap(), whileUnderWay });
+  const requests = await warmUpPath({ ...shared, intake: intake(), whileUnderWay });
   return { ...decisions, requests, picked };
 }
 

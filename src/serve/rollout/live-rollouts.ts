@@ -4,7 +4,7 @@ import { nowMicros, WALL_START_MICROS } from "#live/base/clock.ts";
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import type { FleetKeeper } from "#live/keeper/fleet-keeper.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import { policyFromDocument } from "../policy/policy-admin.ts";
 import type { LivePolicy } from "../policy/live-policy.ts";
 import type { PolicyKeeper } from "../policy/policy-keeper.ts";
@@ -18,7 +18,7 @@ import type { GatewayContext } from "../plan/gateway-context.ts";
 import type { LiveShare } from "../share/live-share.ts";
 
 interface Needed extends Pick<GatewayContext, "plan"> {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly directory: EndpointDirectory;
   readonly keeper: Pick<FleetKeeper, "cordon" | "cordonOf">;
   readonly policy: LivePolicy;
@@ -33,7 +33,7 @@ interface Needed extends Pick<GatewayContext, "plan"> {
 /** The rollouts of a running gateway; `restore` makes them what they were when it ended. */
 function liveRollouts({
   plan,
-  tap,
+  intake,
   directory,
   keeper: fleet,
   policy,
@@ -52,7 +52,7 @@ function liveRollouts({
     report,
   });
   const keeper = new RolloutKeeper({
-    tap,
+    intake,
     now: nowMicros,
     memory: new RolloutMemory({ folder, wallStartMicros: WALL_START_MICROS, report }),
     lookMillis: config.rollout.lookMillis,
@@ -60,14 +60,14 @@ function liveRollouts({
     bytesMax: config.policy.documentBytesMax,
     predicts: predictor !== undefined,
     policy: () => policies.inForce,
-    promote: (state, arm, by) => promoted(policies, config, state, arm, by, tap),
+    promote: (state, arm, by) => promoted(policies, config, state, arm, by, intake),
     hasPromoted: (rollout, arm) => {
       const note = promotionNote(rollout, arm);
       return policies.history().versions.some((one) => one.source === SOURCE && one.note === note);
     },
     followed: (book) => {
       engines.follow(book);
-      predictor?.follow(tap.router.rollouts);
+      predictor?.follow(intake.router.rollouts);
     },
     report,
     store: share?.store,
@@ -96,7 +96,7 @@ function promoted(
   { plan }: RolloutState,
   arm: string,
   by: string,
-  { router }: RouterTap,
+  { router }: Intake,
 ): readonly string[] {
   const profile = plan.arms.find(({ name }) => name === arm)?.profile ?? "";
   if (profile === "") return [];
@@ -117,7 +117,7 @@ function promoted(
 
 export const rolloutsPart = part({
   name: "rollouts",
-  needs: ["plan", "tap", "directory", "keeper", "policy", "state", "logs", "share", "predictor"],
+  needs: ["plan", "intake", "directory", "keeper", "policy", "state", "logs", "share", "predictor"],
   start: (needed: Needed) => liveRollouts(needed),
   settings: ["rollout.start"],
   change: (rollouts, { config }) => rollouts.follow(config.rollout.start),

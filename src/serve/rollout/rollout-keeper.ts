@@ -8,7 +8,7 @@ import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 import type { RolloutAdmin, RolloutReply, RolloutStepRequest } from "#live/admin/rollout-admin.ts";
 import type { RolloutsView } from "#live/admin/rollout-view.ts";
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { SharedStore } from "../state/shared-store.ts";
 import type { RolloutMemory } from "./rollout-memory.ts";
@@ -24,7 +24,7 @@ import { isControlled, StandingPromotions } from "./standing-promotions.ts";
 import { WaitingRollouts } from "./waiting-rollouts.ts";
 
 export interface RolloutKeeperOptions extends PolicyInForce {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly now: () => Micros;
   readonly memory: RolloutMemory;
   readonly report: (event: FaultEvent) => void;
@@ -70,7 +70,7 @@ export class RolloutKeeper implements RolloutAdmin {
       store,
       replica,
       rollouts: () => this.#rollouts,
-      accept: (input) => void options.tap.accept(input),
+      accept: (input) => void options.intake.accept(input),
       replaced: (rollout) => this.#memory.replaced(this.#rollouts, rollout),
       now: options.now,
       wallStartMicros: options.memory.wallStartMicros,
@@ -100,7 +100,7 @@ export class RolloutKeeper implements RolloutAdmin {
 
   /** Gives the router what was kept before a restart, before anything else reaches it. */
   restore(): void {
-    this.#memory.restore(this.#options.tap, this.#options.now());
+    this.#memory.restore(this.#options.intake, this.#options.now());
     for (const state of this.#rollouts.book) this.#completePromotion(state);
     this.#judges?.attach();
   }
@@ -211,10 +211,10 @@ export class RolloutKeeper implements RolloutAdmin {
 
   /** One look, as the clock has it. */
   tick(): void {
-    const { tap, now } = this.#options;
+    const { intake, now } = this.#options;
     const at = now();
     if (this.#rollouts.book.some(({ phase }) => phase === "running")) {
-      tap.accept({ kind: "rollout-look", at });
+      intake.accept({ kind: "rollout-look", at });
       for (const step of this.#rollouts.proposals) if (this.#judges?.mayStep(step.rollout) !== false) this.#take(step);
       this.#memory.measured(this.#rollouts, at);
     }
@@ -240,7 +240,7 @@ export class RolloutKeeper implements RolloutAdmin {
   }
 
   get #rollouts(): Rollouts {
-    return this.#options.tap.router.rollouts;
+    return this.#options.intake.router.rollouts;
   }
 
   /** The name of a rollout that is there to be started now; what is wrong where it cannot be. */
@@ -331,7 +331,7 @@ export class RolloutKeeper implements RolloutAdmin {
   #give(input: BookInput): readonly string[] {
     const refusal = this.#rollouts.refusal(input);
     if (refusal !== undefined) return [refusal];
-    this.#options.tap.accept(input);
+    this.#options.intake.accept(input);
     this.#judges?.attach();
     return [];
   }

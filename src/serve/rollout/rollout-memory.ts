@@ -2,7 +2,7 @@ import { type RolloutState, type RolloutStep, windowAt } from "#core/rollout/rol
 import type { Rollouts } from "#core/rollouts.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { IntervalsView, StepView } from "#live/admin/rollout-view.ts";
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import type { RolloutStory } from "./rollout-view-of.ts";
 import { intervalsAt } from "./rollout-view-of.ts";
 import { ORDER_ANSWER_MILLIS, unkeptOf } from "../state/unkept.ts";
@@ -103,8 +103,8 @@ export class RolloutMemory {
   }
 
   /** Gives the router what was kept. What cannot be read is reported and left where it is. */
-  restore(tap: RouterTap, at: Micros): void {
-    const { router } = tap;
+  restore(intake: Intake, at: Micros): void {
+    const { router } = intake;
     const { folder, wallStartMicros, report } = this.#options;
     if (folder === undefined) return;
     try {
@@ -126,7 +126,7 @@ export class RolloutMemory {
           report({ kind: "state-failed", detail: `${folder.path}: ${refusal}`, done: "that rollout is left out" });
           continue;
         }
-        tap.accept(input);
+        intake.accept(input);
         const startsAt = saved.startsAt === undefined ? 0 : saved.startsAt - wallStartMicros;
         this.#stories.set(plan.name, {
           steps: [...saved.steps],
@@ -138,7 +138,7 @@ export class RolloutMemory {
         });
       }
       if (router.rollouts.readsSessions)
-        tap.accept({ kind: "sessions-restored", at, keys: folder.conversations.read() });
+        intake.accept({ kind: "sessions-restored", at, keys: folder.conversations.read() });
       void this.saveMeasures(router.rollouts);
     } catch (error) {
       report({ kind: "state-failed", detail: `${folder.path}: ${messageOf(error)}`, done: "no rollout is under way" });

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { ConfigError } from "#config/config-error.ts";
 import type { Config } from "#config/schema.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import type { ShareEvent, ShareStatus } from "#live/share/share-status.ts";
 import type { LimitsStore } from "#live/share/kept-limits.ts";
 import type { RedisLink } from "#live/share/redis-link.ts";
@@ -56,7 +56,7 @@ function replicaName({ share, prefix }: Config): string | undefined {
 async function liveShare(
   config: Config,
   replica: string,
-  parts: Pick<Sharing, "tap" | "secret" | "breakers"> & { readonly faults: FaultLog },
+  parts: Pick<Sharing, "intake" | "secret" | "breakers"> & { readonly faults: FaultLog },
   environment: Environment,
 ): Promise<LiveShare> {
   const [{ FleetShare }, { RedisLink }] = await Promise.all([
@@ -79,7 +79,7 @@ async function liveShare(
   };
   const { limitsKeptMillis: keptMillis } = share;
   const fleet = new FleetShare({
-    tap: parts.tap,
+    intake: parts.intake,
     link,
     replica,
     epoch: Math.round(performance.timeOrigin),
@@ -155,7 +155,7 @@ export const replicaPart = part({
 
 interface Sharing extends Pick<GatewayContext, "plan" | "environment"> {
   readonly replica: string | undefined;
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly breakers: Breakers;
   readonly logs: { readonly faults: FaultLog };
   readonly secret: Uint8Array;
@@ -163,7 +163,7 @@ interface Sharing extends Pick<GatewayContext, "plan" | "environment"> {
 
 export const sharePart = part({
   name: "share",
-  needs: ["plan", "environment", "replica", "tap", "breakers", "logs", "secret"],
+  needs: ["plan", "environment", "replica", "intake", "breakers", "logs", "secret"],
   start: ({ plan, environment, replica, logs, ...parts }: Sharing) =>
     replica === undefined ? undefined : liveShare(plan.config, replica, { ...parts, faults: logs.faults }, environment),
   stop: (share) => share?.stop(),

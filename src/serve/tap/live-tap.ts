@@ -5,10 +5,10 @@ import type { Config } from "#config/schema.ts";
 import { ENGINE_FIELDS, ENGINE_HEADERS } from "#core/engine-names.ts";
 import { INERT } from "#live/tap/inert-watch.ts";
 import { Attribution } from "#live/tap/attribution.ts";
-import { FrontTap, OTHER_ROUTER } from "#live/tap/front-tap.ts";
+import { FrontIntake, OTHER_ROUTER } from "#live/tap/front-intake.ts";
 import { EngineCounts } from "#live/tap/engine-counts.ts";
 import { MetricsLearner } from "#live/tap/metrics-learner.ts";
-import { HeldTap } from "#live/tap/held-tap.ts";
+import { HeldIntake } from "#live/tap/held-intake.ts";
 import { PassRoutes } from "#live/tap/pass-routes.ts";
 import { patientTokenizers } from "#live/tap/patient-tokenizer.ts";
 import { ServedHeader } from "#live/tap/served-header.ts";
@@ -21,10 +21,10 @@ import type { FaultLog } from "#live/log/fault-log.ts";
 import type { HangDetector } from "#live/keeper/hang-detector.ts";
 import type { Recorder } from "#live/recorder/recorder.ts";
 import type { EngineConnections } from "#live/tls/connections.ts";
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import type { TraceRouter } from "#trace/codec/record.ts";
 import { newRouter } from "../policy/live-router.ts";
-import { tapFailure } from "../policy/router-tap.ts";
+import { tapFailure } from "../policy/router-intake.ts";
 import { namesSources } from "../endpoints/source-catalogue.ts";
 import { part } from "../assembly/part.ts";
 import type { GatewayContext } from "../plan/gateway-context.ts";
@@ -32,7 +32,7 @@ import type { GatewayContext } from "../plan/gateway-context.ts";
 type Answered = TapStreamParts["answered"];
 
 /** What the gateway stands in front of: its engines, or another router. */
-export interface LiveFront extends Pick<GatewayOptions, "tap" | "directory" | "hangs"> {
+export interface LiveFront extends Pick<GatewayOptions, "intake" | "directory" | "hangs"> {
   /** In place of what is configured. */
   readonly options: Partial<GatewayOptions>;
   readonly limits: GatewayOptions["limits"];
@@ -46,7 +46,7 @@ export interface LiveFront extends Pick<GatewayOptions, "tap" | "directory" | "h
 
 interface Needed extends Pick<GatewayContext, "plan"> {
   readonly settings: TraceRouter;
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly directory: EndpointDirectory;
   readonly hangs: HangDetector;
   readonly tls: { readonly connections: EngineConnections };
@@ -58,12 +58,12 @@ interface Needed extends Pick<GatewayContext, "plan"> {
 
 export const frontPart = part({
   name: "front",
-  needs: ["plan", "settings", "tap", "directory", "hangs", "tls", "logs", "recorder", "shadow"],
+  needs: ["plan", "settings", "intake", "directory", "hangs", "tls", "logs", "recorder", "shadow"],
   start: (needed: Needed): LiveFront => {
-    const { tap, directory, hangs } = needed;
-    if (tap instanceof HeldTap) return besideOther(needed, tap);
+    const { intake, directory, hangs } = needed;
+    if (intake instanceof HeldIntake) return besideOther(needed, intake);
     return {
-      tap,
+      intake,
       directory,
       hangs,
       options: {},
@@ -77,7 +77,7 @@ export const frontPart = part({
   stop: (front) => front.stop(),
 });
 
-function besideOther({ plan: { config }, settings, directory, tls, logs }: Needed, held: HeldTap): LiveFront {
+function besideOther({ plan: { config }, settings, directory, tls, logs }: Needed, held: HeldIntake): LiveFront {
   refuseOthers(config);
   const { tap, limits } = config;
   const counts = { failures: 0, untokenized: { late: 0, failed: 0 } };
@@ -100,7 +100,7 @@ function besideOther({ plan: { config }, settings, directory, tls, logs }: Neede
   const way = tap.router === undefined ? besideEnvoy() : inFrontOf(tap.router, tls.connections, config);
   if (way.router !== undefined) front.add(way.router);
   return {
-    tap: new FrontTap(newRouter(settings), attribution, failed),
+    intake: new FrontIntake(newRouter(settings), attribution, failed),
     directory: front,
     hangs: INERT,
     options: {
@@ -178,7 +178,7 @@ function otherRouter(url: string): EndpointEntry {
 /** Undefined where only the heads of answers are looked at. */
 function learnerOf(
   { tap, scrape }: Config,
-  held: HeldTap,
+  held: HeldIntake,
   directory: EndpointDirectory,
   connections: EngineConnections,
   failed: (error: unknown) => void,

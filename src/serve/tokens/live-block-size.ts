@@ -1,5 +1,5 @@
 import type { Micros } from "#core/base/units.ts";
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import { BlockSize } from "#live/endpoints/block-size.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import { part } from "../assembly/part.ts";
@@ -8,18 +8,18 @@ import type { Tokenizers } from "./tokenizers.ts";
 
 interface Needed extends Pick<GatewayContext, "plan"> {
   readonly tokenizers: Tokenizers;
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly logs: { readonly faults: FaultLog };
 }
 
 /** Tokens per block, as configured or as the engines report. */
 export const blockSizesPart = part({
   name: "blockSizes",
-  needs: ["plan", "tokenizers", "tap", "logs"],
-  start: ({ plan, tokenizers, tap, logs }: Needed) => {
+  needs: ["plan", "tokenizers", "intake", "logs"],
+  start: ({ plan, tokenizers, intake, logs }: Needed) => {
     const change = (blockTokens: number, at: Micros): void => {
       tokenizers.resizeBlocks(blockTokens);
-      tap.accept({ kind: "block-size-changed", at, blockTokens });
+      intake.accept({ kind: "block-size-changed", at, blockTokens });
     };
     return new BlockSize({ configured: plan.config.prefix.blockTokens, change, report: logs.faults.report });
   },

@@ -4,7 +4,7 @@ import { FOLLOWED_INPUTS, KvEvents } from "#live/kv-events/kv-events.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import { HitAccuracy } from "#live/metrics/prediction-accuracy.ts";
 import type { KvEventSources } from "#live/metrics/metric-kv-events.ts";
-import type { RouterTap } from "#live/base/router-tap.ts";
+import type { Intake } from "#live/base/intake.ts";
 import type { StatusOptions } from "#live/status/status.ts";
 import { hasherOf, namesBlocks, rootsOf } from "#live/tokenizer/chain-hash.ts";
 import type { Config } from "#config/schema.ts";
@@ -15,7 +15,7 @@ import type { GatewayContext } from "../plan/gateway-context.ts";
 interface Surroundings {
   readonly config: Config;
   readonly secret: Uint8Array;
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly directory: EndpointDirectory;
   readonly tokenizers: Tokenizers;
   readonly blockSizes: { readonly blockTokens: number };
@@ -36,10 +36,11 @@ export interface LiveKvEvents {
 function liveKvEvents(surroundings: Surroundings): LiveKvEvents {
   const events = kvEvents(surroundings);
   const hitAccuracy = new HitAccuracy(surroundings.config.metrics.endpointsMax);
-  const { tap, directory, faults } = surroundings;
-  for (const listener of [hitAccuracy, new CacheWatch({ tap, directory, report: faults.report })]) tap.listen(listener);
+  const { intake, directory, faults } = surroundings;
+  for (const listener of [hitAccuracy, new CacheWatch({ intake, directory, report: faults.report })])
+    intake.listen(listener);
   if (events === undefined) return { metrics: { hitAccuracy }, status: {}, stop: async () => {} };
-  tap.listen(events, FOLLOWED_INPUTS);
+  intake.listen(events, FOLLOWED_INPUTS);
   return {
     metrics: { hitAccuracy, kvEvents: () => events.rows() },
     status: { kvEvents: events },
@@ -48,12 +49,12 @@ function liveKvEvents(surroundings: Surroundings): LiveKvEvents {
 }
 
 function kvEvents(surroundings: Surroundings): KvEvents | undefined {
-  const { config, secret, tap, directory, tokenizers, blockSizes, faults } = surroundings;
+  const { config, secret, intake, directory, tokenizers, blockSizes, faults } = surroundings;
   const { mode, discover, port, replayPort, topic, replayMillis } = config.kvEvents;
   const { blockHash } = config.prefix;
   if (mode === "off") return undefined;
   return new KvEvents({
-    tap,
+    intake,
     directory,
     hasherOf: hasherOf(blockHash),
     namesBlocks: namesBlocks(blockHash),
@@ -73,7 +74,7 @@ interface Needed extends Pick<GatewayContext, "plan">, Omit<Surroundings, "confi
 
 export const kvEventsPart = part({
   name: "kvEvents",
-  needs: ["plan", "secret", "tap", "directory", "tokenizers", "blockSizes", "logs"],
+  needs: ["plan", "secret", "intake", "directory", "tokenizers", "blockSizes", "logs"],
   start: ({ plan, logs: { faults }, ...parts }: Needed) => liveKvEvents({ ...parts, config: plan.config, faults }),
   stop: (events) => events.stop(),
 });

@@ -1,4 +1,4 @@
-import type { Decision, PrefillStage, Routed } from "#core/input/decision.ts";
+import type { Decision, RoutedPrefill, Routed } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
 import type { Forecast } from "#core/latency/forecast.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
@@ -282,7 +282,7 @@ function isSameForecast(recorded: Forecast | undefined, replayed: Forecast | und
 }
 
 /** What of a stage is compared by its digest, or is not written whole. */
-function isComparedApart(field: keyof PrefillStage): field is "breakdown" | "heldTokens" | "noted" {
+function isComparedApart(field: keyof RoutedPrefill): field is "breakdown" | "heldTokens" | "noted" {
   return field === "breakdown" || field === "heldTokens" || field === "noted";
 }
 
@@ -293,7 +293,7 @@ function differingStages(
   if (recorded.colocated !== colocated) return `colocated: ${recorded.colocated} recorded, ${colocated} replayed`;
   const before = recorded.prefill;
   if (before === undefined && prefill === undefined) return undefined;
-  const fields = Object.keys({ ...before, ...prefill }) as (keyof PrefillStage)[];
+  const fields = Object.keys({ ...before, ...prefill }) as (keyof RoutedPrefill)[];
   for (const field of fields) {
     if (isComparedApart(field) || before?.[field] === prefill?.[field]) continue;
     return `prefill.${field}: ${before?.[field]} recorded, ${prefill?.[field]} replayed`;

@@ -1,4 +1,4 @@
-import { stagesOf } from "#core/profile/profile-parts.ts";
+import { choosersOf } from "#core/profile/profile-parts.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { policyKey } from "../tune/policy-space.ts";
 import type { ExplainedShare } from "./explained-share.ts";
@@ -78,7 +78,7 @@ const LIKELY_DECISIONS = 4;
 export function* reproduce({ run, profiles, candidatesMax }: ReproduceQuestion): Generator<void, Reproduction> {
   const search = new Search(run, candidatesMax, profiles);
   const bases = profiles
-    .filter(({ spec }) => stagesOf(spec).length === 1)
+    .filter(({ spec }) => choosersOf(spec).length === 1)
     .flatMap(({ name, spec }) => {
       const [own, free] = [spec, withFreeTies(spec)].map((one): TriedPolicy => ({
         base: name,

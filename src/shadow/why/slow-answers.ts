@@ -124,7 +124,7 @@ export function* slowAnswers(question: SlowQuestion): Generator<void, SlowAnswer
     slowEngines: worlds.slow?.engines ?? [],
     ...(refit && { refit }),
     without: CAUSES.filter((cause) => !active.includes(cause)),
-    stages: stagesOf(base, worlds.get(new Set(active), { alone: true }), tail, figure),
+    stages: choosersOf(base, worlds.get(new Set(active), { alone: true }), tail, figure),
     ahead: aheadOf(base, setting.workload, tail),
     worlds: worlds.count,
     isExact,
@@ -353,7 +353,7 @@ function tailOf(base: WorldOutcome, { question, asked }: Study): Int32Array {
   return asked.filter((index) => times[index]! >= least);
 }
 
-function stagesOf(base: WorldOutcome, idle: WorldOutcome, rows: Int32Array, figure: FigureAsked): Stages {
+function choosersOf(base: WorldOutcome, idle: WorldOutcome, rows: Int32Array, figure: FigureAsked): Stages {
   const mean = (value: (index: number) => number) => figureOf(Float64Array.from(rows, value), "mean");
   const isWhole = figure.time === "e2e";
   const prefill = (one: WorldOutcome, index: number) => one.ttftMicros[index]! - one.queueMicros[index]!;

@@ -5,7 +5,7 @@ import {
   type CandidateRow,
   COLOCATE_REASONS,
   type Decision,
-  type PrefillStage,
+  type RoutedPrefill,
   type Queued,
   type Rejected,
   type RejectReason,
@@ -76,9 +76,9 @@ const prefixSource = as<PrefixSource>("precise", {
     value !== undefined && bool.read(value, parent, key, beside) ? "precise" : "approximate",
 });
 
-type Stage = Omit<PrefillStage, "breakdown" | "noted">;
+type Described = Omit<RoutedPrefill, "breakdown" | "noted">;
 
-const stage = record<Stage>({
+const described = record<Described>({
   endpoint: text,
   ...prefillTerms,
   reason: text,
@@ -87,10 +87,10 @@ const stage = record<Stage>({
   prefixSource,
 });
 
-const prefill: FieldType<PrefillStage> = {
+const prefill: FieldType<RoutedPrefill> = {
   write(value, to, beside) {
     const start = to.length;
-    stage.fields(value, to, beside);
+    described.fields(value, to, beside);
     writeBreakdown(value.breakdown, value.endpoint, to, beside.candidatesMax);
     to.object(start);
   },
@@ -98,7 +98,7 @@ const prefill: FieldType<PrefillStage> = {
     const given = objectOf(value, parent, key);
     const place = { parent, key };
     const breakdown = breakdownType.read(given["breakdown"], place, "breakdown", beside);
-    return { ...stage.readFields(given, place, beside), breakdown };
+    return { ...described.readFields(given, place, beside), breakdown };
   },
 };
 

@@ -3,7 +3,7 @@ import {
   type PluginSpec,
   type ProfileSpec,
   type ScorerSpec,
-  type StageSpec,
+  type ChooserSpec,
 } from "#core/plugin/spec.ts";
 import { expected } from "./format-error.ts";
 import { type FieldType, listOf, mapOf, number, pathOf, text } from "./field-type.ts";
@@ -20,8 +20,8 @@ const parameter: FieldType<ParameterValue> = {
 
 const plugin = record<PluginSpec>({ plugin: text, parameters: mapOf(parameter) });
 const scorer = record<ScorerSpec>({ plugin: text, parameters: mapOf(parameter), weight: number });
-const stage = { filters: listOf(plugin), scorers: listOf(scorer), picker: plugin };
+const chooser = { filters: listOf(plugin), scorers: listOf(scorer), picker: plugin };
 
 /** A profile's shape. Whether its names exist is for the catalog of the core that replays it to say. */
-export const profile = record<ProfileSpec>({ ...stage, ...profileParts(record<StageSpec>(stage)) });
+export const profile = record<ProfileSpec>({ ...chooser, ...profileParts(record<ChooserSpec>(chooser)) });
 export const profiles: FieldType<Readonly<Record<string, ProfileSpec>>> = mapOf(profile);

@@ -5,7 +5,7 @@ import type { HedgeInput, HedgeSettled } from "#core/request/hedge-input.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import type { StageInput } from "#core/request/stage-inputs.ts";
 import type { StandbyWinner } from "#core/request/stage-step.ts";
-import { type DisaggregationSpec, HANDOFFS, type RolesSpec, type StageSpec, UNLABELLED } from "#core/plugin/spec.ts";
+import { type DisaggregationSpec, HANDOFFS, type RolesSpec, type ChooserSpec, UNLABELLED } from "#core/plugin/spec.ts";
 import { hashes } from "./chain-table.ts";
 import { as, type FieldType, flag, integer, listOf, number, oneOf, optional, text } from "./field-type.ts";
 import { record, type TablesByKind } from "./record-type.ts";
@@ -59,11 +59,11 @@ const roles = record<RolesSpec>({
   pairLabel: text,
 });
 
-/** What a profile may state beside its own stage. */
-export const profileParts = (stage: FieldType<StageSpec>) => ({
+/** What a profile may state beside its own chooser. */
+export const profileParts = (chooser: FieldType<ChooserSpec>) => ({
   disaggregation: optional(
     record<DisaggregationSpec>({
-      prefill: stage,
+      prefill: chooser,
       colocateBelowTokens: integer(0),
       promptTokensMin: integer(0),
       ...prefillTerms,

@@ -29,17 +29,17 @@ async function started(t: TestContext) {
   return { engine, fleet, admin, call, on, id };
 }
 
-function arrive({ tap }: FleetUnderTest, requestId: string): void {
+function arrive({ intake }: FleetUnderTest, requestId: string): void {
   const blocks = { hashes: new Int32Array(0), length: 0, blockTokens: 16 };
   const of = { model: "tiny", tenant: "", session: "", sloClass: "", profile: "" };
   const sizes = { priority: 0, promptTokens: 100, promptTokensExact: false, outputTokensMax: undefined, sequences: 1 };
   const request = { id: requestId, ...of, ...sizes, blocks };
-  tap.accept({ kind: "request-arrived", at: nowMicros(), request });
+  intake.accept({ kind: "request-arrived", at: nowMicros(), request });
 }
 
-function finish({ tap }: FleetUnderTest, requestId: string): void {
+function finish({ intake }: FleetUnderTest, requestId: string): void {
   const counts = { promptTokens: undefined, cachedTokens: undefined, outputTokens: undefined };
-  tap.accept({ kind: "request-finished", at: nowMicros(), requestId, outcome: "ok", ...counts });
+  intake.accept({ kind: "request-finished", at: nowMicros(), requestId, outcome: "ok", ...counts });
 }
 
 test("a cordon is an input of the router, shows who made it, and outlives what the source reports", async (t) => {
@@ -96,10 +96,10 @@ test("what keeps requests from an endpoint is named: its engine sleeps, it hangs
   const { engine, fleet, call, id } = await started(t);
   const kept = async () => (await call("GET", `/${encodeURIComponent(id)}`)).body.kept;
   assert.equal(await kept(), "");
-  fleet.tap.accept({ kind: "endpoint-slept", at: nowMicros(), endpoint: id, asleep: true });
-  fleet.tap.accept({ kind: "endpoint-suspended", at: nowMicros(), endpoint: id, reason: "silent" });
+  fleet.intake.accept({ kind: "endpoint-slept", at: nowMicros(), endpoint: id, asleep: true });
+  fleet.intake.accept({ kind: "endpoint-suspended", at: nowMicros(), endpoint: id, reason: "silent" });
   assert.equal(await kept(), "asleep; hung");
-  fleet.tap.accept({ kind: "endpoint-slept", at: nowMicros(), endpoint: id, asleep: false });
+  fleet.intake.accept({ kind: "endpoint-slept", at: nowMicros(), endpoint: id, asleep: false });
   await engine.kill();
   await until("lost", () => fleet.directory.get(id)!.state === "lost");
   assert.match((await kept()) ?? "", /ECONN/);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import type { AnswerStage, Delivery } from "#live/answer/answer.ts";
+import type { DeliveryState, Delivery } from "#live/answer/answer.ts";
 import { StreamAnswer } from "#live/answer/stream-answer.ts";
 import { KeptStream } from "#live/continuation/kept-stream.ts";
 import type { ContinuationPlan } from "#live/continuation/continuation-plan.ts";
@@ -67,7 +67,7 @@ function outcome(reads: readonly Buffer[], withKept: boolean, stops: readonly st
   const body: Buffer[] = [];
   const progress: number[] = [];
   const calls: string[] = [];
-  let stage: AnswerStage = "held";
+  let state: DeliveryState = "held";
   const delivery = {
     kept,
     hidesUsage: true,
@@ -75,11 +75,11 @@ function outcome(reads: readonly Buffer[], withKept: boolean, stops: readonly st
     continues: false,
     limits: { eventBytesInspected: 65_536, holdBytesMax: 1 << 20 },
     counters: { uninspected: 0 },
-    get stage() {
-      return stage;
+    get state() {
+      return state;
     },
     get takesChunks() {
-      return takesChunks && stage === "passing" && kept?.readsTokens !== false;
+      return takesChunks && state === "passing" && kept?.readsTokens !== false;
     },
     write: (piece: Buffer) => void body.push(Buffer.from(piece)),
     writeChunks: (bytes: Buffer, length: number) => {
@@ -91,7 +91,7 @@ function outcome(reads: readonly Buffer[], withKept: boolean, stops: readonly st
       body.push(into.subarray(0, framing.payload));
     },
     firstToken: () => {
-      stage = "passing";
+      state = "passing";
       answer.writeHeld();
     },
     progress: (tokens: number) => void progress.push(tokens),

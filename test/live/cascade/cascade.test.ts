@@ -150,7 +150,7 @@ describe("a cascade of two models", () => {
 
   test("and where the next model has no endpoint", async () => {
     const { rig: now, client } = await started(cascade(ALWAYS, {}, 4));
-    now.tap.accept({ kind: "endpoint-cordoned", at: now.inputs.at(-1)!.at, endpoint: "b" });
+    now.intake.accept({ kind: "endpoint-cordoned", at: now.inputs.at(-1)!.at, endpoint: "b" });
     assert.equal((await chat(client, "hi")).model, "small");
     assert.deepEqual(counts(now), { "no-endpoint": 1 });
   });

@@ -29,14 +29,14 @@ function carried(had: string, again: readonly string[]): Carried {
   let diverged = false;
   const delivery = {
     dialect: "completions",
-    stage: "passing",
+    state: "passing",
     limits: DEFAULT_LIMITS,
     firstToken: () => {},
     progress: () => {},
     write: (piece: Buffer) => void (written += piece.toString()),
     diverged: () => {
       diverged = true;
-      delivery.stage = "over";
+      delivery.state = "over";
     },
     broke: () => {},
   };

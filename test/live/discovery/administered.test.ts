@@ -26,7 +26,7 @@ async function emulator(t: TestContext, model = "tiny", runtimeAdapters = true):
 class Administered {
   readonly fleet = new FleetUnderTest();
   readonly gateway = createGateway({
-    tap: this.fleet.tap,
+    intake: this.fleet.intake,
     directory: this.fleet.directory,
     tokenizer: () => WORD_TOKENIZER,
     identity: IDENTITY,

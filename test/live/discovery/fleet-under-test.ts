@@ -6,7 +6,7 @@ import { Router } from "#core/router.ts";
 import { FleetKeeper, type FleetKeeperOptions } from "#live/keeper/fleet-keeper.ts";
 import type { KeeperEvent } from "#live/endpoints/keeper-event.ts";
 import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import { Intake } from "#live/base/intake.ts";
 
 const DEFAULT_PROFILE = loadProfile("gnomon").spec;
 
@@ -16,14 +16,14 @@ export class FleetUnderTest {
   readonly events: KeeperEvent[] = [];
   readonly directory = new EndpointDirectory();
   readonly router = emptyRouter();
-  readonly tap = new RouterTap(this.router);
+  readonly intake = new Intake(this.router);
   readonly keeper: FleetKeeper;
 
   constructor(options: Partial<FleetKeeperOptions> = {}) {
-    this.tap.listen({ accepted: (input) => this.inputs.push(input) });
+    this.intake.listen({ accepted: (input) => this.inputs.push(input) });
     const { times, ...rest } = options;
     this.keeper = new FleetKeeper({
-      tap: this.tap,
+      intake: this.intake,
       directory: this.directory,
       report: (event) => this.events.push(event),
       times: { scrapeIntervalMillis: 10, retryMillis: 5, retryMillisMax: 20, lostAfterMillis: 60, ...times },

@@ -40,7 +40,7 @@ async function admitting(
   const change = (spec: Partial<AdmissionSpec>): void => {
     const policy = { profiles: { default: LOWEST_ID_FIRST }, defaultProfile: "default" };
     const admission = { ...ADMIT_ALL, ...spec };
-    rig.tap.accept({
+    rig.intake.accept({
       kind: "policy-changed",
       at: nowMicros(),
       version: version++,
@@ -166,7 +166,7 @@ describe("admission", () => {
 
   test("an empty pool answers 503 with when to come back, or lets wait for an endpoint", async (t) => {
     const { rig, answer, change } = await admitting(t, {});
-    rig.tap.accept({ kind: "endpoint-left", at: nowMicros(), endpoint: "a" });
+    rig.intake.accept({ kind: "endpoint-left", at: nowMicros(), endpoint: "a" });
     const refused = await ask(rig.url, CHAT);
     assert.deepEqual([refused.status, refused.headers["x-gnomon-reason"]], [503, "no-endpoint"]);
     assert.ok(Number(refused.headers["retry-after"]) > 0);
@@ -174,7 +174,7 @@ describe("admission", () => {
     const waits = ask(rig.url, CHAT);
     await until(() => rig.router.admission.waiting === 1);
     const endpoint = { id: "a", models: ["tiny"], labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
-    rig.tap.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
+    rig.intake.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
     await until(() => rig.engines[0]!.requests.length === 1);
     answer();
     assert.equal((await waits).status, 200);

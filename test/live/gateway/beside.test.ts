@@ -170,7 +170,7 @@ test("a response is gone with its engine: 404, as from an engine that does not h
   const { body } = await ask(rig.url, FOLLOW, PATH);
   const { id } = JSON.parse(body) as { id: string };
   rig.directory.remove("a");
-  rig.tap.accept({ kind: "endpoint-left", at: nowMicros(), endpoint: "a" });
+  rig.intake.accept({ kind: "endpoint-left", at: nowMicros(), endpoint: "a" });
   const got = await ask(rig.url, { ...FOLLOW, previous_response_id: id }, PATH);
   assert.equal(got.status, 404);
   assert.deepEqual(errorOf(got), {

@@ -106,7 +106,7 @@ test("time in the queue counts: the request leaves the queue with 504, and the n
   } as const;
   const admission = { ...ADMIT_ALL, saturation: { ...ADMIT_ALL.saturation, requestsMax: 1 }, queue };
   const policy = { profiles: { default: LOWEST_ID_FIRST }, defaultProfile: "default", admission };
-  rig.tap.accept({ kind: "policy-changed", at: nowMicros(), version: 2, source: "admin", ...policy });
+  rig.intake.accept({ kind: "policy-changed", at: nowMicros(), version: 2, source: "admin", ...policy });
   const clock = holdClock(t);
   const first = ask(rig.url, CHAT);
   await rig.engines[0]!.asked(1);

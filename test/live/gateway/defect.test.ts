@@ -28,7 +28,7 @@ describe("a defect in the middle of a request", () => {
       const closed: string[] = [];
       const rig = await startRig([endless(() => void closed.push("a"))], { limits: { progressTokens: 2 } });
       const finished: string[] = [];
-      rig.tap.listen({
+      rig.intake.listen({
         accepted(input) {
           if (input.kind === "request-finished") finished.push(input.outcome);
           if (input.kind === kind) throw new Error(`a defect at ${kind}`);

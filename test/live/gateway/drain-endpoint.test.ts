@@ -20,7 +20,7 @@ const ok: Reply = (_r, s) => void s.write(jsonReply(200, chatAnswer("ok")));
 
 /** As the admin does once a drain's grace is over. */
 function evict(rig: Rig, id: string): void {
-  rig.tap.accept({ kind: "endpoint-cordoned", at: nowMicros(), endpoint: id });
+  rig.intake.accept({ kind: "endpoint-cordoned", at: nowMicros(), endpoint: id });
   rig.directory.get(id)!.evicts = true;
 }
 

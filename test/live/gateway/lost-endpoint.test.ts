@@ -32,7 +32,7 @@ const TROUBLES: readonly (readonly [name: string, fault: string, begin: (rig: Ri
   [
     "hangs",
     "hung",
-    (rig, endpoint) => rig.tap.accept({ kind: "endpoint-suspended", at: nowMicros(), endpoint, reason: "silent" }),
+    (rig, endpoint) => rig.intake.accept({ kind: "endpoint-suspended", at: nowMicros(), endpoint, reason: "silent" }),
   ],
 ];
 
@@ -88,10 +88,10 @@ for (const [name, fault, begin] of TROUBLES)
       const asked = [ask(rig.url, STREAM), ask(rig.url, STREAM)];
       await reached(rig, 0, 1);
       await reached(rig, 1, 1);
-      rig.tap.accept({ kind: "endpoint-cordoned", at: nowMicros(), endpoint: "b" });
+      rig.intake.accept({ kind: "endpoint-cordoned", at: nowMicros(), endpoint: "b" });
       asked.push(ask(rig.url, STREAM), ask(rig.url, STREAM));
       await reached(rig, 0, 3);
-      rig.tap.accept({ kind: "endpoint-uncordoned", at: nowMicros(), endpoint: "b" });
+      rig.intake.accept({ kind: "endpoint-uncordoned", at: nowMicros(), endpoint: "b" });
       begin(rig, "a");
       while (rig.summaries.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
       assert.equal(rig.gateway.counters.moved[fault === "hung" ? "hung" : "lost"], 1);
@@ -111,7 +111,7 @@ test("where all engines hang their requests are waited for and new ones go on to
   const rig = await startRig([late], { limits: { lostMillisMax: 10_000, cutMillisMax: 10_000 } });
   const first = ask(rig.url, CHAT);
   await reached(rig, 0, 1);
-  rig.tap.accept({ kind: "endpoint-suspended", at: nowMicros(), endpoint: "a", reason: "stalled" });
+  rig.intake.accept({ kind: "endpoint-suspended", at: nowMicros(), endpoint: "a", reason: "stalled" });
   assert.match((await ask(rig.url, CHAT)).body, /new/);
   clock.advance(60_000);
   await clock.swept(2);

@@ -12,7 +12,7 @@ import { Router } from "#core/router.ts";
 import { nowMicros } from "#live/base/clock.ts";
 import { EndpointDirectory, type EndpointEntry } from "#live/endpoints/endpoint-directory.ts";
 import { type Gateway, type GatewayOptions, createGateway } from "#live/gateway/gateway.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import { Intake } from "#live/base/intake.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 import type { RequestSummary } from "#live/log/request-summary.ts";
 import type { PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/text/tokenizer.ts";
@@ -33,7 +33,7 @@ export interface Rig {
   readonly adminUrl: string;
   readonly gateway: Gateway;
   readonly router: Router;
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly directory: EndpointDirectory;
   /** Ids "a", "b", ... in order of the replies given; an untouched router prefers the lowest. */
   readonly engines: readonly StubEngine[];
@@ -85,10 +85,10 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
     staleAfterMicros: 1_000_000,
     breaker: options.breaker ?? BREAKER_DEFAULTS,
   });
-  const tap = new RouterTap(router);
+  const intake = new Intake(router);
   const inputs: Input[] = [];
   const decisions: Decision[] = [];
-  tap.listen({
+  intake.listen({
     accepted(input, decision) {
       inputs.push(input);
       if (decision !== undefined) decisions.push(decision);
@@ -100,7 +100,7 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
     const entry = addEngine(directory, url, String.fromCodePoint(97 + i), { ...options, models });
     const labels = options.labels?.[i] ?? {};
     const endpoint = { id: entry.id, models, labels, kvCapacityTokens: undefined, concurrencyMax: undefined };
-    tap.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
+    intake.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
   });
   const summaries: RequestSummary[] = [];
   const retried: Fault[] = [];
@@ -110,7 +110,7 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
     identity: IDENTITY,
     ...options,
     limits: { sweepMillis: 10, ...options.limits },
-    tap,
+    intake,
     directory,
     observe: {
       finished: (summary) => void summaries.push(summary),
@@ -135,7 +135,7 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
     adminUrl,
     gateway,
     router,
-    tap,
+    intake,
     directory,
     engines,
     inputs,

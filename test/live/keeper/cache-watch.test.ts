@@ -32,7 +32,9 @@ async function watching(t: TestContext): Promise<Watching> {
   ]);
   t.after(() => rig.close());
   const events: FaultEvent[] = [];
-  rig.tap.listen(new CacheWatch({ tap: rig.tap, directory: rig.directory, report: (event) => events.push(event) }));
+  rig.intake.listen(
+    new CacheWatch({ intake: rig.intake, directory: rig.directory, report: (event) => events.push(event) }),
+  );
   const asks = async (prompt: string, cachedTokens: number): Promise<number> => {
     cached = cachedTokens;
     const words = Array.from({ length: PROMPT_TOKENS }, (_, i) => `${prompt}${i}`).join(" ");

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { HANG_DEFAULTS } from "#core/endpoint/hang-judge.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import { Intake } from "#live/base/intake.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 import { HangDetector } from "#live/keeper/hang-detector.ts";
 import { emptyRouter } from "../discovery/fleet-under-test.ts";
@@ -14,12 +14,12 @@ const SECOND = MICROS_PER_SECOND;
 function watchUnderTest() {
   const clock = { at: 0 };
   const router = emptyRouter();
-  const tap = new RouterTap(router);
+  const intake = new Intake(router);
   const directory = new EndpointDirectory();
   const events: FaultEvent[] = [];
   const kinds: string[] = [];
-  const watch = new HangDetector({ tap, directory, now: () => clock.at, report: (event) => events.push(event) });
-  tap.listen({ accepted: (input) => kinds.push(input.kind) });
+  const watch = new HangDetector({ intake, directory, now: () => clock.at, report: (event) => events.push(event) });
+  intake.listen({ accepted: (input) => kinds.push(input.kind) });
   for (const [id, url, dataParallelRank] of [
     ["rank-0", "http://one", 0],
     ["rank-1", "http://one", 1],
@@ -27,7 +27,7 @@ function watchUnderTest() {
   ] as const) {
     directory.add({ id, url, dataParallelRank, apiKey: undefined, state: "ready", detail: "", models: [] });
     const endpoint = { id, models: [], labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
-    tap.accept({ kind: "endpoint-joined", at: 0, endpoint });
+    intake.accept({ kind: "endpoint-joined", at: 0, endpoint });
   }
   /** Probes that fail for so long, and what comes from the first rank in each sweep. */
   const runSilent = (micros: number, firstRankAnswers: boolean): void => {
@@ -38,7 +38,7 @@ function watchUnderTest() {
       for (const id of ["rank-0", "rank-1", "alone"]) watch.probed(id, "none");
     }
   };
-  return { clock, router, tap, watch, events, kinds, runSilent };
+  return { clock, router, intake, watch, events, kinds, runSilent };
 }
 
 test("verdicts reach the router as inputs, the log and the counters, each once", () => {
@@ -109,12 +109,12 @@ test("a gateway that stood still judges nobody by it, whoever is the first to ru
 });
 
 test("an endpoint that left and joined again is judged anew", () => {
-  const { clock, tap, watch, runSilent } = watchUnderTest();
+  const { clock, intake, watch, runSilent } = watchUnderTest();
   runSilent(3 * HANG_DEFAULTS.silentMicros, false);
-  tap.accept({ kind: "endpoint-left", at: clock.at, endpoint: "alone" });
+  intake.accept({ kind: "endpoint-left", at: clock.at, endpoint: "alone" });
   assert.equal(watch.isHung("alone"), false);
   const endpoint = { id: "alone", models: [], labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
-  tap.accept({ kind: "endpoint-joined", at: clock.at, endpoint });
+  intake.accept({ kind: "endpoint-joined", at: clock.at, endpoint });
   watch.probed("alone", "none");
   watch.probed("alone", "none");
   assert.equal(watch.isHung("alone"), false);

@@ -10,7 +10,7 @@ import type { FaultEvent } from "#live/log/fault-log.ts";
 import { type LastingFault, LastingFaults } from "#live/keeper/lasting-faults.ts";
 import { UnsureForecasts } from "#live/keeper/unsure-forecasts.ts";
 import { UnservedEndpoints } from "#live/keeper/unserved-endpoints.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import { Intake } from "#live/base/intake.ts";
 import { forecastsOff, withoutEvidence } from "#serve/observe/lasting.ts";
 import { request } from "../../core/state.ts";
 
@@ -77,23 +77,23 @@ function unservedRig() {
     blockTokens: 16,
     staleAfterMicros: MICROS_PER_SECOND,
   });
-  const tap = new RouterTap(router);
+  const intake = new Intake(router);
   const unserved = new UnservedEndpoints((at) => router.endpointRows(at));
   for (const id of ["a", "b"]) {
     const models = id === "a" ? ["m"] : ["other"];
     const endpoint = { id, models, labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
-    tap.accept({ kind: "endpoint-joined", at: 0, endpoint });
+    intake.accept({ kind: "endpoint-joined", at: 0, endpoint });
   }
   let sent = 0;
   const ask = (model: string, count: number): void => {
     for (let i = 0; i < count; i++) {
       const id = `r${sent++}`;
-      tap.accept({ kind: "request-arrived", at: 0, request: request({ id, model }) });
+      intake.accept({ kind: "request-arrived", at: 0, request: request({ id, model }) });
       const counts = { promptTokens: undefined, cachedTokens: undefined, outputTokens: undefined };
-      tap.accept({ kind: "request-finished", at: 0, requestId: id, outcome: "ok", ...counts });
+      intake.accept({ kind: "request-finished", at: 0, requestId: id, outcome: "ok", ...counts });
     }
   };
-  return { ask, tap, ...watching((at) => unserved.faults(at)) };
+  return { ask, intake, ...watching((at) => unserved.faults(at)) };
 }
 
 test("an endpoint that is well and gets nothing while others get a thousand requests is named, after half an hour", () => {
@@ -111,12 +111,12 @@ test("an endpoint that is well and gets nothing while others get a thousand requ
 });
 
 test("one that is cordoned gets nothing by right, and is counted from its return", () => {
-  const { ask, tap, at } = unservedRig();
+  const { ask, intake, at } = unservedRig();
   at(0);
-  tap.accept({ kind: "endpoint-cordoned", at: 0, endpoint: "b" });
+  intake.accept({ kind: "endpoint-cordoned", at: 0, endpoint: "b" });
   ask("m", 2_000);
   assert.deepEqual([...at(1), ...at(60)], []);
-  tap.accept({ kind: "endpoint-uncordoned", at: 0, endpoint: "b" });
+  intake.accept({ kind: "endpoint-uncordoned", at: 0, endpoint: "b" });
   assert.deepEqual([...at(61), ...at(120)], []);
   ask("m", 1_000);
   assert.deepEqual(at(121), []);

@@ -20,15 +20,15 @@ class FeedUnderTest {
   readonly feed: EndpointFeed;
 
   constructor(blocksMax = 1_000) {
-    const { tap } = new FleetUnderTest();
+    const { intake } = new FleetUnderTest();
     const kvCapacityTokens = 1_000_000;
     const endpoint = { id: "e", models: ["m"], labels: {}, kvCapacityTokens, concurrencyMax: 8 };
-    tap.accept({ kind: "endpoint-joined", at: 0, endpoint });
-    tap.listen({ accepted: (input) => void this.inputs.push(input) });
+    intake.accept({ kind: "endpoint-joined", at: 0, endpoint });
+    intake.listen({ accepted: (input) => void this.inputs.push(input) });
     const hasher = blake3Hasher(BLOCK_TOKENS);
     this.translator = new BlockTranslator({ hasher, rootOf: () => ROOT, modelOf: () => "m", blocksMax });
     const changed = (state: string) => void this.changes.push(state);
-    this.feed = new EndpointFeed({ endpoint: "e", tap, translator: this.translator, now: () => 1, changed });
+    this.feed = new EndpointFeed({ endpoint: "e", intake, translator: this.translator, now: () => 1, changed });
   }
 
   async publish(...events: unknown[]): Promise<void> {

@@ -11,10 +11,10 @@ import { FleetUnderTest, until } from "../discovery/fleet-under-test.ts";
 import { FakePublisher } from "./fake-publisher.ts";
 
 test("an engine whose publisher cannot be reached is asked again where it publishes, and one that came back too", async (t) => {
-  const { tap, directory } = new FleetUnderTest();
+  const { intake, directory } = new FleetUnderTest();
   const inputs: Input[] = [];
   const alive = () => inputs.filter(({ kind }) => kind === "kv-events-alive").length;
-  tap.listen({ accepted: (input) => void inputs.push(input) });
+  intake.listen({ accepted: (input) => void inputs.push(input) });
   let publisher: FakePublisher | undefined;
   let asked = 0;
   const server = createServer((_request, response) => {
@@ -32,7 +32,7 @@ test("an engine whose publisher cannot be reached is asked again where it publis
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const events = new KvEvents({
-    tap,
+    intake,
     directory,
     hasherOf: blake3Hasher,
     roots: new ScopeRoots("secret"),
@@ -44,7 +44,7 @@ test("an engine whose publisher cannot be reached is asked again where it publis
     times: { replayMillis: 30_000, reconnectMillis: 30_000, retryMillis: 5, retryMillisMax: 10 },
     askAgainMillis: 0,
   });
-  tap.listen(events);
+  intake.listen(events);
   t.after(async () => {
     await events.stop();
     publisher?.close();
@@ -60,12 +60,12 @@ test("an engine whose publisher cannot be reached is asked again where it publis
     state: "ready",
     detail: "",
   });
-  tap.accept({ kind: "endpoint-joined", at: 0, endpoint });
+  intake.accept({ kind: "endpoint-joined", at: 0, endpoint });
   await until("it is asked", () => asked === 1);
   await new Promise((resolve) => setTimeout(resolve, 20));
   // It publishes nothing as yet; the engine that takes its place does.
   publisher = await FakePublisher.start();
-  tap.accept({ kind: "blocks-cleared", at: 1, endpoint: "a" });
+  intake.accept({ kind: "blocks-cleared", at: 1, endpoint: "a" });
   await until("its events are followed", () => alive() >= 1);
   const first = publisher.addresses.publisher;
   publisher.close();

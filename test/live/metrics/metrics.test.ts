@@ -10,7 +10,7 @@ import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import { atOnce } from "#live/base/loop-turn.ts";
 import { readExposition, type SampleVisitor } from "#live/scrape/exposition.ts";
 import { newCounters } from "#live/base/gateway-counters.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import { Intake } from "#live/base/intake.ts";
 import { GatewayMetrics, type MetricsOptions } from "#live/metrics/metrics.ts";
 import type { RequestSummary } from "#live/log/request-summary.ts";
 import { emptyRouter } from "../discovery/fleet-under-test.ts";
@@ -18,7 +18,7 @@ import { emptyRouter } from "../discovery/fleet-under-test.ts";
 class MetricsUnderTest {
   readonly directory = new EndpointDirectory();
   readonly router = emptyRouter();
-  readonly tap = new RouterTap(this.router);
+  readonly intake = new Intake(this.router);
   readonly counters = newCounters();
   readonly scrapes: ScrapeRow[] = [];
   readonly metrics: GatewayMetrics;
@@ -38,7 +38,7 @@ class MetricsUnderTest {
       processMetrics: false,
       ...options,
     });
-    this.tap.listen(this.metrics);
+    this.intake.listen(this.metrics);
     this.directory.listen(this.metrics);
   }
 
@@ -46,7 +46,7 @@ class MetricsUnderTest {
     const entry = { id, url: "http://e", dataParallelRank: undefined, apiKey: "sk-x", detail: "", models: [] };
     this.directory.add({ ...entry, state: "ready" });
     const endpoint = { id, models, labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
-    this.tap.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
+    this.intake.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
   }
 
   arrive(id: string, model = "m"): Decision {
@@ -64,7 +64,7 @@ class MetricsUnderTest {
       blocks: { hashes: new Int32Array(0), length: 0, blockTokens: 16 },
       profile: "",
     };
-    return this.tap.accept({ kind: "request-arrived", at: nowMicros(), request });
+    return this.intake.accept({ kind: "request-arrived", at: nowMicros(), request });
   }
 
   /** Samples of one name, as `{labels} value`. */
@@ -275,7 +275,7 @@ test("endpoints beyond the bound share a label, and one that is gone makes room 
     assert.deepEqual(await made.lines("gnomon_decisions_total"), [
       `gnomon_decisions_total{endpoint="${id}",reason="only"} 1`,
     ]);
-    made.tap.accept({ kind: "endpoint-left", at: nowMicros(), endpoint: id });
+    made.intake.accept({ kind: "endpoint-left", at: nowMicros(), endpoint: id });
     made.directory.remove(id);
   }
   made.join("one");

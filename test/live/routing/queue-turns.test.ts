@@ -3,12 +3,12 @@ import { test } from "node:test";
 import type { Decision, Placed } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
 import { QueueTurns } from "#live/routing/request-router.ts";
-import type { RouterTap, TapListener } from "#live/base/router-tap.ts";
+import type { Intake, IntakeListener } from "#live/base/intake.ts";
 
-/** A tap whose router lets requests go on by a list of answers; whoever listens is notified of each input first. */
-class FakeTap {
+/** An intake whose router lets requests go on by a list of answers; whoever listens is notified of each input first. */
+class FakeIntake {
   readonly released: string[] = [];
-  listener: TapListener | undefined;
+  listener: IntakeListener | undefined;
   /** Whose turn it is. */
   turn: string | undefined;
   readonly router = { admission: { due: () => this.turn, nextAt: Infinity } };
@@ -18,7 +18,7 @@ class FakeTap {
     this.#answers = answers as Decision[];
   }
 
-  listen(listener: TapListener): void {
+  listen(listener: IntakeListener): void {
     this.listener = listener;
   }
 
@@ -35,31 +35,31 @@ class FakeTap {
   }
 }
 
-const turnsOf = (tap: FakeTap) => new QueueTurns(tap as unknown as RouterTap, () => 5);
+const turnsOf = (intake: FakeIntake) => new QueueTurns(intake as unknown as Intake, () => 5);
 const settled = () => new Promise((resolve) => void setImmediate(resolve));
 
 test("a request that was to go on and could not waits for the next input, and then goes on once", async () => {
-  const tap = new FakeTap([{ kind: "queued" }, { kind: "routed", endpoint: "a" }]);
-  const turns = turnsOf(tap);
+  const intake = new FakeIntake([{ kind: "queued" }, { kind: "routed", endpoint: "a" }]);
+  const turns = turnsOf(intake);
   const taken: Placed[] = [];
-  tap.turn = "r";
+  intake.turn = "r";
   turns.wait("r", (decision) => void taken.push(decision));
   await settled();
-  assert.deepEqual([tap.released, taken, turns.size], [["r"], [], 1]);
-  tap.turn = "r";
-  tap.happens({ kind: "first-token", at: 6, requestId: "other" });
+  assert.deepEqual([intake.released, taken, turns.size], [["r"], [], 1]);
+  intake.turn = "r";
+  intake.happens({ kind: "first-token", at: 6, requestId: "other" });
   await settled();
-  assert.deepEqual([tap.released.length, taken.map(({ kind }) => kind), turns.size], [2, ["routed"], 0]);
+  assert.deepEqual([intake.released.length, taken.map(({ kind }) => kind), turns.size], [2, ["routed"], 0]);
 });
 
 test("a request that ends while it waits is forgotten, and no other one", async () => {
-  const tap = new FakeTap([]);
-  const turns = turnsOf(tap);
+  const intake = new FakeIntake([]);
+  const turns = turnsOf(intake);
   turns.wait("r", () => assert.fail("it has ended"));
   turns.wait("s", () => assert.fail("it is not its turn"));
-  tap.happens({ kind: "progress", at: 6, requestId: "s", outputTokens: 1 });
-  tap.happens({ kind: "request-finished", at: 6, requestId: "r", outcome: "aborted" } as Input);
+  intake.happens({ kind: "progress", at: 6, requestId: "s", outputTokens: 1 });
+  intake.happens({ kind: "request-finished", at: 6, requestId: "r", outcome: "aborted" } as Input);
   assert.equal(turns.size, 1);
   await settled();
-  assert.deepEqual(tap.released, []);
+  assert.deepEqual(intake.released, []);
 });

@@ -90,11 +90,11 @@ test("a replica knows of what another has in flight, and finds its prompts", asy
   void one.share.start();
   void two.share.start();
   const endpoint = one.arrive("r1", { blocks: chain(5, 40) });
-  await until(() => two.tap.router.peers.openCharges === 1, "the charge is known");
-  const row = two.tap.router.endpointRows(0).find(({ id }) => id === endpoint);
+  await until(() => two.intake.router.peers.openCharges === 1, "the charge is known");
+  const row = two.intake.router.endpointRows(0).find(({ id }) => id === endpoint);
   assert.equal(row?.peerRequestsInFlight, 1);
   one.finish("r1");
-  await until(() => two.tap.router.peers.openCharges === 0, "its end is known");
+  await until(() => two.intake.router.peers.openCharges === 0, "its end is known");
   assert.equal(two.arrive("r2", { blocks: chain(5, 40) }), endpoint);
   assert.equal(two.hits("r2"), 40 * 16);
   assert.ok(one.share.status().lagMillis !== undefined);
@@ -111,10 +111,10 @@ for (const [how, leaseMillis, leasesEnded] of [
     const stays = replica(t, stream.link(), "stays", { leaseMillis });
     for (const one of [ends, stays]) void one.share.start();
     ends.arrive("r1");
-    await until(() => stays.tap.router.peers.openCharges === 1, "it is known");
+    await until(() => stays.intake.router.peers.openCharges === 1, "it is known");
     if (leasesEnded > 0) link.cut();
     else await ends.share.stop();
-    await until(() => stays.tap.router.peers.openCharges === 0, "it is forgotten");
+    await until(() => stays.intake.router.peers.openCharges === 0, "it is forgotten");
     assert.ok(stays.share.counts.leasesEnded >= leasesEnded);
     if (leasesEnded === 0) assert.equal(stays.share.counts.leasesEnded, 0);
   });
@@ -136,7 +136,7 @@ test("charges stay while signs of life come, and after the last one as long as t
   const stays = replica(t, stream.link(), "stays", times);
   for (const one of [dies, stays]) void one.share.start();
   dies.arrive("r1");
-  const known = () => [stays.tap.router.peers.openCharges, stays.share.counts.leasesEnded];
+  const known = () => [stays.intake.router.peers.openCharges, stays.share.counts.leasesEnded];
   pass(3 * times.leaseMillis);
   assert.deepEqual(known(), [1, 0], "it has nothing to report but that it is there");
   link.cut();
@@ -201,10 +201,10 @@ test("one that comes later knows the prompts that were sent before, and what is 
   await until(() => stream.reports.length > 1, "it was sent");
   const late = replica(t, stream.link(), "late");
   void late.share.start();
-  await until(() => late.tap.router.peers.openCharges === 1, "the snapshot came");
+  await until(() => late.intake.router.peers.openCharges === 1, "the snapshot came");
   late.arrive("r4", { blocks: chain(7, 30) });
   assert.equal(late.hits("r4"), 30 * 16);
-  assert.deepEqual(late.tap.router.peers.peers, ["one"]);
+  assert.deepEqual(late.intake.router.peers.peers, ["one"]);
 });
 
 test("while the link is away each goes on by its own view and reports it once; then they catch up", async (t) => {
@@ -213,20 +213,20 @@ test("while the link is away each goes on by its own view and reports it once; t
   void one.share.start();
   void two.share.start();
   one.arrive("before");
-  await until(() => two.tap.router.peers.openCharges === 1, "it is known");
+  await until(() => two.intake.router.peers.openCharges === 1, "it is known");
   stream.goAway();
   stream.goAway();
   one.arrive("meanwhile", { blocks: chain(8, 20) });
   one.finish("before");
-  await until(() => two.tap.router.peers.openCharges === 0, "the lease ends");
+  await until(() => two.intake.router.peers.openCharges === 0, "the lease ends");
   assert.equal(one.share.status().state, "alone");
   assert.deepEqual(
     one.events.map(({ kind }) => kind),
     ["sharing-lost"],
   );
   stream.comeBack();
-  await until(() => two.tap.router.peers.openCharges === 1, "they share again");
-  assert.equal(two.tap.router.peers.requestsOf("one"), 1);
+  await until(() => two.intake.router.peers.openCharges === 1, "they share again");
+  assert.equal(two.intake.router.peers.requestsOf("one"), 1);
   assert.deepEqual(
     one.events.map(({ kind }) => kind),
     ["sharing-lost", "sharing-recovered"],
@@ -263,7 +263,7 @@ test("what was let in while the link was away, and is over, counts in others' li
   void two.share.start();
   const asked = { tenant: "t", user: "u" };
   one.arrive("before", asked);
-  await until(() => two.tap.router.peers.openCharges === 1, "it is known");
+  await until(() => two.intake.router.peers.openCharges === 1, "it is known");
   stream.goAway();
   for (const id of ["r1", "r2", "r3"]) {
     one.arrive(id, asked);
@@ -274,7 +274,7 @@ test("what was let in while the link was away, and is over, counts in others' li
   await until(() => one.share.counts.newsDropped > 0, "news are dropped");
   stream.comeBack();
   const used = () => {
-    const rows = [...two.tap.router.admission.limits].flatMap(([name, limit]) =>
+    const rows = [...two.intake.router.admission.limits].flatMap(([name, limit]) =>
       limit.uses(performance.now() * 1000).map(({ of, used: count }) => `${name} ${of} ${Math.round(count)}`),
     );
     return rows.join(", ");
@@ -297,7 +297,7 @@ test("replicas whose hashes mean something else are ignored, and that is reporte
   void other.share.start();
   for (const id of ["r1", "r2"]) other.arrive(id);
   await until(() => one.share.counts.reportsForeign > 3, "reports came");
-  assert.deepEqual(one.tap.router.peers.peers, []);
+  assert.deepEqual(one.intake.router.peers.peers, []);
   assert.match(
     one.events.map(({ detail }) => detail).join(),
     /^replica other is not listened to: its prefix.secretEnv/,
@@ -309,7 +309,7 @@ test("what a replica decided comes out the same from its inputs, the others' new
   const [one, two] = [replica(t, stream.link(), "one"), replica(t, stream.link(), "two")];
   const inputs: Input[] = [];
   const decisions: (Decision | undefined)[] = [];
-  two.tap.listen({
+  two.intake.listen({
     accepted: (input, decision) => {
       inputs.push(input);
       decisions.push(decision);

@@ -52,13 +52,13 @@ function come(t: TestContext, stream: MemoryStream, kept: LimitsStore, name: str
   };
   const inputs: Input[] = [];
   const one = replica(t, link, name, { admission, limits: { store, keptMillis: KEPT_MILLIS, writeMillis: 20 } });
-  one.tap.listen({ accepted: (input) => void inputs.push(input) });
+  one.intake.listen({ accepted: (input) => void inputs.push(input) });
   const started = one.share.start();
   return { ...one, kill, inputs, started, writes: () => writes };
 }
 
-const used = ({ tap }: Pick<Replica, "tap">) =>
-  Math.round(tap.router.admission.limits.get("day")!.uses(performance.now() * 1000)[0]?.used ?? 0);
+const used = ({ intake }: Pick<Replica, "intake">) =>
+  Math.round(intake.router.admission.limits.get("day")!.uses(performance.now() * 1000)[0]?.used ?? 0);
 
 test("all replicas gone, one after the other or killed at once: who comes next goes on with what was used, as an input that replays", async (t) => {
   const [stream, store] = [new MemoryStream(), new Kept()];
@@ -100,7 +100,7 @@ test("what is kept is written by one replica, and by nobody that could not read 
   assert.equal(used(one), 2, "at least what was used before");
   const two = come(t, stream, store, "two");
   await two.started;
-  await until(() => two.tap.router.peers.peers.includes("one"), "it knows of the first one");
+  await until(() => two.intake.router.peers.peers.includes("one"), "it knows of the first one");
   const writes = two.writes();
   two.arrive("b", { tenant: "t" });
   await until(() => /"t",\d+,3,/.test(store.text!), "the first one writes what the second one let in");

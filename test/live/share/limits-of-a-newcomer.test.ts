@@ -21,8 +21,8 @@ test("two replicas replaced one after the other: a tenant whose quota is used up
     void one.share.start();
     return one;
   };
-  const used = ({ tap }: ReturnType<typeof come>) =>
-    Math.round(tap.router.admission.limits.get("day")!.uses(performance.now() * 1000)[0]?.used ?? 0);
+  const used = ({ intake }: ReturnType<typeof come>) =>
+    Math.round(intake.router.admission.limits.get("day")!.uses(performance.now() * 1000)[0]?.used ?? 0);
   const [one, two] = [come("one"), come("two")];
   for (const id of ["a", "b"]) one.arrive(id, { tenant: "t" });
   two.arrive("c", { tenant: "t" });

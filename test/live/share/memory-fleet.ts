@@ -3,7 +3,7 @@ import { loadProfile } from "#config/profile-file.ts";
 import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import { Intake } from "#live/base/intake.ts";
 import { FleetShare, type FleetShareOptions, type ShareTimes } from "#live/share/fleet-share.ts";
 import type { ShareEvent } from "#live/share/share-status.ts";
 import type { ShareLink, ShareListener } from "#live/share/share-link.ts";
@@ -83,7 +83,7 @@ export class MemoryStream {
 }
 
 export interface Replica {
-  readonly tap: RouterTap;
+  readonly intake: Intake;
   readonly share: FleetShare;
   readonly events: ShareEvent[];
   /** Lets a request arrive; its endpoint, and the tokens found there. */
@@ -124,26 +124,26 @@ export function replica(
     ShareTimes & Pick<FleetShareOptions, "fingerprint" | "epoch" | "limits"> & { readonly admission: AdmissionSpec }
   > = {},
 ): Replica {
-  const tap = new RouterTap(newRouter(admission));
+  const intake = new Intake(newRouter(admission));
   const events: ShareEvent[] = [];
-  const fixed = { tap, link, replica: name, epoch: 1, fingerprint: SECRET_FINGERPRINT };
+  const fixed = { intake, link, replica: name, epoch: 1, fingerprint: SECRET_FINGERPRINT };
   const share = new FleetShare({ ...TIMES, ...fixed, report: (event) => events.push(event), ...more });
   const hits = new Map<string, number>();
   const now = () => Math.round(performance.now() * 1000);
   t.after(() => share.stop());
   return {
-    tap,
+    intake,
     share,
     events,
     arrive: (id, given = {}) => {
-      const decision = tap.accept({ kind: "request-arrived", at: now(), request: request({ id, ...given }) });
+      const decision = intake.accept({ kind: "request-arrived", at: now(), request: request({ id, ...given }) });
       hits.set(id, decision.kind === "routed" ? decision.hitTokens : -1);
       return decision.kind === "routed" ? decision.endpoint : "";
     },
     hits: (id) => hits.get(id) ?? -1,
     finish: (id) => {
       const counts = { promptTokens: 20, cachedTokens: 0, outputTokens: 5 };
-      tap.accept({ kind: "request-finished", at: now(), requestId: id, outcome: "ok", ...counts });
+      intake.accept({ kind: "request-finished", at: now(), requestId: id, outcome: "ok", ...counts });
     },
   };
 }

@@ -38,7 +38,7 @@ function started(t: TestContext, at: RedisPlace, stream: string, name: string): 
 
 const shared = (...all: readonly Replica[]) => until(() => all.every(isShared), "they share");
 const isShared = ({ share }: Replica) => share.status().state === "shared";
-const known = (of: Replica) => of.tap.router.peers.openCharges;
+const known = (of: Replica) => of.intake.router.peers.openCharges;
 
 test("replicas share over Redis, and one that comes later knows what was sent before", async (t) => {
   if (redis === undefined) return t.skip(WITHOUT);

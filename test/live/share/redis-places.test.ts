@@ -29,7 +29,7 @@ function pair(t: TestContext, place: RedisPlace): [Replica, Replica] {
 async function share([one, two]: readonly [Replica, Replica], charges: number): Promise<void> {
   await until(() => [one, two].every(({ share: of }) => of.status().state === "shared"), "they share", 15_000);
   one.arrive(`r${charges}`);
-  await until(() => two.tap.router.peers.openCharges === charges, `${charges} are known`, 15_000);
+  await until(() => two.intake.router.peers.openCharges === charges, `${charges} are known`, 15_000);
 }
 
 async function servers(t: TestContext, count: number, flags: readonly string[]): Promise<OwnRedis[] | undefined> {
@@ -100,5 +100,5 @@ test("Sentinels: replicas find the server, and its successor when it dies", opti
   await until(() => both[0].share.counts.losses > 0, "it is alone", 10_000);
   await until(() => both.every(({ share: of }) => of.status().state === "shared"), "they share again", 20_000);
   both[0].arrive("after");
-  await until(() => both[1].tap.router.peers.openCharges === 2, "the successor passes reports", 15_000);
+  await until(() => both[1].intake.router.peers.openCharges === 2, "the successor passes reports", 15_000);
 });

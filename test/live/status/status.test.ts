@@ -67,7 +67,7 @@ class StatusUnderTest {
   readonly #server: Server;
 
   constructor(t: TestContext, adminToken?: string, statusToken?: string, policy: PolicyAdmin = NO_POLICY) {
-    const { router, directory, keeper, tap } = this.fleet;
+    const { router, directory, keeper, intake } = this.fleet;
     const metrics = new GatewayMetrics({
       router,
       directory,
@@ -76,9 +76,9 @@ class StatusUnderTest {
       recorder: () => undefined,
       processMetrics: false,
     });
-    tap.listen(metrics);
-    tap.listen(this.ring);
-    tap.listen(this.shown);
+    intake.listen(metrics);
+    intake.listen(this.ring);
+    intake.listen(this.shown);
     directory.listen(metrics);
     const app = new Hono<{ Bindings: HttpBindings }>();
     const { readiness, ring } = this;
@@ -142,7 +142,7 @@ class StatusUnderTest {
       blocks: { hashes: new Int32Array(0), length: 0, blockTokens: 16 },
       profile: "",
     };
-    this.fleet.tap.accept({ kind: "request-arrived", at: nowMicros(), request });
+    this.fleet.intake.accept({ kind: "request-arrived", at: nowMicros(), request });
   }
 }
 

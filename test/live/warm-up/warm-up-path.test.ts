@@ -8,7 +8,7 @@ import { Router } from "#core/router.ts";
 import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import { Member } from "#live/keeper/member.ts";
 import { staticTargets } from "#live/discovery/static.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import { Intake } from "#live/base/intake.ts";
 import type { Tokenizer } from "#live/tokenizer/text/tokenizer.ts";
 import { joinMadeUp } from "#live/warm-up/made-up-endpoint.ts";
 import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
@@ -32,14 +32,14 @@ function newRouter(): Router {
 test("the warm-up goes from socket to socket and leaves nothing behind", async () => {
   const before = process.getActiveResourcesInfo().length;
   const router = newRouter();
-  const tap = new RouterTap(router);
+  const intake = new Intake(router);
   const outcomes = new Map<string, number>();
-  tap.listen({
+  intake.listen({
     accepted(input) {
       if (input.kind === "request-finished") outcomes.set(input.outcome, (outcomes.get(input.outcome) ?? 0) + 1);
     },
   });
-  const options = { tap, identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
+  const options = { intake, identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
   const answered = await warmUpPath({ ...options, requests: 200, budgetMillis: 120_000 });
   assert.equal(answered, 200);
   assert.deepEqual(LEARNT, [], "the tokenizer learns no counts of a made-up engine");
@@ -54,7 +54,7 @@ test("the warm-up goes from socket to socket and leaves nothing behind", async (
 test("what is done while requests are under way meets one that streams and one that does not, once", async () => {
   const router = newRouter();
   const charges: number[] = [];
-  const options = { tap: new RouterTap(router), identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
+  const options = { intake: new Intake(router), identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
   const whileUnderWay = (): void => void charges.push(router.openCharges);
   assert.equal(await warmUpPath({ ...options, requests: 20, budgetMillis: 120_000, whileUnderWay }), 20);
   assert.deepEqual(charges, [2]);
@@ -64,7 +64,7 @@ test("what is done while requests are under way meets one that streams and one t
 test("a warm-up whose connections break is a shorter one, and no reason not to start", async (t) => {
   t.mock.method(Pool.prototype, "request", async () => Promise.reject(new Error("read ECONNRESET")));
   const router = newRouter();
-  const options = { tap: new RouterTap(router), identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
+  const options = { intake: new Intake(router), identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
   let calls = 0;
   const whileUnderWay = (): void => void calls++;
   assert.equal(await warmUpPath({ ...options, requests: 200, budgetMillis: 120_000, whileUnderWay }), 0);
@@ -80,7 +80,7 @@ test("some of its chats are read behind messages that are known, as long ones of
       return WORD_TOKENIZER.encode(prompt, scope);
     },
   };
-  const options = { tap: new RouterTap(newRouter()), identity: IDENTITY, tokenizer: () => tokenizer };
+  const options = { intake: new Intake(newRouter()), identity: IDENTITY, tokenizer: () => tokenizer };
   await warmUpPath({ ...options, requests: 160, budgetMillis: 120_000 });
   assert.ok(readOn >= 4, `${readOn} of 160`);
 });
@@ -94,16 +94,16 @@ test("what requests share, and endpoints, have one shape in each gateway, so tha
   for (const rig of rigs) await rig.close();
   assert.ok(sameShape(one!, other!));
 
-  const tap = new RouterTap(newRouter());
+  const intake = new Intake(newRouter());
   const joined: object[] = [];
-  tap.listen({
+  intake.listen({
     accepted(input) {
       if (input.kind === "endpoint-joined") joined.push(input.endpoint);
     },
   });
   const directory = new EndpointDirectory();
-  joinMadeUp("http://127.0.0.1:9", 1, tap, directory);
+  joinMadeUp("http://127.0.0.1:9", 1, intake, directory);
   const [target] = staticTargets([{ url: "http://127.0.0.1:10", labels: { zone: "a" } }]);
-  new Member(target!, tap, directory).join(2, [{ id: "m", object: "model" }], undefined);
+  new Member(target!, intake, directory).join(2, [{ id: "m", object: "model" }], undefined);
   assert.ok(sameShape(joined[0]!, joined[1]!));
 });

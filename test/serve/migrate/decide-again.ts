@@ -73,7 +73,7 @@ async function askedOf(
   const stack = await startedGateway(plan, environment);
   try {
     let last: RequestArrived | undefined;
-    stack.tap.listen({
+    stack.intake.listen({
       accepted: (input) => {
         if (input.kind === "request-arrived") last = input;
       },

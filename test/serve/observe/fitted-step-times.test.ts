@@ -6,7 +6,7 @@ import { loadProfile } from "#config/profile-file.ts";
 import type { StepTimes } from "#core/endpoint/step-times.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import { staticTargets } from "#live/discovery/static.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import { Intake } from "#live/base/intake.ts";
 import { FittedStepTimes } from "#serve/observe/fitted-step-times.ts";
 import { podStepTimes } from "#serve/endpoints/pod-step-times.ts";
 import { Replay, routerOf } from "#shadow/recorded/replay.ts";
@@ -73,13 +73,13 @@ test("fitted times are inputs about endpoints whose source states none, those th
 test("predicted-latency decides by what was fitted from then on, and a replay decides the same", () => {
   const { spec } = loadProfile("gnomon-predicted");
   const header = { ...HEADER, router: { ...HEADER.router, profiles: { p: spec }, defaultProfile: "p" } };
-  const tap = new RouterTap(routerOf(header));
+  const intake = new Intake(routerOf(header));
   const encoder = new LineEncoder({ blockTokens: header.router.blockTokens });
   const decoder = new TraceDecoder(encoder.header(header));
   const replay = new Replay();
   replay.take({ kind: "run", header: decoder.header });
   const forecasts: number[] = [];
-  tap.listen({
+  intake.listen({
     accepted: (input, decision) => {
       replay.take(decoder.decode(encoder.record(input, decision)));
       if (decision?.kind === "routed") forecasts.push(decision.forecast!.ttftMicros);
@@ -88,13 +88,13 @@ test("predicted-latency decides by what was fitted from then on, and a replay de
   const endpoint = { id: "a", models: ["llama"], labels: {}, kvCapacityTokens: 500_000, concurrencyMax: undefined };
   const ask = (number: number) => {
     const request = { ...requestOf(number), model: "llama", promptTokens: 2_000, profile: "" };
-    tap.accept({ kind: "request-arrived", at: number * 1_000_000, request });
-    tap.accept({ kind: "request-finished", at: number * 1_000_000 + 1, requestId: request.id, ...REFUSED });
+    intake.accept({ kind: "request-arrived", at: number * 1_000_000, request });
+    intake.accept({ kind: "request-finished", at: number * 1_000_000 + 1, requestId: request.id, ...REFUSED });
   };
-  for (const id of ["a", "b"]) tap.accept({ kind: "endpoint-joined", at: 0, endpoint: { ...endpoint, id } });
+  for (const id of ["a", "b"]) intake.accept({ kind: "endpoint-joined", at: 0, endpoint: { ...endpoint, id } });
   ask(1);
   for (const id of ["a", "b"])
-    tap.accept({ kind: "endpoint-changed", at: 1_500_000, endpoint: { ...endpoint, id, stepTimes: TIMES } });
+    intake.accept({ kind: "endpoint-changed", at: 1_500_000, endpoint: { ...endpoint, id, stepTimes: TIMES } });
   ask(2);
   assert.notEqual(forecasts[0], forecasts[1]);
   const expected = TIMES.stepMicros + 2_000 * TIMES.prefillTokenMicros;

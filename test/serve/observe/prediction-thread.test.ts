@@ -4,7 +4,7 @@ import { type TestContext, test } from "node:test";
 import type { Input } from "#core/input/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import { Intake } from "#live/base/intake.ts";
 import { PredictionThread } from "#serve/observe/prediction-thread.ts";
 import { servePlan } from "../../../src/cli/serve/serve-options.ts";
 import { plannedOf, planOf, RULES, stepOf } from "../../core/rollout/rollout-case.ts";
@@ -26,9 +26,9 @@ function rig(t: TestContext) {
     blockTokens: 16,
     staleAfterMicros: SECOND,
   });
-  const tap = new RouterTap(router);
+  const intake = new Intake(router);
   const inputs: Input[] = [];
-  tap.listen({ accepted: (input) => void inputs.push(input) });
+  intake.listen({ accepted: (input) => void inputs.push(input) });
   const failures: string[] = [];
   const thread = new PredictionThread({
     shadow: { ...PLAN.config.shadow, predictMillis: 100, calibrate: "off", cpuShareMax: 1, requestsMin: 10 },
@@ -40,28 +40,28 @@ function rig(t: TestContext) {
       hash: HEADER.hash,
       endpoints: [],
     },
-    tap,
+    intake,
     report: ({ detail }) => void failures.push(detail),
   });
   t.after(() => thread.close());
   const endpoint = { id: "a", models: [], labels: {}, kvCapacityTokens: 160_000, concurrencyMax: 8 };
-  tap.accept({ kind: "endpoint-joined", at: 0, endpoint });
+  intake.accept({ kind: "endpoint-joined", at: 0, endpoint });
   let asked = 0;
   const ask = (count: number, from: number) => {
     for (let i = 0; i < count; i++) {
       const at = from + i * SECOND;
       const id = `r${asked++}`;
-      tap.accept({ kind: "request-arrived", at, request: request({ id, session: id }) });
-      tap.accept({ kind: "first-token", at: at + 50_000, requestId: id });
+      intake.accept({ kind: "request-arrived", at, request: request({ id, session: id }) });
+      intake.accept({ kind: "first-token", at: at + 50_000, requestId: id });
       const counts = { promptTokens: 64, cachedTokens: 0, outputTokens: 4 };
-      tap.accept({ kind: "request-finished", at: at + 90_000, requestId: id, outcome: "ok", ...counts });
+      intake.accept({ kind: "request-finished", at: at + 90_000, requestId: id, outcome: "ok", ...counts });
     }
   };
-  return { router, tap, inputs, failures, thread, ask };
+  return { router, intake, inputs, failures, thread, ask };
 }
 
 test("where no shadow runs, a thread is there while a rollout awaits predictions: it predicts what comes, and ends with it", async (t) => {
-  const { router, tap, inputs, failures, thread, ask } = rig(t);
+  const { router, intake, inputs, failures, thread, ask } = rig(t);
   const { rollouts } = router;
   ask(20, SECOND);
   thread.follow(rollouts);
@@ -71,10 +71,10 @@ test("where no shadow runs, a thread is there while a rollout awaits predictions
     guardrails: [],
     awaitsPredictions: true,
   });
-  tap.accept({ ...planned, profiles: { "profile-0": spec, "profile-1": spec } });
+  intake.accept({ ...planned, profiles: { "profile-0": spec, "profile-1": spec } });
   thread.follow(rollouts);
   assert.equal(thread.isRunning, true);
-  tap.accept(stepOf("start", 31 * SECOND));
+  intake.accept(stepOf("start", 31 * SECOND));
   ask(60, 32 * SECOND);
   const { awaited } = rollouts.watch("try")!.judge;
   assert.equal(awaited.size, 60);
@@ -87,17 +87,17 @@ test("where no shadow runs, a thread is there while a rollout awaits predictions
   const predicted = inputs.flatMap((input) => (input.kind === "rollout-predicted" ? input.requests : []));
   assert.ok(predicted.every(([, ttft, , e2e]) => ttft !== null && e2e !== null && ttft > 0 && e2e > ttft));
   const lastAt = inputs.at(-1)!.at;
-  tap.accept(stepOf("rollback", Math.max(lastAt, 100 * SECOND)));
+  intake.accept(stepOf("rollback", Math.max(lastAt, 100 * SECOND)));
   thread.follow(rollouts);
   assert.equal(thread.isRunning, false);
   assert.deepEqual(failures, []);
 });
 
 test("a rollout that awaits no predictions starts no thread", (t) => {
-  const { router, tap, thread } = rig(t);
+  const { router, intake, thread } = rig(t);
   const planned = plannedOf({ ...planOf(SPLIT), model: "" }, SECOND);
-  tap.accept({ ...planned, profiles: { "profile-0": spec, "profile-1": spec } });
-  tap.accept(stepOf("start", 2 * SECOND));
+  intake.accept({ ...planned, profiles: { "profile-0": spec, "profile-1": spec } });
+  intake.accept(stepOf("start", 2 * SECOND));
   thread.follow(router.rollouts);
   assert.equal(thread.isRunning, false);
 });

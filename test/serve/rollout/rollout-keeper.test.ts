@@ -23,7 +23,7 @@ import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { switchbackArm } from "#core/rollout/assignment.ts";
 import { Router } from "#core/router.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import { Intake } from "#live/base/intake.ts";
 import { policyOf } from "#serve/policy/policy.ts";
 import { policyFromDocument } from "#serve/policy/policy-admin.ts";
 import { PolicyKeeper } from "#serve/policy/policy-keeper.ts";
@@ -83,8 +83,8 @@ function host(
   const inputs: Input[] = [];
   const faults: FaultEvent[] = [];
   const followed: string[] = [];
-  const tap = new RouterTap(router);
-  tap.listen({ accepted: (input) => void inputs.push(input) });
+  const intake = new Intake(router);
+  intake.listen({ accepted: (input) => void inputs.push(input) });
   const policies: PolicyKeeper = new PolicyKeeper({
     start: policyOf(PLAN, PLAN.config),
     historyMax: 8,
@@ -95,7 +95,7 @@ function host(
   });
   const report = (event: FaultEvent) => void faults.push(event);
   const keeper: RolloutKeeper = new RolloutKeeper({
-    tap,
+    intake,
     now: () => at,
     memory: new RolloutMemory({ folder, wallStartMicros, report }),
     lookMillis: 1000,
@@ -113,7 +113,7 @@ function host(
   });
   for (const id of ENDPOINTS) {
     const endpoint = { id, models: [], labels: {}, kvCapacityTokens: 16_000, concurrencyMax: 8 };
-    tap.accept({ kind: "endpoint-joined", at: 0, endpoint });
+    intake.accept({ kind: "endpoint-joined", at: 0, endpoint });
   }
   const pass = (micros: number): void => {
     at += micros;
@@ -124,12 +124,12 @@ function host(
     for (let i = 0; i < count; i++) {
       const at = since + Math.floor((i * overMicros) / count);
       const id = `r${asked++}`;
-      const decision = tap.accept({ kind: "request-arrived", at, request: request({ id, session: id }) });
+      const decision = intake.accept({ kind: "request-arrived", at, request: request({ id, session: id }) });
       const millis = millisOf(decision.rollout?.arm ?? "");
       if (millis === "never") continue;
-      tap.accept({ kind: "first-token", at: at + millis * 1000, requestId: id });
+      intake.accept({ kind: "first-token", at: at + millis * 1000, requestId: id });
       const counts = { promptTokens: 64, cachedTokens: 0, outputTokens: 4 };
-      tap.accept({ kind: "request-finished", at: at + millis * 1000, requestId: id, outcome, ...counts });
+      intake.accept({ kind: "request-finished", at: at + millis * 1000, requestId: id, outcome, ...counts });
     }
   };
   return { keeper, policies, router, inputs, faults, followed, takenBack: () => takenBack, pass, ask };

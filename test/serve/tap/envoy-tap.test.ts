@@ -8,7 +8,7 @@ import { test, type TestContext } from "node:test";
 import { replayCommand } from "#cli/replay.ts";
 import { servePlan } from "#cli/serve/serve-options.ts";
 import { startEmulator } from "#emulator/server.ts";
-import type { HeldTap } from "#live/tap/held-tap.ts";
+import type { HeldIntake } from "#live/tap/held-intake.ts";
 import type { TraceItem } from "#trace/codec/record.ts";
 import { readRecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { inProcess } from "../../cli/in-process.ts";
@@ -95,7 +95,7 @@ test("what an Envoy decides by itself is in the trace, which replays", { skip, t
       if (i % 2 === 0) assert.match(got.body, /data: \[DONE\]/);
     }),
   );
-  const { counts } = stack.tap as HeldTap;
+  const { counts } = stack.intake as HeldIntake;
   await until("all are placed", () => counts.header === 24);
   const all = await items();
   const truth = went();
@@ -129,7 +129,7 @@ test("what a picker in the same Envoy decides is in the trace", { skip, timeout:
     const got = await ask(url, chat(i, i % 2 === 0), { headers });
     assert.equal(got.status, 200, got.body);
   }
-  await until("all are placed", () => (stack.tap as HeldTap).counts.header === 12);
+  await until("all are placed", () => (stack.intake as HeldIntake).counts.header === 12);
   assertPlaced(await items(), went(), 12);
 });
 
@@ -139,7 +139,7 @@ test("an Envoy that waits for replies gets them, and its requests go on", { skip
     waits(config).replace("              deferred_close_timeout: 1s\n", ""),
   );
   for (let i = 0; i < 8; i++) assert.equal((await ask(url, chat(i, i % 2 === 0))).status, 200);
-  await until("all are placed", () => (stack.tap as HeldTap).counts.header === 8);
+  await until("all are placed", () => (stack.intake as HeldIntake).counts.header === 8);
   assertPlaced(await items(), went(), 8);
 });
 

@@ -7,7 +7,7 @@ import { replayCommand } from "#cli/replay.ts";
 import { servePlan } from "#cli/serve/serve-options.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { startEmulator } from "#emulator/server.ts";
-import type { HeldTap } from "#live/tap/held-tap.ts";
+import type { HeldIntake } from "#live/tap/held-intake.ts";
 import { readRecordedRun } from "#shadow/recorded/recorded-run.ts";
 import type { TraceItem } from "#trace/codec/record.ts";
 import { inProcess } from "../../cli/in-process.ts";
@@ -88,7 +88,7 @@ test("what another router decides is in the trace, which replays, and can be sim
       if (i % 2 === 0) assert.match(got.body, /data: \[DONE\]/);
     }),
   );
-  const { counts } = stack.tap as HeldTap;
+  const { counts } = stack.intake as HeldIntake;
   await until("all are placed", () => counts.header === ids.length);
   const all = await items();
   const places = placesOf(all);
@@ -124,7 +124,7 @@ test("where no header names the engine, the engines' own counters do", async (t)
       }
     }),
   );
-  const { counts } = stack.tap as HeldTap;
+  const { counts } = stack.intake as HeldIntake;
   await until("each has a place, or none", () => counts.metrics + counts.none === ids.length);
   const places = placesOf(await items());
   const placed = ids.filter((id) => places.get(id)?.by === "metrics");

@@ -56,7 +56,7 @@ for (const [cause, script] of Object.entries(DEATHS_BY)) {
       candidatesMax: 0,
       send: (lines) => host.send(lines),
     });
-    rig.tap.listen(feed);
+    rig.intake.listen(feed);
     let answers = 0;
     const client = async (): Promise<void> => {
       while (host.status().restarts < DEATHS || answers <= DEATHS * IN_FLIGHT) {

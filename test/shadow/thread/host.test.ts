@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
 import { engineDefaults } from "#engine/config.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import { Intake } from "#live/base/intake.ts";
 import { TraceFeed } from "#live/recorder/trace-feed.ts";
 import { ShadowHost } from "#shadow/thread/host.ts";
 import { routerOf } from "#shadow/recorded/replay.ts";
@@ -30,11 +30,11 @@ const work = {
   scrapeMillis: 1000,
 };
 
-/** A router whose tap a shadow listens to, with traffic of one seed. */
+/** A router whose intake a shadow listens to, with traffic of one seed. */
 function rig(script: URL | undefined, bufferBytesMax = BUFFER_BYTES_MAX) {
   const log: string[] = [];
   const router = routerOf(header);
-  const tap = new RouterTap(router);
+  const intake = new Intake(router);
   const host: ShadowHost = new ShadowHost({
     work,
     heapMegabytesMax: 256,
@@ -45,19 +45,19 @@ function rig(script: URL | undefined, bufferBytesMax = BUFFER_BYTES_MAX) {
     ...(script === undefined ? {} : { script }),
   });
   const feed: TraceFeed = new TraceFeed({ run, bufferBytesMax, candidatesMax: 0, send: (lines) => host.send(lines) });
-  tap.listen(feed);
+  intake.listen(feed);
   const close = async () => {
     feed.stop();
     await host.close();
   };
-  return { router, tap, host, feed, log, close };
+  return { router, intake, host, feed, log, close };
 }
 
-/** Gives a router's whole traffic to the tap, as a gateway would. */
-function traffic(tap: RouterTap, seed: number): number {
+/** Gives a router's whole traffic to the intake, as a gateway would. */
+function traffic(intake: Intake, seed: number): number {
   const steps = drawTraffic(routerOf(header), seed, 400);
   let decisions = 0;
-  for (const { input } of steps) if (tap.accept(input) !== undefined) decisions++;
+  for (const { input } of steps) if (intake.accept(input) !== undefined) decisions++;
   return decisions;
 }
 
@@ -69,9 +69,9 @@ async function until(condition: () => boolean, what: string): Promise<void> {
 }
 
 test("the shadow replays every decision of a running router identically, and evaluates its candidates", async () => {
-  const { tap, host, feed, close } = rig(undefined);
+  const { intake, host, feed, close } = rig(undefined);
   try {
-    const decisions = traffic(tap, 21);
+    const decisions = traffic(intake, 21);
     await until(() => host.status().parity.decisions === decisions, "all decisions are replayed");
     assert.deepEqual(host.status().parity, { decisions, differences: 0, unverifiable: 0 });
     await until(() => host.status().evaluated !== undefined, "an evaluation");
@@ -89,9 +89,9 @@ test("the shadow replays every decision of a running router identically, and eva
 });
 
 test("the latest requests are explained after an evaluation", async () => {
-  const { tap, host, log, close } = rig(undefined);
+  const { intake, host, log, close } = rig(undefined);
   try {
-    traffic(tap, 24);
+    traffic(intake, 24);
     await until(() => host.status().why !== undefined || log.length > 0, "an explanation");
     assert.deepEqual(log, []);
     const { inForce, sentences, parts } = host.status().why!;
@@ -104,9 +104,9 @@ test("the latest requests are explained after an evaluation", async () => {
 });
 
 test("a shadow that dies takes nothing with it: the router goes on, the death is reported and counted, a new one starts", async () => {
-  const { tap, host, log, close } = rig(new URL("./dying.worker.ts", import.meta.url));
+  const { intake, host, log, close } = rig(new URL("./dying.worker.ts", import.meta.url));
   try {
-    assert.ok(traffic(tap, 22) > 0);
+    assert.ok(traffic(intake, 22) > 0);
     await until(() => host.status().restarts >= 1, "the death is noticed");
     assert.match(log[0] ?? "", /the shadow broke/);
     assert.equal(host.status().state, "crashed");
@@ -136,9 +136,9 @@ test("an engine that was learnt outlives the thread that learnt it, and attempts
 });
 
 test("a shadow that never answers fills its buffer and no more: records are dropped and counted, decisions are made", async () => {
-  const { router, tap, feed, host, close } = rig(new URL("./deaf.worker.ts", import.meta.url), 65_536);
+  const { router, intake, feed, host, close } = rig(new URL("./deaf.worker.ts", import.meta.url), 65_536);
   try {
-    const decisions = traffic(tap, 23);
+    const decisions = traffic(intake, 23);
     assert.ok(decisions > 50);
     await until(() => feed.dropped > 0 && host.status().lagMillis > 0, "drops and lag are seen");
     assert.ok(feed.bufferedBytes <= 2 * 65_536, `${feed.bufferedBytes} bytes held`);

@@ -1,4 +1,4 @@
-import type { PrefillStage, Routed } from "../../input/decision.ts";
+import type { RoutedPrefill, Routed } from "../../input/decision.ts";
 import type { EndpointId } from "../../endpoint/endpoint.ts";
 import type { Outcome } from "../../endpoint/outcome.ts";
 import type { Micros } from "../../base/units.ts";
@@ -10,7 +10,7 @@ import type { PathStage } from "../stage.ts";
  * What of an attempt failed: the endpoint that answers; the one that computes the prompt; or what went from one to the
  * other.
  */
-type FailedStage = "answer" | "prefill" | "transfer";
+type FailedPart = "answer" | "prefill" | "transfer";
 
 /** What a host does with a prompt that is computed elsewhere. */
 export interface PrefillHost {
@@ -30,16 +30,16 @@ export interface PrefillHost {
 export class PrefillElsewhere implements PathStage {
   readonly binds = true;
   readonly routed: Routed;
-  readonly prefill: PrefillStage;
+  readonly prefill: RoutedPrefill;
   /** Prompt tokens that the first endpoint had cached, once that is known. */
   cachedTokens: number | undefined;
   readonly #host: PrefillHost;
   /** With whom the request is; who gets it `together` with the other one is not looked at here. */
   #underWay: "prefill" | "answer" = "prefill";
-  #failed: FailedStage | undefined;
+  #failed: FailedPart | undefined;
   #waits = false;
 
-  constructor(routed: Routed, prefill: PrefillStage, host: PrefillHost) {
+  constructor(routed: Routed, prefill: RoutedPrefill, host: PrefillHost) {
     this.routed = routed;
     this.prefill = prefill;
     this.#host = host;
@@ -56,7 +56,7 @@ export class PrefillElsewhere implements PathStage {
   get endpoint(): EndpointId {
     return this.isPrefilling ? this.prefill.endpoint : this.routed.endpoint;
   }
-  get failed(): FailedStage {
+  get failed(): FailedPart {
     return this.#failed ?? this.#underWay;
   }
   get failureOf(): FailureOf | undefined {
@@ -112,7 +112,7 @@ export class PrefillElsewhere implements PathStage {
   }
 }
 
-const FAILURES: Readonly<Record<FailedStage, FailureOf | undefined>> = {
+const FAILURES: Readonly<Record<FailedPart, FailureOf | undefined>> = {
   answer: undefined,
   prefill: (at, requestId, fault) => ({ kind: "prefill-failed", at, requestId, fault }),
   transfer: (at, requestId) => ({ kind: "transfer-failed", at, requestId }),

@@ -8,7 +8,7 @@ const HOT_SLOTS = 1 << 13;
 const HOT_SLOT_WORDS = 4;
 
 /**
- * Pieces and their tokens: 2 * token where it is one, else 2 * place + 1 of [count, tokens...] in `multi`. Three stages:
+ * Pieces and their tokens: 2 * token where it is one, else 2 * place + 1 of [count, tokens...] in `multi`. Three steps:
  * a small table of what was used last, which stays in the processor's cache; the vocabulary's own entries, where they
  * are tokens as they are; pieces that were merged before, which start anew when they are full.
  */

@@ -46,7 +46,7 @@ export class Attempt implements Dispatcher.DispatchHandler, PieceSink {
   #connection: UpstreamConnection | undefined;
   #startedAt = 0;
   /** Only what was sent once and not answered may go out again. */
-  #stage: "sent" | "sent-again" | "answered" | "released" = "sent";
+  #state: "sent" | "sent-again" | "answered" | "released" = "sent";
 
   constructor(upstream: Upstream, request: UpstreamRequest, listener: AttemptListener) {
     this.#upstream = upstream;
@@ -67,17 +67,17 @@ export class Attempt implements Dispatcher.DispatchHandler, PieceSink {
   /** Takes no more of its answer and ends the connection at once, so that the engine stops too. */
   abort(): void {
     this.#listener = undefined;
-    if (this.#stage !== "released") this.#controller?.abort(NO_LONGER_WANTED);
+    if (this.#state !== "released") this.#controller?.abort(NO_LONGER_WANTED);
   }
 
   pause(): void {
-    if (this.#stage === "released") return;
+    if (this.#state === "released") return;
     this.#controller?.pause();
     this.#connection?.reads.pause();
   }
 
   resume(): void {
-    if (this.#stage === "released") return;
+    if (this.#state === "released") return;
     this.#controller?.resume();
     this.#connection?.reads.resume();
   }
@@ -89,8 +89,8 @@ export class Attempt implements Dispatcher.DispatchHandler, PieceSink {
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
-    if (status < 200 || this.#stage === "released") return;
-    this.#stage = "answered";
+    if (status < 200 || this.#state === "released") return;
+    this.#state = "answered";
     this.#listener?.answerStarted(status, headers);
     if (this.#listener !== undefined && isStream(headers)) this.#connection?.reads.follow(this);
   }
@@ -123,8 +123,8 @@ export class Attempt implements Dispatcher.DispatchHandler, PieceSink {
    * Undici is still taking the old connection apart when it calls this, so the request goes out after that.
    */
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    if (this.#listener !== undefined && this.#stage === "sent" && this.#isStale(error)) {
-      this.#stage = "sent-again";
+    if (this.#listener !== undefined && this.#state === "sent" && this.#isStale(error)) {
+      this.#state = "sent-again";
       this.#listener.attemptReconnects();
       this.#controller = undefined;
       queueMicrotask(() => this.#sendAgain());
@@ -149,8 +149,8 @@ export class Attempt implements Dispatcher.DispatchHandler, PieceSink {
   }
 
   #release(): void {
-    if (this.#stage === "released") return;
-    this.#stage = "released";
+    if (this.#state === "released") return;
+    this.#state = "released";
     this.#upstream.inFlight--;
     if (this.#connection === undefined) return;
     this.#connection.reads.end();

@@ -1,5 +1,5 @@
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { AnswerStage, Delivery } from "../../answer/answer.ts";
+import type { DeliveryState, Delivery } from "../../answer/answer.ts";
 import type { ForwardedRequest } from "../forwarded-request.ts";
 
 /** Is notified, once, of what a second endpoint's answer turned out to be. */
@@ -23,7 +23,7 @@ export class HedgeDelivery implements Delivery {
   readonly continues = false;
   readonly #exchange: ForwardedRequest;
   readonly #verdict: HedgeVerdict;
-  stage: AnswerStage = "held";
+  state: DeliveryState = "held";
 
   constructor(exchange: ForwardedRequest, verdict: HedgeVerdict) {
     this.#exchange = exchange;
@@ -92,14 +92,14 @@ export class HedgeDelivery implements Delivery {
   }
 
   #begins(): void {
-    if (this.stage === "over") return;
-    this.stage = "over";
+    if (this.state === "over") return;
+    this.state = "over";
     this.#verdict.begins();
   }
 
   #fails(fault: Fault): void {
-    if (this.stage === "over") return;
-    this.stage = "over";
+    if (this.state === "over") return;
+    this.state = "over";
     this.#verdict.fails(fault);
   }
 }

@@ -51,13 +51,13 @@ export class Hedge implements AttemptListener, TakenAttempt {
 
   /** Ends it, and what it holds. */
   abort(): void {
-    this.#delivery.stage = "over";
+    this.#delivery.state = "over";
     this.#attempt?.abort();
     this.#came = [];
   }
 
   passTo(listener: AttemptListener): undefined {
-    this.#delivery.stage = "over";
+    this.#delivery.state = "over";
     this.#listener = listener;
     const came = this.#came;
     this.#came = [];
@@ -103,7 +103,7 @@ export class Hedge implements AttemptListener, TakenAttempt {
 
   /** A defect ends the request, as one of the first attempt does. */
   #read(read: (answer: Answer) => void): void {
-    if (this.#answer === undefined || this.#delivery.stage === "over") return;
+    if (this.#answer === undefined || this.#delivery.state === "over") return;
     try {
       read(this.#answer);
     } catch (error) {

@@ -2,15 +2,15 @@ import type { Config } from "#config/schema.ts";
 import { otherDecides } from "#config/tap-section.ts";
 import type { Router } from "#core/router.ts";
 import { framesOf } from "#live/log/frames-of.ts";
-import { RouterTap } from "#live/base/router-tap.ts";
+import { Intake } from "#live/base/intake.ts";
 import type { FaultEvent, FaultLog } from "#live/log/fault-log.ts";
-import { HeldTap } from "#live/tap/held-tap.ts";
+import { HeldIntake } from "#live/tap/held-intake.ts";
 
 /** The way to the router: at once, or, beside another router, once it is known where that sent a request. */
-export function routerTap({ tap }: Config, router: Router, { report }: Pick<FaultLog, "report">): RouterTap {
-  if (!otherDecides(tap)) return new RouterTap(router);
+export function intakeOf({ tap }: Config, router: Router, { report }: Pick<FaultLog, "report">): Intake {
+  if (!otherDecides(tap)) return new Intake(router);
   const failed = (error: unknown): void => report(tapFailure(error));
-  return new HeldTap({ router, holdMillis: tap.holdMillis, holdBytesMax: tap.holdBytesMax, failed });
+  return new HeldIntake({ router, holdMillis: tap.holdMillis, holdBytesMax: tap.holdBytesMax, failed });
 }
 
 export function tapFailure(error: unknown): FaultEvent {

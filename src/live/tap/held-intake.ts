@@ -12,11 +12,11 @@ import { type ObservedPlace, UNOBSERVED } from "#core/request/observed-place.ts"
 import type { Router } from "#core/router.ts";
 import { type Micros, MICROS_PER_MILLI } from "#core/base/units.ts";
 import { nowMicros } from "../base/clock.ts";
-import { RouterTap } from "../base/router-tap.ts";
+import { Intake } from "../base/intake.ts";
 import { recordBytes } from "../recorder/record-queue.ts";
-import type { FollowedInput, FrontListener } from "./front-tap.ts";
+import type { FollowedInput, FrontListener } from "./front-intake.ts";
 
-export interface HeldTapOptions {
+export interface HeldIntakeOptions {
   readonly router: Router;
   /** An arrival is held so long, until its place is known. */
   readonly holdMillis: number;
@@ -48,8 +48,8 @@ const LOOK_MILLIS = 100;
  * everything in its order and with its time, some time late. What waits too long, or has no room, is let go without a
  * place; if that is learned after all, the request moves there.
  */
-export class HeldTap extends RouterTap implements FrontListener {
-  readonly #options: HeldTapOptions;
+export class HeldIntake extends Intake implements FrontListener {
+  readonly #options: HeldIntakeOptions;
   readonly #now: () => Micros;
   #queue: (Held | undefined)[] = [];
   #next = 0;
@@ -69,7 +69,7 @@ export class HeldTap extends RouterTap implements FrontListener {
   #goesOn = false;
   #looks: NodeJS.Timeout | undefined;
 
-  constructor(options: HeldTapOptions) {
+  constructor(options: HeldIntakeOptions) {
     super(options.router);
     this.#options = options;
     this.#now = options.now ?? nowMicros;
@@ -189,7 +189,7 @@ export class HeldTap extends RouterTap implements FrontListener {
   }
 
   /** The oldest arrival goes on without a place; false where none waits. */
-  #letGoFirst(why: keyof HeldTap["givenWay"]): boolean {
+  #letGoFirst(why: keyof HeldIntake["givenWay"]): boolean {
     const first = this.#open.entries().next();
     if (first.done === true) return false;
     const [requestId, { ended }] = first.value;

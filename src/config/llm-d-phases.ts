@@ -1,7 +1,7 @@
 import { ROLES_DEFAULT } from "#core/profile/profile-parts.ts";
 import { shown } from "#core/plugin/parameter.ts";
 import type { PartialProfile } from "#core/profile/check.ts";
-import type { DisaggregationSpec, PartialStage } from "#core/plugin/spec.ts";
+import type { DisaggregationSpec, PartialChooser } from "#core/plugin/spec.ts";
 import type { Path } from "./schema-node.ts";
 
 /** A declared plugin of an EndpointPickerConfig. */
@@ -11,8 +11,8 @@ export interface DeclaredPlugin {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-/** Which scheduling profile chooses which stage, and when there are two stages. */
-export interface LlmDStages {
+/** Which scheduling profile chooses which phase, and when there are two phases. */
+export interface LlmDPhases {
   readonly decode: string;
   readonly prefill: string;
   /** Undefined: prompts are never computed elsewhere. */
@@ -32,18 +32,18 @@ const NAMES = {
   order: ["stageOrder"],
 } as const;
 
-/** Filters that stand for the roles of a stage, which all profiles with two stages have here. */
+/** Filters that stand for the roles of a phase, which all profiles with two phases have here. */
 export const ROLE_FILTERS: ReadonlySet<string> = new Set(["decode-filter", "prefill-filter"]);
 
-export function isStagePlugin(type: string): boolean {
+export function isPhasePlugin(type: string): boolean {
   return HANDLERS.has(type) || DECIDERS.has(type);
 }
 
-/** The stages of a configuration whose handler has some; undefined where it has one profile for all. */
-export function llmDStages(
+/** The phases of a configuration whose handler has some; undefined where it has one profile for all. */
+export function llmDPhases(
   plugins: readonly DeclaredPlugin[],
   problem: (path: Path, message: string) => void,
-): LlmDStages | undefined {
+): LlmDPhases | undefined {
   const at = plugins.findIndex(({ type }) => HANDLERS.has(type));
   const handler = plugins[at];
   if (handler === undefined) return undefined;
@@ -62,11 +62,11 @@ export function llmDStages(
   };
 }
 
-/** A profile of two stages. */
-export function inStages(
-  answers: PartialStage,
-  divided: NonNullable<LlmDStages["divided"]>,
-  prefill: PartialStage,
+/** A profile of two phases. */
+export function inPhases(
+  answers: PartialChooser,
+  divided: NonNullable<LlmDPhases["divided"]>,
+  prefill: PartialChooser,
 ): PartialProfile {
   return { ...answers, disaggregation: { ...divided, prefill } };
 }
@@ -76,7 +76,7 @@ function dividedBy(
   plugins: readonly DeclaredPlugin[],
   handlerAt: number,
   problem: (path: Path, message: string) => void,
-): LlmDStages["divided"] {
+): LlmDPhases["divided"] {
   if (decider === undefined) return undefined;
   const at = plugins.findIndex(({ name, type }) => (name ?? type) === decider);
   const found = plugins[at];
@@ -112,7 +112,7 @@ interface Writing {
   declare(plugin: { readonly type: string; readonly parameters?: Readonly<Record<string, unknown>> }): string;
 }
 
-/** Who chooses between the two stages, and by what. */
+/** Who chooses between the two phases, and by what. */
 export function writeHandlers(
   writing: Writing,
   { colocateBelowTokens, promptTokensMin, roles, handoff }: DisaggregationSpec,

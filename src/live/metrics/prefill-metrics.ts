@@ -5,13 +5,13 @@ import type { Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
 import { CounterTable, HistogramTable, LabelSlots } from "./labelled-series.ts";
 
-/** Requests whose stages are remembered; with more at once the oldest are left out of the times. */
+/** Requests whose phases are remembered; with more at once the oldest are left out of the times. */
 const REQUESTS_MAX = 65_536;
 /** Orders, reasons and faults are closed sets. */
 const LABELS_MAX = 64;
-const STAGES = ["prefill", "handoff"] as const;
+const PHASES = ["prefill", "handoff"] as const;
 
-/** Where a request is on its two stages. */
+/** Where a request is on its two phases. */
 interface Begun {
   decidedAt: Micros;
   prefilledAt: Micros | undefined;
@@ -21,7 +21,7 @@ interface Begun {
  * How requests fare whose prompt one endpoint computes and another one answers: the two parts of their time to first token,
  * and what failed on the way.
  */
-export class StageMetrics {
+export class PrefillMetrics {
   readonly #handoffs = new LabelSlots(LABELS_MAX);
   readonly #reasons = new LabelSlots(LABELS_MAX);
   readonly #faults = new LabelSlots(LABELS_MAX);
@@ -61,7 +61,7 @@ export class StageMetrics {
         help: "Parts of the time to first token: prefill, from the decision until the prompt is computed; handoff, from then until the first token.",
         bounds,
       },
-      (slot) => ({ stage: STAGES[slot]! }),
+      (slot) => ({ stage: PHASES[slot]! }),
     );
   }
 

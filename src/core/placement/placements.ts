@@ -1,28 +1,21 @@
-import type { AdmissionController } from "./admission-controller.ts";
-import type { EndpointId } from "./endpoint/endpoint.ts";
-import type { EndpointState } from "./endpoint/endpoint-state.ts";
-import { Ledger } from "./endpoint/ledger.ts";
-import type { Fleet } from "./fleet/fleet.ts";
-import { assert } from "./base/assert.ts";
-import type { AskedAnew, Settled, WentOn } from "./request/stage-step.ts";
-import { type StageAsking, type StageInput, stepOf } from "./request/stage-inputs.ts";
-import { behindAnswer } from "./request/behind-answer.ts";
-import type { PrefillFailed, TransferFailed } from "./request/prefill-input.ts";
-import type {
-  AnswerKnown,
-  AttemptFailedInput,
-  Input,
-  RequestFinished,
-  RequestMoved,
-  RequestRetried,
-} from "./input/input.ts";
-import { mayHaveStandby, type Pending, triedIfItFails } from "./pending.ts";
-import type { PrefixIndex } from "./prefix/prefix-index.ts";
-import { RequestTable, RecentRequests } from "./base/request-table.ts";
-import type { Micros } from "./base/units.ts";
-import type { Fault } from "./endpoint/fault.ts";
-import type { Outcome } from "./endpoint/outcome.ts";
-import { type BlockChain, continued } from "./prompt/block-chain.ts";
+import type { AdmissionController } from "../admission-controller.ts";
+import type { EndpointId } from "../endpoint/endpoint.ts";
+import type { EndpointState } from "../endpoint/endpoint-state.ts";
+import { Ledger } from "../endpoint/ledger.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import { assert } from "../base/assert.ts";
+import type { AskedAnew, Settled, WentOn } from "../request/stage-step.ts";
+import { type StageAsking, type StageInput, stepOf } from "../request/stage-inputs.ts";
+import { behindAnswer } from "../request/behind-answer.ts";
+import type { PrefillFailed, TransferFailed } from "../request/prefill-input.ts";
+import type { AttemptFailedInput, Input, RequestFinished, RequestMoved, RequestRetried } from "../input/input.ts";
+import { mayHaveStandby, type Pending, triedIfItFails } from "../pending.ts";
+import type { PrefixIndex } from "../prefix/prefix-index.ts";
+import { RequestTable } from "../base/request-table.ts";
+import type { Micros } from "../base/units.ts";
+import { AwaitedAnswers } from "./awaited-answers.ts";
+import { PrefillCharges, type PrefillPlace } from "./prefill-charges.ts";
+import { StandbyCharges } from "./standby-charges.ts";
 
 /** What becomes of requests after they were decided. */
 export type PlacementInput =
@@ -42,12 +35,6 @@ export type PlacementInput =
       }
     >
   | Exclude<StageInput, StageAsking>;
-
-/** Who computes the prompt, and whether the request goes there before it goes to who answers. */
-export interface PrefillPlace {
-  readonly state: EndpointState;
-  readonly isFirst: boolean;
-}
 
 /** Requests in flight, what each is charged where, and which blocks are expected there because of it. */
 export class Placements {
@@ -147,7 +134,7 @@ export class Placements {
       this.strayInputs++;
       return;
     }
-    // Where both stages run side by side, the answer may begin before the other endpoint reports.
+    // Where both phases run side by side, the answer may begin before the other endpoint reports.
     if (pending.firstTokenAt !== undefined) return;
     const ahead = pending.prefill?.isFirst === true;
     if (!this.#prefills.finished(at, pending)) this.strayInputs++;
@@ -324,181 +311,4 @@ export class Placements {
     pending.state = undefined;
     pending.firstTokenAt = undefined;
   }
-}
-
-/** What requests are charged at endpoints that compute their prompts for others, and which blocks are expected there. */
-class PrefillCharges {
-  readonly #ledger = new Ledger();
-  readonly #index: PrefixIndex;
-
-  constructor(index: PrefixIndex) {
-    this.#index = index;
-  }
-
-  get open(): number {
-    return this.#ledger.open;
-  }
-
-  place(at: Micros, pending: Pending, { state, isFirst }: PrefillPlace): void {
-    const { id, promptTokens, blocks, promptTokensExact } = pending.request;
-    const newTokens = Math.max(1, promptTokens - state.hitTokens);
-    this.#ledger.charge(id, state, { sequences: 1, promptTokens, newTokens });
-    const insertion = blocks.length > 0 ? this.#index.insert(state.slot, blocks, promptTokensExact) : undefined;
-    pending.prefill = { state, insertion, sentAt: at, isFirst };
-    state.breaker.sent(at);
-  }
-
-  /** The prompt is computed; false where no endpoint was to do so, or it is known already. */
-  finished(at: Micros, pending: Pending): boolean {
-    const { prefill } = pending;
-    if (prefill === undefined) return false;
-    const { state, sentAt } = prefill;
-    state.firstToken(at, at - sentAt);
-    state.breaker.succeeded(sentAt);
-    this.release(at, pending, false);
-    return true;
-  }
-
-  /** The endpoint failed; its charge is still to be released. */
-  failed(at: Micros, { prefill }: Pending, fault: Fault): void {
-    prefill?.state.attemptFailed(at, fault, prefill.sentAt);
-  }
-
-  /** The request ended while its prompt was computed; its charge is still to be released. */
-  ended(at: Micros, { prefill }: Pending, outcome: Outcome): void {
-    prefill?.state.requestEnded(at, outcome, {
-      sentAt: prefill.sentAt,
-      firstTokenAt: undefined,
-      outputTokens: undefined,
-    });
-  }
-
-  /** Takes back what is left of the stage, if anything is. */
-  release(at: Micros, pending: Pending, withdraw: boolean): void {
-    const { prefill } = pending;
-    if (prefill === undefined) return;
-    pending.prefill = undefined;
-    this.#ledger.release(pending.request.id);
-    if (prefill.insertion === undefined) return;
-    if (withdraw) this.#index.withdraw(prefill.insertion);
-    else this.#index.computed?.(prefill.insertion, at);
-  }
-}
-
-/** Ended requests whose answers are awaited; a host that never reports them costs so much memory and no more. */
-const AWAITED_MAX = 1_024;
-
-interface Ended {
-  readonly state: EndpointState;
-  readonly prompt: BlockChain;
-}
-
-/** Puts answers behind their prompts in the index: at their requests' end, or later where that announced it. */
-class AwaitedAnswers {
-  readonly #fleet: Fleet;
-  readonly #index: PrefixIndex;
-  readonly #awaited = new RecentRequests<Ended>(AWAITED_MAX);
-
-  constructor(fleet: Fleet, index: PrefixIndex) {
-    this.#fleet = fleet;
-    this.#index = index;
-  }
-
-  /** `state` generated an answer to `prompt`. */
-  finished(
-    { requestId, answerHashes, answerFollows }: RequestFinished,
-    state: EndpointState,
-    prompt: BlockChain,
-  ): void {
-    if (answerFollows === true) this.#awaited.set(requestId, { state, prompt });
-    else this.#hold({ state, prompt }, answerHashes);
-  }
-
-  /** False where it is not awaited. */
-  known({ requestId, answerHashes }: AnswerKnown): boolean {
-    const ended = this.#awaited.get(requestId);
-    if (ended === undefined) return false;
-    this.#awaited.delete(requestId);
-    this.#hold(ended, answerHashes);
-    return true;
-  }
-
-  /** Blocks have another size from now on, which those of the answers awaited do not have. */
-  forget(): void {
-    this.#awaited.clear();
-  }
-
-  #hold({ state, prompt }: Ended, answerHashes: Int32Array | undefined): void {
-    // Where the endpoint has left, its slot may be another's.
-    if (answerHashes === undefined || this.#fleet.get(state.id) !== state) return;
-    this.#index.insert(state.slot, continued(prompt, answerHashes));
-  }
-}
-
-/** What requests are charged at a second endpoint, and which blocks are expected there, while two have them. */
-class StandbyCharges {
-  readonly #ledger = new Ledger();
-  readonly #index: PrefixIndex;
-  /** Of the endpoints that answer. */
-  readonly #answering: Ledger;
-
-  constructor(index: PrefixIndex, answering: Ledger) {
-    this.#index = index;
-    this.#answering = answering;
-  }
-
-  get open(): number {
-    return this.#ledger.open;
-  }
-
-  place(at: Micros, pending: Pending, state: EndpointState): void {
-    const { id, sequences, promptTokens, blocks, promptTokensExact } = pending.request;
-    const newTokens = Math.max(1, promptTokens - state.hitTokens);
-    this.#ledger.charge(id, state, { sequences, promptTokens, newTokens });
-    const insertion = blocks.length > 0 ? this.#index.insert(state.slot, blocks, promptTokensExact) : undefined;
-    pending.standby = { state, insertion, sentAt: at, newTokens };
-    state.placed++;
-    pending.tried = [...pending.tried, state.id];
-    state.breaker.sent(at);
-  }
-
-  /** False where no second endpoint has the request. */
-  settled(at: Micros, pending: Pending, { winner, fault }: Settled): boolean {
-    if (pending.standby === undefined || pending.state === undefined) return false;
-    if (winner === "first") this.drop(at, pending, fault);
-    else this.#takeOver(at, pending, fault);
-    return true;
-  }
-
-  /** Takes back what the second endpoint was charged, if there is one. */
-  drop(at: Micros, pending: Pending, fault?: Fault): void {
-    const { standby } = pending;
-    if (standby === undefined) return;
-    pending.standby = undefined;
-    this.#ledger.release(pending.request.id);
-    leave(at, standby.state, standby.sentAt, fault);
-    if (standby.insertion !== undefined) this.#index.withdraw(standby.insertion);
-  }
-
-  /** The second endpoint answers. Of the first one nothing came, so its blocks are not expected there. */
-  #takeOver(at: Micros, pending: Pending, fault: Fault | undefined): void {
-    const { standby, state, request } = pending;
-    assert(standby !== undefined && state !== undefined, "both endpoints have the request");
-    leave(at, state, pending.sentAt, fault);
-    if (pending.insertion !== undefined) this.#index.withdraw(pending.insertion);
-    const { id, sequences, promptTokens } = request;
-    this.#answering.release(id);
-    this.#ledger.release(id);
-    this.#answering.charge(id, standby.state, { sequences, promptTokens, newTokens: standby.newTokens });
-    pending.state = standby.state;
-    pending.insertion = standby.insertion;
-    pending.sentAt = standby.sentAt;
-    pending.standby = undefined;
-    pending.attempts++;
-  }
-}
-
-function leave(at: Micros, state: EndpointState, sentAt: Micros, fault: Fault | undefined): void {
-  if (fault === undefined) state.breaker.undecided(sentAt);
-  else state.attemptFailed(at, fault, sentAt);
 }

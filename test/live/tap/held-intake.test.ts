@@ -7,13 +7,13 @@ import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { randomFor } from "#core/base/random.ts";
 import type { ObservedPlace } from "#core/request/observed-place.ts";
 import { Router } from "#core/router.ts";
-import { HeldTap, type HeldTapOptions } from "#live/tap/held-tap.ts";
+import { HeldIntake, type HeldIntakeOptions } from "#live/tap/held-intake.ts";
 import { load, request } from "../../core/state.ts";
 import { until } from "../discovery/fleet-under-test.ts";
 
 const SEEN: ObservedPlace = { endpoint: "b", by: "header", sure: 1 };
 
-function rig(t: TestContext, more: Partial<HeldTapOptions> = {}) {
+function rig(t: TestContext, more: Partial<HeldIntakeOptions> = {}) {
   const router = new Router({
     seed: 1,
     profiles: { gnomon: loadProfile("gnomon").spec },
@@ -24,7 +24,7 @@ function rig(t: TestContext, more: Partial<HeldTapOptions> = {}) {
   });
   const clock = { at: 0 };
   const failures: unknown[] = [];
-  const tap = new HeldTap({
+  const intake = new HeldIntake({
     router,
     holdMillis: 1_000,
     holdBytesMax: 1_048_576,
@@ -32,15 +32,15 @@ function rig(t: TestContext, more: Partial<HeldTapOptions> = {}) {
     now: () => clock.at,
     ...more,
   });
-  t.after(() => tap.flush());
+  t.after(() => intake.flush());
   const got: { input: Input; decision: Decision | undefined }[] = [];
-  tap.listen({ accepted: (input, decision) => got.push({ input, decision }) });
+  intake.listen({ accepted: (input, decision) => got.push({ input, decision }) });
   for (const id of ["a", "b"]) {
     const endpoint = { id, models: [], labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
-    tap.accept({ kind: "endpoint-joined", at: 0, endpoint });
+    intake.accept({ kind: "endpoint-joined", at: 0, endpoint });
   }
   got.length = 0;
-  return { tap, router, clock, got, failures };
+  return { intake, router, clock, got, failures };
 }
 
 const arrival = (id: string, at: number): RequestArrived => ({
@@ -60,25 +60,25 @@ const end = (requestId: string, at: number): RequestFinished => ({
 const gauges = (at: number): Input => ({ kind: "load-observed", at, endpoint: "a", load: load({ running: 1 }) });
 
 test("what waits for nothing is accepted at once", (t) => {
-  const { tap, got } = rig(t);
-  tap.accept(gauges(1));
+  const { intake, got } = rig(t);
+  intake.accept(gauges(1));
   assert.deepEqual(
     got.map(({ input }) => input.at),
     [1],
   );
-  assert.equal(tap.held, 0);
+  assert.equal(intake.held, 0);
 });
 
 test("an arrival waits for its place, and all behind it in its order; the decision has the place", (t) => {
-  const { tap, got } = rig(t);
-  tap.arrived(arrival("1", 1));
-  tap.accept(gauges(2));
-  tap.arrived(arrival("2", 3));
-  tap.followed(end("1", 4));
-  assert.deepEqual([got.length, tap.held], [0, 4]);
-  tap.placed("2", SEEN);
+  const { intake, got } = rig(t);
+  intake.arrived(arrival("1", 1));
+  intake.accept(gauges(2));
+  intake.arrived(arrival("2", 3));
+  intake.followed(end("1", 4));
+  assert.deepEqual([got.length, intake.held], [0, 4]);
+  intake.placed("2", SEEN);
   assert.equal(got.length, 0, "the second waits behind the first");
-  tap.placed("1", { endpoint: "a", by: "metrics", sure: 0.5 });
+  intake.placed("1", { endpoint: "a", by: "metrics", sure: 0.5 });
   assert.deepEqual(
     got.map(({ input, decision }) => [input.kind, input.at, decision?.kind === "routed" && decision.endpoint]),
     [
@@ -88,23 +88,23 @@ test("an arrival waits for its place, and all behind it in its order; the decisi
       ["request-finished", 4, false],
     ],
   );
-  assert.deepEqual([tap.held, tap.heldBytes], [0, 0]);
-  assert.deepEqual([tap.counts.header, tap.counts.metrics, tap.counts.none], [1, 1, 0]);
+  assert.deepEqual([intake.held, intake.heldBytes], [0, 0]);
+  assert.deepEqual([intake.counts.header, intake.counts.metrics, intake.counts.none], [1, 1, 0]);
 });
 
 test("who waited long enough goes on without a place, and moves where it is learned after all", async (t) => {
-  const { tap, got, clock, router } = rig(t);
-  tap.arrived(arrival("1", 0));
-  tap.arrived(arrival("2", 900_000));
+  const { intake, got, clock, router } = rig(t);
+  intake.arrived(arrival("1", 0));
+  intake.arrived(arrival("2", 900_000));
   clock.at = 1_500_000;
-  await until("the first has given way", () => tap.givenWay.time === 1);
+  await until("the first has given way", () => intake.givenWay.time === 1);
   assert.deepEqual(
     got.map(({ input }) => input.kind === "request-arrived" && input.observed?.by),
     ["none"],
   );
-  assert.ok(tap.awaits("1") && tap.awaits("2"));
-  tap.placed("2", SEEN);
-  tap.placed("1", SEEN);
+  assert.ok(intake.awaits("1") && intake.awaits("2"));
+  intake.placed("2", SEEN);
+  intake.placed("1", SEEN);
   assert.deepEqual(
     got.map(({ input }) => input.kind),
     ["request-arrived", "request-arrived", "request-moved"],
@@ -113,51 +113,51 @@ test("who waited long enough goes on without a place, and moves where it is lear
     router.endpointRows(clock.at).map(({ requestsInFlight }) => requestsInFlight),
     [0, 2],
   );
-  assert.deepEqual([tap.moved, tap.tooLate, tap.awaits("1")], [1, 0, false]);
+  assert.deepEqual([intake.moved, intake.tooLate, intake.awaits("1")], [1, 0, false]);
 });
 
 test("a place that is learned behind the end of a request that was let go is counted, and nothing is kept of it", async (t) => {
-  const { tap, clock, router } = rig(t);
-  tap.arrived(arrival("1", 0));
-  tap.followed(end("1", 1));
+  const { intake, clock, router } = rig(t);
+  intake.arrived(arrival("1", 0));
+  intake.followed(end("1", 1));
   clock.at = 2_000_000;
-  await until("it has given way", () => tap.givenWay.time === 1);
-  assert.equal(tap.awaits("1"), false);
-  tap.placed("1", SEEN);
-  assert.deepEqual([tap.moved, tap.tooLate, router.strayInputs], [0, 1, 0]);
+  await until("it has given way", () => intake.givenWay.time === 1);
+  assert.equal(intake.awaits("1"), false);
+  intake.placed("1", SEEN);
+  assert.deepEqual([intake.moved, intake.tooLate, router.strayInputs], [0, 1, 0]);
 });
 
 test("beyond its room the oldest arrivals give way, whatever comes", (t) => {
-  const { tap } = rig(t, { holdBytesMax: 20_000 });
+  const { intake } = rig(t, { holdBytesMax: 20_000 });
   const random = randomFor(11, 3);
   for (let i = 0; i < 2_000; i++) {
-    tap.arrived(arrival(String(i), i));
-    if (random.below(3) === 0) tap.accept(gauges(i));
-    if (random.below(2) === 0) tap.placed(String(random.below(i + 1)), SEEN);
-    assert.ok(tap.heldBytes <= 20_000, `${tap.heldBytes} bytes`);
+    intake.arrived(arrival(String(i), i));
+    if (random.below(3) === 0) intake.accept(gauges(i));
+    if (random.below(2) === 0) intake.placed(String(random.below(i + 1)), SEEN);
+    assert.ok(intake.heldBytes <= 20_000, `${intake.heldBytes} bytes`);
   }
-  const { counts, givenWay } = tap;
+  const { counts, givenWay } = intake;
   assert.ok(givenWay.room > 500, `${givenWay.room} gave way`);
   assert.equal(counts.none, givenWay.room);
 });
 
 test("inputs reach the router in the order of their times, each once, whenever places are learned", (t) => {
   for (let seed = 1; seed <= 20; seed++) {
-    const { tap, got } = rig(t, { holdBytesMax: 60_000 });
+    const { intake, got } = rig(t, { holdBytesMax: 60_000 });
     const random = randomFor(seed, 5);
     const open: string[] = [];
     for (let at = 1; at <= 400; at++) {
       if (random.below(2) === 0) {
-        tap.arrived(arrival(String(at), at));
+        intake.arrived(arrival(String(at), at));
         open.push(String(at));
-      } else tap.accept(gauges(at));
+      } else intake.accept(gauges(at));
       while (open.length > 0 && random.below(2) === 0)
-        tap.placed(
+        intake.placed(
           open.splice(random.below(open.length), 1)[0]!,
           random.below(4) === 0 ? { ...SEEN, endpoint: "a" } : SEEN,
         );
     }
-    tap.flush();
+    intake.flush();
     const times = got.filter(({ input }) => input.kind !== "request-moved").map(({ input }) => input.at);
     assert.deepEqual(
       times,
@@ -168,12 +168,12 @@ test("inputs reach the router in the order of their times, each once, whenever p
 });
 
 test("an input that the router refuses is reported, and those behind it go on", (t) => {
-  const { tap, got, failures } = rig(t);
-  tap.arrived(arrival("1", 1));
-  tap.arrived(arrival("1", 2));
-  tap.accept(gauges(3));
-  tap.placed("1", SEEN);
-  tap.flush();
+  const { intake, got, failures } = rig(t);
+  intake.arrived(arrival("1", 1));
+  intake.arrived(arrival("1", 2));
+  intake.accept(gauges(3));
+  intake.placed("1", SEEN);
+  intake.flush();
   assert.equal(failures.length, 1);
   assert.deepEqual(
     got.map(({ input }) => input.at),

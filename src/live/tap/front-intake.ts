@@ -2,7 +2,7 @@ import { assert } from "#core/base/assert.ts";
 import type { Decision, Placed, Routed } from "#core/input/decision.ts";
 import type { AskingInput, Input, RequestAgain } from "#core/input/input.ts";
 import type { Router } from "#core/router.ts";
-import { RouterTap } from "../base/router-tap.ts";
+import { Intake } from "../base/intake.ts";
 
 /** The other router, among the endpoints of the gateway in front of it. */
 export const OTHER_ROUTER = "router";
@@ -23,7 +23,7 @@ export type FollowedInput = Extract<
  * The way to the router for a gateway in front of another one: every request goes there, whatever is known, and nothing
  * is decided, so that nothing here can refuse one. Whoever observes is notified of requests alone.
  */
-export class FrontTap extends RouterTap {
+export class FrontIntake extends Intake {
   readonly #listener: FrontListener;
   readonly #failed: (error: unknown) => void;
   #sequence = 0;

@@ -7,7 +7,7 @@ import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
  * Sees every input in order, with the decision that it caused and the time which that took. It must return at once and
  * never throw.
  */
-export interface TapListener {
+export interface IntakeListener {
   accepted(input: Input, decision: Decision | undefined, decisionMicros: number): void;
 }
 
@@ -15,11 +15,11 @@ export interface TapListener {
  * The only way into the live router: whatever reaches the core reaches the recorder, the metrics and the shadow too, in
  * the same order.
  */
-export class RouterTap {
+export class Intake {
   readonly router: Router;
-  readonly #listeners: { readonly listener: TapListener; readonly kinds: ReadonlySet<string> | undefined }[] = [];
+  readonly #listeners: { readonly listener: IntakeListener; readonly kinds: ReadonlySet<string> | undefined }[] = [];
   /** Those that are notified of each kind of input, in their order. */
-  readonly #byKind = new Map<string, readonly TapListener[]>();
+  readonly #byKind = new Map<string, readonly IntakeListener[]>();
   /** Of the latest input. */
   lastAt: Micros = 0;
 
@@ -28,13 +28,13 @@ export class RouterTap {
   }
 
   /** Notifies the listener of every input, or of those kinds alone. */
-  listen(listener: TapListener, kinds?: readonly Input["kind"][]): void {
+  listen(listener: IntakeListener, kinds?: readonly Input["kind"][]): void {
     this.#listeners.push({ listener, kinds: kinds && new Set(kinds) });
     this.#byKind.clear();
   }
 
   /** It is notified of nothing more. */
-  forget(listener: TapListener): void {
+  forget(listener: IntakeListener): void {
     const place = this.#listeners.findIndex((one) => one.listener === listener);
     if (place >= 0) this.#listeners.splice(place, 1);
     this.#byKind.clear();
@@ -54,7 +54,7 @@ export class RouterTap {
     return decision;
   }
 
-  #listenersOf({ kind }: Input): readonly TapListener[] {
+  #listenersOf({ kind }: Input): readonly IntakeListener[] {
     const listening = this.#listeners
       .filter(({ kinds }) => kinds === undefined || kinds.has(kind))
       .map(({ listener }) => listener);
