@@ -21,10 +21,10 @@ import { type PathHost, type PerformedEffect, RequestPath } from "#core/path/req
 import type { PathStage } from "#core/path/stage.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { AnswerReader } from "#live/answer/answer-reader.ts";
-import type { ErrorReason, Refusal } from "#live/http/errors.ts";
+import { ERRORS, type ErrorReason, type Refusal } from "#live/http/errors.ts";
 import type { NameSwap } from "#live/answer/name-swap.ts";
 import { nowMicros } from "#live/base/clock.ts";
-import { cutEvent, passedOnEvent, retriedEvent } from "#live/log/attempt-events.ts";
+import { cutEvent, passedOnEvent, retriedEvent, turnedAwayEvent } from "#live/log/attempt-events.ts";
 import { countUp } from "#live/base/gateway-counters.ts";
 import type { AskingParts, AskingRequest } from "#live/routing/ask.ts";
 import { givenRequestId } from "#live/http/identity.ts";
@@ -230,6 +230,9 @@ export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
         counters.cuts++;
         observe.fault?.(cutEvent(this, effect.fault, this.tokens?.seen));
         break;
+      case "report-turned-away":
+        observe.fault?.(turnedAwayEvent(this, effect.afterFault, this.#refusal?.message ?? "", this.#status));
+        break;
       case "report-client-left":
         counters.clientAborts++;
         break;
@@ -243,6 +246,11 @@ export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
       // The proxy writes and releases.
     }
     return undefined;
+  }
+
+  /** Of the error that the gateway has the proxy answer with; 0 without one. */
+  get #status(): number {
+    return this.#refusal === undefined ? 0 : ERRORS[this.#refusal.reason].status;
   }
 
   /** A sign of the endpoint. */

@@ -74,6 +74,12 @@ export interface ReportGivenUp {
   readonly why: Denied["why"];
 }
 
+/** The gateway ends a request itself that was sent and is not answered: `afterFault` of its attempt, where that had failed. */
+export interface ReportTurnedAway {
+  readonly kind: "report-turned-away";
+  readonly afterFault: Fault | undefined;
+}
+
 export type ReportEffect = PlainReport | FaultReport | ReportGivenUp;
 export type AttemptEffect = UpstreamEffect | AnswerEffect | ErrorEffect | ReportEffect;
 
@@ -109,7 +115,7 @@ export interface ReportIllegal {
   readonly event: EventKind;
 }
 
-export type ClientEffect = PlainClientEffect | Finish | ReportIllegal;
+export type ClientEffect = PlainClientEffect | ReportTurnedAway | Finish | ReportIllegal;
 
 /** What a transition has done; carried out in order. Effects that ask stand last, and an event answers them. */
 export type PathEffect = AttemptEffect | AskRetry | AskResume | ReportAhead | ReportContinued | ClientEffect;

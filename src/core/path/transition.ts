@@ -123,7 +123,13 @@ function refused(state: State, outcome: Outcome): PathStep {
 
 /** The same once it was sent; behind a head only a broken connection shows the client that nothing follows. */
 function turnedAway(state: Ahead | Waiting | Holding | Failed, { outcome }: Refused): PathStep {
-  return state.shown ? destroyed(state) : refused(state, outcome);
+  const afterFault = state.kind === "failed" ? state.fault : undefined;
+  return ended(state, outcome, [
+    ...(state.kind === "failed" ? NOTHING : [RELEASE]),
+    state.shown ? DESTROY_CLIENT : WRITE_REFUSAL,
+    { kind: "report-turned-away", afterFault },
+    { kind: "finish", outcome, known: true, counts: "none" },
+  ]);
 }
 
 /** Where the client has a head already, only a broken connection shows it that the gateway failed. */

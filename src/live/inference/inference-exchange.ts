@@ -28,6 +28,7 @@ import type { Cors } from "../http/cors.ts";
 import type { InFlight, Swept } from "../http/in-flight.ts";
 import type { GatewayLimits } from "../http/limits.ts";
 import type { RequestSummary } from "../log/request-summary.ts";
+import { turnedAwayEvent } from "../log/attempt-events.ts";
 import { stalledEvent } from "../log/stalled-event.ts";
 import type { StreamKeeper } from "../answer/stream-keeper.ts";
 import type { RequestTarget } from "../request/request-target.ts";
@@ -227,6 +228,9 @@ export class InferenceExchange implements Swept, PathHost, AskingRequest, Forwar
         this.shared.counters.clientStalls++;
         this.shared.observe.fault?.(stalledEvent(this.requestId, this.#forward?.endpoint ?? ""));
         break;
+      case "report-turned-away":
+        this.#turnedAway(effect.afterFault);
+        break;
       case "forget":
         this.shared.inFlight.remove(this);
         break;
@@ -248,9 +252,22 @@ export class InferenceExchange implements Swept, PathHost, AskingRequest, Forwar
     this.shared.observe.bug?.(error);
   }
 
+  #turnedAway(fault: Fault | undefined): void {
+    const refused = this.#refusal ?? INTERNAL;
+    // Behind a head the client gets no error.
+    if (this.refusedFor === "") this.#countRefused(refused);
+    const { requestId, state, status } = this;
+    const subject = { requestId, endpoint: this.#forward?.endpoint ?? "", attempts: state.attempts };
+    this.shared.observe.fault?.(turnedAwayEvent(subject, fault, refused.message, status));
+  }
+
+  #countRefused({ reason }: Refusal): void {
+    countUp(this.shared.counters.refused, reason);
+    this.refusedFor = reason;
+  }
+
   answerRefusal(refused: Refusal, endpoint: string): void {
-    countUp(this.shared.counters.refused, refused.reason);
-    this.refusedFor = refused.reason;
+    this.#countRefused(refused);
     const body = Buffer.from(errorBody(refused, this.route.dialect));
     const headers = errorHeaders(refused, body.length, this.shared.sendsOwnHeaders);
     pushOwn(headers, this.ownHeaders(endpoint, ""));

@@ -68,6 +68,19 @@ export function givenUpEvent(
   };
 }
 
+/** The gateway ended a request that was sent; `fault` where its attempt had failed and no other one was sent yet. */
+export function turnedAwayEvent(
+  sent: AttemptSubject,
+  fault: Fault | undefined,
+  why: string,
+  status: number,
+): FaultEvent {
+  const kind = fault === undefined ? "turned-away" : "attempt-failed";
+  const got = status === 200 ? "a closed connection" : status;
+  const detail = fault === undefined ? why : `${FAULT_TEXTS[fault]}; ${why}`;
+  return { ...subject(sent), kind, detail, done: `its client got ${got}` };
+}
+
 /** The only attempt that a proxy made failed, and its client gets what the engine answered. */
 export function passedOnEvent(failed: AttemptSubject, fault: Fault): FaultEvent {
   return { ...subject(failed), kind: "attempt-failed", detail: FAULT_TEXTS[fault], done: "the proxy passed it on" };

@@ -7,6 +7,7 @@ export const FAULT_KINDS = {
   "retry-denied": { level: "warn", message: "a retry was denied" },
   "answer-cut": { level: "warn", message: "an answer was cut after the client got a part of it" },
   "stream-continued": { level: "warn", message: "a stream broke and goes on at another endpoint" },
+  "turned-away": { level: "warn", message: "a request was turned away that an endpoint had" },
   "client-stalled": { level: "warn", message: "a client did not read its answer" },
   "breaker-open": { level: "warn", message: "an endpoint's breaker opened" },
   "breaker-closed": { level: "info", message: "an endpoint's breaker closed" },

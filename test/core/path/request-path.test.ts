@@ -25,6 +25,9 @@ const CLIENT: ReadonlySet<string> = new Set([
   "report-client-stalled",
   "forget",
 ]);
+/** What is reported of a failed attempt: the request goes on, or ends. */
+const PATH_ONS: ReadonlySet<string> = new Set(["report-retried", "report-continued"]);
+const PATH_ENDS: ReadonlySet<string> = new Set(["report-given-up", "report-cut", "report-turned-away"]);
 const ALIVE: ReadonlySet<PathState["kind"]> = new Set(["ahead", "waiting", "holding", "passing", "resuming"]);
 
 const ASKS: ReadonlySet<string> = new Set(["send", "ask-retry", "ask-resume"]);
@@ -37,6 +40,8 @@ class Recorded implements PathHost {
   readonly log: (PathEffect | { readonly kind: "bytes" | "mark" | "arrived" })[] = [];
   readonly states: PathState["kind"][] = ["reading"];
   defects = 0;
+  /** The code's own defect ended it. */
+  failedInside = false;
   readonly #draws: readonly number[];
   readonly #throws: boolean;
   #drawn = 0;
@@ -100,6 +105,7 @@ class Recorded implements PathHost {
     this.run.dispatch(event);
     this.states.push(this.run.state.kind);
     const { state: after } = this.run;
+    if (event.kind === "defect" && after.kind === "ended" && state.kind !== "ended") this.failedInside = true;
     // The mark is bytes of the answer: it passes with what is held, or at once while bytes pass.
     if (after.kind === "passing") this.log.push({ kind: "bytes" });
     if (after.kind === "passing" && after.carriage !== "stream") {
@@ -134,7 +140,12 @@ function assertLawful(request: Recorded): void {
   let tokens = 0;
   let head = false;
   let goesOn = false;
+  let unlogged = 0;
   for (const { kind } of log) {
+    if (kind === "ask-retry" || kind === "ask-resume")
+      assert.equal(++unlogged, 1, "a failed attempt is reported before another one fails");
+    if (PATH_ONS.has(kind)) assert.equal(--unlogged, 0, `${kind} of an attempt that failed`);
+    if (PATH_ENDS.has(kind)) unlogged = 0;
     if (kind === "arrived") known = true;
     if (kind === "send") {
       assert.equal(++alive, 1, "never two attempts alive");
@@ -168,6 +179,7 @@ function assertLawful(request: Recorded): void {
     "an attempt is alive where the state has it so, and nowhere else",
   );
   if (over) {
+    assertReported(request, unlogged);
     assert.equal(
       request.finish().known,
       known,
@@ -177,6 +189,20 @@ function assertLawful(request: Recorded): void {
     assert.ok(left || ended || request.count("destroy-client") > 0, "the client's side is ended");
     assert.equal(request.finish().outcome, (run.state as { outcome: string }).outcome);
   }
+}
+
+/**
+ * Log and counts get one line for each attempt that failed, and one for each end that the client sees of a request that was
+ * sent: none where an engine's answer is whole, its client left or the code failed, which have theirs.
+ */
+function assertReported(request: Recorded, unlogged: number): void {
+  const { outcome } = request.finish();
+  const lines = request.count(...PATH_ENDS);
+  if (outcome === "aborted" || request.failedInside) return assert.equal(lines, 0);
+  assert.equal(unlogged, 0, "each failed attempt is reported");
+  const isAnswered = request.count("write-whole") > 0 || (request.count("end-client") > 0 && lines === 0);
+  if (isAnswered) assert.ok(outcome === "ok" || outcome === "refused" || request.finish().counts === "answer");
+  assert.equal(lines, request.count("send") > 0 && !isAnswered ? 1 : 0, "one line for an end that is no answer");
 }
 
 /** What the client has in the end goes with the outcome. */
@@ -192,12 +218,14 @@ function assertAnswered(request: Recorded): void {
       assert.ok(said.has("report-client-left"));
       break;
     case "refused":
-      assert.ok(whole || said.has("write-refusal"));
+      assert.ok(whole || said.has("write-refusal") || said.has("destroy-client"));
       break;
     case "failed":
     case "timeout":
       assert.ok(
-        ["write-error", "write-kept", "write-refusal", "write-error-event", "report-cut"].some((one) => said.has(one)),
+        ["write-error", "write-kept", "write-refusal", "write-error-event", "report-cut", "report-turned-away"].some(
+          (one) => said.has(one),
+        ),
       );
   }
 }
@@ -364,9 +392,15 @@ describe("an event without a meaning in a state", () => {
   test("whoever is not waited for any more is turned away, in every state in which its answer has not begun to pass", () => {
     for (const state of STATES.filter(({ kind }) => kind !== "passing")) {
       const { state: after, effects } = transition(state, { kind: "refused", outcome: "refused" });
+      assert.ok(after.kind === "ended" || after.kind === "closed", state.kind);
       const isBehindHead = "shown" in state && state.shown;
-      if (isBehindHead) assert.deepEqual(effects, [{ kind: "destroy-client" }], state.kind);
-      else assert.ok(after.kind === "ended" || after.kind === "closed", state.kind);
+      assert.equal(
+        effects.some(({ kind }) => kind === "destroy-client"),
+        isBehindHead,
+        state.kind,
+      );
+      const isSent = "shown" in state || state.kind === "severed" || state.kind === "resuming";
+      assert.equal(effects.filter(({ kind }) => PATH_ENDS.has(kind)).length, isSent ? 1 : 0, state.kind);
     }
   });
 

@@ -11,6 +11,7 @@ import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { Router } from "#core/router.ts";
 import { nowMicros } from "#live/base/clock.ts";
 import { EndpointDirectory, type EndpointEntry } from "#live/endpoints/endpoint-directory.ts";
+import { ERRORS } from "#live/http/errors.ts";
 import { type Gateway, type GatewayOptions, createGateway } from "#live/gateway/gateway.ts";
 import { Intake } from "#live/base/intake.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
@@ -128,6 +129,7 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
     await Promise.all(engines.map((engine) => engine.kill().catch(() => {})));
     assertConserved(inputs, router, gateway);
     assertLogged(faults, gateway);
+    assertReportedOnce(summaries, faults, gateway);
   };
   const kinds = () => inputs.map(({ kind }) => kind).filter((kind) => kind !== "endpoint-joined");
   return {
@@ -209,6 +211,35 @@ function assertLogged(faults: readonly FaultEvent[], { counters }: Gateway): voi
   assert.equal(logged("answer-cut"), counters.cuts);
   assert.equal(logged("client-stalled"), counters.clientStalls);
 }
+
+/**
+ * Each request is counted once. One that was sent and got no whole answer of an engine's has one line about its end, unless its
+ * client left; one that the gateway itself refused is in the count of its reason, too.
+ */
+function assertReportedOnce(
+  summaries: readonly RequestSummary[],
+  faults: readonly FaultEvent[],
+  { counters }: Gateway,
+): void {
+  const named = summaries.flatMap(({ routeId = [] }) => routeId);
+  assert.equal(new Set(named).size, named.length, "each is counted once");
+  const refusals = summaries.filter(({ reason }) => Object.hasOwn(ERRORS, reason));
+  for (const [reason, refused] of Map.groupBy(refusals, (one) => one.reason))
+    assert.equal(refused.length, counters.refused[reason as keyof typeof ERRORS], reason);
+  const isCut = ({ outcome }: RequestSummary): boolean => outcome === "failed" || outcome === "timeout";
+  const expected = summaries.filter((one) => one.attempts > 0 && (isCut(one) || refusals.includes(one)));
+  const ends = faults.filter(({ kind, done }) => END_KINDS.has(kind) && !done.startsWith("sent to "));
+  const ids = (of: readonly { readonly requestId?: string }[]) =>
+    of.map(({ requestId = "" }) => requestId).toSorted((a, b) => (a < b ? -1 : 1));
+  assert.deepEqual(ids(ends), ids(expected.filter(({ outcome }) => outcome !== "aborted")));
+}
+
+const END_KINDS: ReadonlySet<FaultEvent["kind"]> = new Set([
+  "attempt-failed",
+  "retry-denied",
+  "answer-cut",
+  "turned-away",
+]);
 
 /** One token per word; blocks of four. Learns what it is told, for tests to look at. */
 export const LEARNT: number[] = [];
