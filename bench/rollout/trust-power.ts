@@ -87,7 +87,7 @@ function comparedBy(
       if (Number.isFinite(one.low)) held &&= one.low <= truth && truth <= one.high;
       if (found !== null || !(one.low > 0)) return;
       const minutes = (at / MICROS_PER_SECOND - 60) / 60;
-      found = { minutes, shown: one.mean / truth, likely: shrunkMean(one, plannedCount) / truth };
+      found = { minutes, shown: one.mean / truth, likely: shrunkMean(one) / truth };
     },
   });
   return { found, held };

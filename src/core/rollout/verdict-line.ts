@@ -1,7 +1,7 @@
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../base/units.ts";
 import { type CanaryReading, MARGIN_DEFAULT } from "./judge/canary-reading.ts";
 import { TENANTS_MIN } from "./judge/clusters-needed.ts";
-import { effectFound, priorFor } from "./judge/confidence-sequence.ts";
+import { effectFound } from "./judge/confidence-sequence.ts";
 import { PRIMARY_DEFAULT } from "./judge/figure-level.ts";
 import type { Judge } from "./judge/judge.ts";
 import type { JudgeRules } from "./judge/judge-rules.ts";
@@ -96,13 +96,18 @@ function holdText({ nextPercent, samples, samplesMin, figures, timesAsLong, outc
   return `holds before ${nextPercent} %: ${why}${more}`;
 }
 
+/** Of a difference's standard errors, squared: what looking until it was sure has added. */
+const LUCK = 2;
+
 /**
  * What is likely of a difference that stopped a rollout: one that is looked at until it is sure has been lucky, the more
- * the sooner. The mean of what the interval's own prior and the values make of it, within the interval.
+ * the fewer standard errors it is from 0. Never beyond its interval. A rollout that hardly ever finds a difference of that
+ * size has been luckier than can be known from it.
  */
-export function shrunkMean({ count, mean, low, high, level }: Difference, plannedCount: number): number {
-  const known = count * priorFor(plannedCount, level);
-  return Math.min(high, Math.max(low, (mean * known) / (1 + known)));
+export function shrunkMean({ count, mean, low, high, deviation }: Difference): number {
+  const squared = (count * mean * mean) / (deviation * deviation);
+  const part = squared > LUCK ? 1 - LUCK / squared : 0;
+  return Math.min(high, Math.max(low, mean * part));
 }
 
 const ADVICE_ORDER: readonly Advice[] = ["roll back", "promote", "wait"];
@@ -128,7 +133,7 @@ function ofArm(
     const isSlower = mean.low > 0;
     const p99 = figure === "p99" ? "" : sureText(metric, "p99", arm, judge);
     const base = control.time(metric, figure);
-    const likely = percentText(Math.abs(shrunkMean(mean, plannedCount) / base));
+    const likely = percentText(Math.abs(shrunkMean(mean) / base));
     const isTolerated = isSlower && mean.low <= tolerated * base;
     const margin = isTolerated ? `, perhaps within the ${percentText(tolerated)} that it may be` : "";
     const text = `${name} is ${isSlower ? "slower" : "quicker"} by ${rangeText(mean.low, mean.high, base)}, likely ${likely} (${called}${p99}${errors})${margin}`;

@@ -49,7 +49,7 @@ test("what was surely found is a range in percent and milliseconds with what to 
   const slower = lineOf(planOf(SWITCHBACK), 12, 1.2);
   assert.match(
     slower.text,
-    /^after 6 of 11 blocks: arm-1 is slower by 1\d to 2\d %, 1\d\d to 2\d\d ms, likely 1\d % \(E2E mean(, p99 [^)]*)?, errors 5\.0 % against 0\.0 %\); roll back$/,
+    /^after 6 of 11 blocks: arm-1 is slower by 1\d to 2\d %, 1\d\d to 2\d\d ms, likely 20 % \(E2E mean(, p99 [^)]*)?, errors 5\.0 % against 0\.0 %\); roll back$/,
   );
   assert.deepEqual([slower.advice, slower.done, slower.planned, slower.unit], ["roll back", 6, 11, "blocks"]);
   const quicker = lineOf(planOf(SWITCHBACK), 12, 0.8);
@@ -100,14 +100,17 @@ test("one that has ended has how, and why", () => {
   assert.equal(verdictLine(state, judged(plan, 4, 1), RULES_HERE, 9).text, "rolled back after 2 of 11 blocks: test");
 });
 
-test("a difference that was found soon is likely smaller than it looks, one that took its time hardly; never beyond its interval", () => {
-  const found = (count: number, low: number) => {
-    const about = { arm: 1, metric: "e2e", figure: "mean", deviation: 1, evidence: 99, varianceLeft: 1 } as const;
-    return shrunkMean({ ...about, count, mean: 240, low, high: 480 - low, level: 0.02 }, 60);
+test("a difference of few standard errors is likely smaller than it looks, one of many hardly; never beyond its interval", () => {
+  const found = (errors: number, low: number) => {
+    const about = { arm: 1, metric: "e2e", figure: "mean", evidence: 99, varianceLeft: 1, level: 0.02 } as const;
+    return shrunkMean({ ...about, count: 16, deviation: (4 * 240) / errors, mean: 240, low, high: 480 - low });
   };
-  assert.ok(found(4, 10) < 0.5 * 240 && found(4, 10) >= 10, `${found(4, 10)}`);
-  assert.ok(found(60, 200) > 0.85 * 240 && found(60, 200) < 240);
-  assert.equal(found(4, 235), 235);
+  assert.ok(Math.abs(found(3.5, 10) - 200.8) < 0.1, `${found(3.5, 10)}`);
+  assert.ok(Math.abs(found(10, 150) - 235.2) < 0.1);
+  assert.equal(found(3.5, 235), 235);
+  assert.equal(found(1, -240), 0);
+  const none = { arm: 1, metric: "e2e", figure: "mean", evidence: 9, varianceLeft: 1, level: 0.02 } as const;
+  assert.equal(shrunkMean({ ...none, count: 4, deviation: 0, mean: -240, low: -240, high: -240 }), -240);
 });
 
 test("the line names a design that cannot know, what a canary waits for, and why a comparison is worthless", () => {
