@@ -14,7 +14,8 @@
  *
  * engines compares engines by label under one policy, of which one side is 0, 3 and 10 % slower.
  *
- * plans holds plans of one half of five kinds of traffic against rollouts on the other half.
+ * plans holds plans of one half of five kinds of traffic against rollouts on the other half. predictions counts how many
+ * requests are predicted at some rates, or at the one that --case names.
  *
  * --design leaves out the designs whose names do not begin with it. aa-trace, plans and bias need BENCH_TRACES, a folder with
  * mooncake/conversation_trace.jsonl and weka/*.json; bias goes through mooncake-moderate, mooncake-high, weka-light and
@@ -34,6 +35,7 @@ import { falseAlarms } from "./rollout/false-alarms.ts";
 import { harm } from "./rollout/harm.ts";
 import { KeptRuns } from "./rollout/kept-runs.ts";
 import { live } from "./rollout/live.ts";
+import { predictionsMade } from "./rollout/predictions-made.ts";
 import { planCoverage } from "./rollout/plan-coverage.ts";
 import { traceTraffic } from "./rollout/trace-traffic.ts";
 import { trustPower } from "./rollout/trust-power.ts";
@@ -104,6 +106,7 @@ const PARTS: Readonly<Record<string, () => void | Promise<void>>> = {
   plans: () => planCoverage(traces, values.case, kept),
   live: () => live(traces, values.out, values.case, Number(values.port)),
   engines: () => engineCanary(runs ?? 20, seconds ?? 900),
+  predictions: () => predictionsMade(seconds ?? 120, values.case),
   harm: () => harm(runs ?? 10, seconds ?? 100, design),
 };
 

@@ -45,7 +45,12 @@ export const shadow = z.strictObject({
     .describe(
       "Time between two predictions of the requests that a rollout compares, which have a CPU share of their own.",
     ),
-  windowRequests: z.int().min(10).max(1_000_000).default(2000).describe("Latest requests that an evaluation uses."),
+  windowRequests: z
+    .int()
+    .min(10)
+    .max(1_000_000)
+    .default(2000)
+    .describe("Latest requests that an evaluation uses; predictions of a rollout use as many more as they need."),
   requestsMin: z.int().min(1).max(1_000_000).default(50).describe("Fewest requests for an evaluation."),
   why: z
     .boolean()
@@ -57,5 +62,10 @@ export const shadow = z.strictObject({
     .max(1024 * MIB)
     .default(16 * MIB)
     .describe("Bytes of records on their way to the shadow; above that whole records are dropped and counted."),
-  heapMegabytesMax: z.int().min(64).max(65_536).default(512).describe("Heap of its thread."),
+  heapMegabytesMax: z
+    .int()
+    .min(64)
+    .max(65_536)
+    .default(512)
+    .describe("Heap of its thread; a quarter of it bounds the requests that predictions of a rollout keep."),
 });

@@ -51,7 +51,7 @@ function startShadow(
     ...(fitted && { fitted: ({ engine }) => fitted.take(engine) }),
     heapMegabytesMax: shadow.heapMegabytesMax,
     taken: (bytes) => feed.taken(bytes),
-    predicted: (predictions) => takePredictions(intake, predictions),
+    predicted: (predictions) => void takePredictions(intake, predictions),
     restarted: () => feed.restart(),
     failed: (detail, done) => report({ kind: "shadow-failed", detail, done }),
   });

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { loadCalibratedEngine } from "#config/engine-file.ts";
 import type { Config } from "#config/schema.ts";
 import type { Input } from "#core/input/input.ts";
@@ -40,9 +41,10 @@ const HEADER_KINDS: readonly Input["kind"][] = [
 
 const PREDICTED_AT_ONCE = 256;
 
-/** Gives the router what was predicted, in pieces: each is one line of the trace. */
-export function takePredictions(intake: Intake, { rollout, requests }: RolloutPredictions): void {
+/** Gives the router what was predicted, in pieces: each is one line of the trace, and requests are served between two. */
+export async function takePredictions(intake: Intake, { rollout, requests }: RolloutPredictions): Promise<void> {
   for (let from = 0; from < requests.length; from += PREDICTED_AT_ONCE) {
+    if (from > 0) await turn();
     const some = requests.slice(from, from + PREDICTED_AT_ONCE);
     intake.accept({ kind: "rollout-predicted", at: nowMicros(), rollout, requests: some });
   }
@@ -111,7 +113,7 @@ export class PredictionThread {
       work: this.#work,
       heapMegabytesMax: shadow.heapMegabytesMax,
       taken: (bytes) => feed.taken(bytes),
-      predicted: (predictions) => takePredictions(intake, predictions),
+      predicted: (predictions) => void takePredictions(intake, predictions),
       restarted: () => feed.restart(),
       failed: (detail, done) => report({ kind: "shadow-failed", detail: `predictions of a rollout: ${detail}`, done }),
     });

@@ -44,8 +44,11 @@ export interface RecordedRun {
   readonly fleetEventsMerged?: number;
 }
 
-/** The smallest window remembers so many requests in flight. */
+/** The smallest window remembers so many requests in flight; a larger one, one for so many bytes. */
 const OPEN_MIN = 10_000;
+const OPEN_BYTES = 4096;
+/** About what a request takes beside its blocks' hashes. */
+const REQUEST_BYTES = 1024;
 /** Changes of the fleet that a window remembers; a fleet without traffic may change for ever. */
 const FLEET_EVENTS_MAX = 10_000;
 
@@ -90,11 +93,17 @@ export class RunBook {
   readonly #requestsMax: number;
   /** Requests in flight that a window remembers. */
   readonly #openMax: number;
+  readonly #bytesMax: number;
+  /** About what those that ended take. */
+  #bytes = 0;
+  #keptSince: Micros = Infinity;
   #startedAt: Micros | undefined;
 
-  constructor(requestsMax = Infinity) {
+  /** `bytesMax`: about what a window may take that is asked to keep more than its latest requests. */
+  constructor(requestsMax = Infinity, bytesMax = 0) {
     this.#requestsMax = requestsMax;
-    this.#openMax = Math.max(OPEN_MIN, requestsMax);
+    this.#bytesMax = bytesMax;
+    this.#openMax = Math.max(OPEN_MIN, requestsMax, bytesMax / OPEN_BYTES);
     this.#fleet = new FleetHistory(requestsMax === Infinity ? Infinity : FLEET_EVENTS_MAX);
   }
 
@@ -111,6 +120,11 @@ export class RunBook {
   /** Requests that came, earlier runs included. */
   get arrived(): number {
     return this.#ended.length + this.#open.size + [...this.#left.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  /** A window keeps what ended from then on as well, as far as there is room for it. */
+  keepSince(at: Micros): void {
+    this.#keptSince = at;
   }
 
   leave(reason: string, count = 1): void {
@@ -264,8 +278,11 @@ export class RunBook {
     if (why !== undefined) return this.leave(why);
     const ended = { ...open, endAt: end.at, end, answerHashes: end.answerHashes };
     this.#ended.push(ended);
+    this.#bytes += bytesOf(ended);
     if (end.answerFollows === true) this.#awaited.set(end.requestId, ended);
-    if (this.#ended.length > this.#requestsMax) this.#forget();
+    if (this.#ended.length <= this.#requestsMax) return;
+    const oldest = this.#ended.length >> 2;
+    if (this.#bytes > this.#bytesMax || this.#ended[oldest - 1]!.endAt < this.#keptSince) this.#forget(oldest);
   }
 
   #answer({ requestId, answerHashes }: AnswerKnown): void {
@@ -283,12 +300,16 @@ export class RunBook {
     }
   }
 
-  /** Lets the oldest quarter go, and with it the fleet's history up to there. */
-  #forget(): void {
-    this.#ended.splice(0, this.#ended.length >> 2);
+  /** Lets the oldest ones go, and with them the fleet's history up to there. */
+  #forget(count: number): void {
+    for (const ended of this.#ended.splice(0, count)) this.#bytes -= bytesOf(ended);
     this.#startedAt = this.#ended.reduce((least, { at }) => Math.min(least, at), Infinity);
     this.#fleet.advanceTo(this.#startedAt);
   }
+}
+
+function bytesOf({ route }: RecordedEnd): number {
+  return REQUEST_BYTES + route.blocks.hashes.byteLength;
 }
 
 function observedOf(ended: RecordedEnd): Observed {

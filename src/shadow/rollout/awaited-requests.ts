@@ -15,7 +15,7 @@ export interface AwaitedRequests {
 }
 
 /** Requests that are predicted at once; the others wait for the next round. */
-const REQUESTS_MAX = 4_096;
+const REQUESTS_MAX = 16_384;
 
 /** What waits now, of each rollout that has any. */
 export function awaitedRequests(rollouts: Rollouts): AwaitedRequests[] {

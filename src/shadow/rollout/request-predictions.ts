@@ -28,7 +28,7 @@ export function requestPredictions(
 ): RolloutPredictions[] {
   if (waiting.length === 0) return [];
   const { run, setting } = known();
-  const until = at - lagOf(run);
+  const until = at - answerLag(run);
   const rows = new Map(run.requestIds?.map((id, row) => [id, row]));
   return waiting.flatMap(({ rollout, control, isShared, requests }) => {
     const ended = requests.filter(([id, endAt]) => endAt <= until && (!isShared || rows.has(id)));
@@ -43,7 +43,8 @@ function controlOf({ name, spec }: AwaitedRequests["control"], { header }: Recor
   return spec ?? profiles[name] ?? profiles[defaultProfile]!;
 }
 
-function lagOf({ observed }: RecordedRun): Micros {
+/** How long nearly all answers of a run took. */
+export function answerLag({ observed }: RecordedRun): Micros {
   const times = observed.map(({ e2eMicros }) => e2eMicros).filter(Number.isFinite);
   times.sort((a, b) => a - b);
   return times[Math.floor(ENDED_QUANTILE * times.length)] ?? 0;

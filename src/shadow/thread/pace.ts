@@ -31,12 +31,15 @@ export class Pace {
     this.#wallMillis = this.#clock.wallMillis();
   }
 
-  /** To be awaited after each piece of work: sleeps until the time since the last rest is long enough for it. */
-  async rest(): Promise<void> {
+  /**
+   * To be awaited after each piece of work: sleeps until the time since the last rest is long enough for it. Of work that
+   * comes as one piece, a rest may be as long as it takes.
+   */
+  async rest(restMillisMax = REST_MILLIS_MAX): Promise<void> {
     const { cpuMillis, wallMillis } = this.#clock;
     const wanted = (cpuMillis() - this.#cpuMillis) / this.#share;
     const left = wanted - (wallMillis() - this.#wallMillis);
-    if (left >= 1) await this.#clock.sleep(Math.min(left, REST_MILLIS_MAX));
+    if (left >= 1) await this.#clock.sleep(Math.min(left, restMillisMax));
     else await turn();
     // Less than a millisecond is not slept, and adds up.
     if (left >= 1 || left <= 0) this.begin();

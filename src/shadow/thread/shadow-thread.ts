@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
-import { parentPort, workerData } from "node:worker_threads";
+import { parentPort, resourceLimits, workerData } from "node:worker_threads";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { TraceDecoder } from "#trace/codec/decoder.ts";
 import type { TraceHeader } from "#trace/codec/record.ts";
@@ -16,8 +16,7 @@ import { tuneWindow } from "./tune-window.ts";
 import type { Setting } from "../candidate/candidate.ts";
 import { whatIf } from "../question/what-if.ts";
 import { WindowWhy } from "../why/window-why.ts";
-import type { AwaitedRequests } from "../rollout/awaited-requests.ts";
-import { requestPredictions } from "../rollout/request-predictions.ts";
+import { PredictionWindow } from "../rollout/prediction-window.ts";
 
 /**
  * The thread beside the gateway: it replays all that it receives; now and then it fits the engine model to what it
@@ -32,13 +31,17 @@ const budget = new ReplicaBudget(work.cpuShareMax * work.intervalMillis * MICROS
 const pace = new Pace(work.cpuShareMax);
 let decoder: TraceDecoder | undefined;
 let book = new RunBook(work.windowRequests);
-/** Time of the last input. */
-let latestAt = 0;
-let awaited: readonly AwaitedRequests[] = [];
+const MIB = 1_048_576;
+/** Of the thread's heap: what predictions are made from. */
+const PREDICTED_SHARE = 0.25;
+const predicted = new PredictionWindow({
+  requestsMin: work.windowRequests,
+  bytesMax: PREDICTED_SHARE * MIB * resourceLimits.maxOldGenerationSizeMb!,
+});
 
 parentPort?.on("message", (message: ToShadow) => {
   if ("awaited" in message) {
-    awaited = message.awaited;
+    predicted.awaits(message.awaited);
     return;
   }
   const { buffer, byteOffset, byteLength } = message.lines;
@@ -54,6 +57,7 @@ function take(line: string): void {
   if (line.startsWith(HEADER_START)) {
     decoder = new TraceDecoder(line);
     book = new RunBook(work.windowRequests);
+    predicted.begin(decoder.header);
     for (const endpoint of decoder.header.endpoints) book.endpoints.set(endpoint.id, endpoint);
     const run = { kind: "run", header: decoder.header } as const;
     replay?.take(run);
@@ -64,9 +68,10 @@ function take(line: string): void {
   if (item === undefined) return;
   replay?.take(item);
   why?.take(item, replay?.decided);
-  if (item.kind === "record") latestAt = item.input.at;
-  if (item.kind === "gap") book.leave("dropped on the way to the shadow", item.dropped);
-  else book.take(item.input, item.decision?.kind === "routed" ? item.decision.endpoint : undefined);
+  if (item.kind === "gap") return book.leave("dropped on the way to the shadow", item.dropped);
+  const endpoint = item.decision?.kind === "routed" ? item.decision.endpoint : undefined;
+  book.take(item.input, endpoint);
+  predicted.take(item.input, endpoint);
 }
 
 /** Every trace begins with a header, and only a header begins so. */
@@ -91,21 +96,14 @@ async function predictions(): Promise<void> {
   const own = new Pace(work.cpuShareMax);
   for (;;) {
     await sleep(work.predictMillis);
-    if (decoder === undefined || awaited.length === 0 || book.requests < work.requestsMin) continue;
     own.begin();
-    const { header } = decoder;
     try {
-      const known = () => {
-        const run = book.close(header);
-        return { run, setting: settingOf(run) };
-      };
-      const waiting = awaited;
-      awaited = [];
-      for (const one of requestPredictions(waiting, latestAt, known)) send({ kind: "predicted", ...one });
+      for (const one of predicted.predictions(work.requestsMin, settingOf)) send({ kind: "predicted", ...one });
     } catch (error) {
       send({ kind: "failed", detail: String(error) });
     }
-    await own.rest();
+    // A simulation is one piece of work.
+    await own.rest(Infinity);
   }
 }
 

@@ -74,3 +74,13 @@ test("time before the work began gives no credit", async () => {
   await pace.rest();
   assert.deepEqual(sleeps, [20]);
 });
+
+test("work that comes as one piece rests for as long as its share asks, of which a shorter rest makes more", async () => {
+  const { pace, work, sleeps } = thread(0.1);
+  work(500, 0);
+  await pace.rest(Infinity);
+  assert.deepEqual(sleeps, [4500]);
+  work(500, 0);
+  await pace.rest();
+  assert.deepEqual(sleeps, [4500, 1000]);
+});

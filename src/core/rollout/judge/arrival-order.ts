@@ -2,7 +2,7 @@ import type { Micros } from "../../base/units.ts";
 import { movedOutcome, type RolloutOutcome } from "./outcome.ts";
 
 /** Outcomes that wait for requests that came before them; beyond them the oldest slice goes on as it is. */
-const HELD_MAX = 16_384;
+const HELD_MAX = 32_768;
 
 interface Slice {
   /** Requests that came in it and have not ended. */

@@ -2,7 +2,7 @@ import type { Micros } from "../../base/units.ts";
 import { type RolloutOutcome, TIME_METRICS, type Times } from "./outcome.ts";
 
 /** Outcomes that wait; beyond them the oldest goes on without a prediction. */
-const AWAITED_MAX = 16_384;
+const AWAITED_MAX = 32_768;
 
 export interface AwaitedOutcome {
   readonly id: string;
