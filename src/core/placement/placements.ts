@@ -283,7 +283,7 @@ export class Placements {
   }
 
   #finished(input: RequestFinished): void {
-    const { at, requestId, outcome, outputTokens } = input;
+    const { at, requestId, outcome, outputTokens, answerHashes, answerFollows } = input;
     const pending = this.pending.take(requestId);
     if (pending === undefined) {
       this.strayInputs++;
@@ -296,7 +296,8 @@ export class Placements {
     if (pending.prefill?.isFirst === true) this.#prefills.ended(at, pending, outcome);
     else state.requestEnded(at, outcome, { sentAt, firstTokenAt, outputTokens: own });
     this.#release(pending, at, outcome !== "ok" && firstTokenAt === undefined);
-    this.#answers.finished(input, state, pending.asked.blocks);
+    if (answerHashes !== undefined || answerFollows === true)
+      this.#answers.finished(input, state, pending.asked.blocks);
   }
 
   #release(pending: Pending, at: Micros, withdraw: boolean): void {

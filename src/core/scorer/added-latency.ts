@@ -1,6 +1,8 @@
 import { Ewma } from "../endpoint/ewma.ts";
 import { EndpointWindows } from "./window-sum.ts";
 import { scorerPlugin } from "./scorer.ts";
+import { type ParameterTable, type ParameterValues, resolveParameters } from "../plugin/parameter.ts";
+import type { ParameterValue } from "../plugin/spec.ts";
 import { newTokens } from "../endpoint/gauge.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { Decision } from "../input/decision.ts";
@@ -11,6 +13,78 @@ import { FORECASTER_PARAMETERS, LatencyForecaster } from "./latency-forecaster.t
 
 /** Time constant of the mean length of answers. */
 const OUTPUT_TAU_MICROS = 300_000_000;
+
+const ADDED_PARAMETERS = {
+  queueWeight: {
+    type: "number",
+    default: 8,
+    min: 0,
+    meaning: "what a token of the queue costs; above 1 where the first token matters more than the waiting of all",
+  },
+  cacheWeight: {
+    type: "number",
+    default: 5,
+    min: 0,
+    meaning: "what a new token costs beside its time, where demand is as everywhere: blocks displaced, turns to come",
+  },
+  windowSeconds: {
+    type: "number",
+    default: 60,
+    min: 0.1,
+    max: 86_400,
+    meaning: "over which demand is taken; some turns of a conversation",
+  },
+  evidenceTokens: {
+    type: "number",
+    default: 0,
+    min: 0,
+    meaning: "prompt tokens per endpoint below which what was sent is little evidence of demand",
+  },
+  batchWeight: {
+    type: "number",
+    default: 0.2,
+    min: 0,
+    meaning: "what longer steps cost against waiting for prompts",
+  },
+  fullWeight: {
+    type: "number",
+    default: 10,
+    min: 0,
+    meaning: "what a token costs that the KV cache has no room for",
+  },
+  roomShare: {
+    type: "number",
+    default: 0.9,
+    min: 0,
+    max: 1,
+    meaning: "share of the KV cache that counts as room; answers are longer than the mean, too",
+  },
+  sequenceTokens: {
+    type: "number",
+    default: 0.5,
+    min: 0,
+    meaning: "time that one more sequence adds to a step, in prompt tokens",
+  },
+  contextShare: {
+    type: "number",
+    default: 0.002,
+    min: 0,
+    meaning: "time that one more token of context adds to a step, in prompt tokens",
+  },
+  speedWeight: {
+    type: "number",
+    default: 0,
+    min: 0,
+    max: 1,
+    meaning: "how far each endpoint's own speed counts, as it is learned from answers; at 0 all are alike",
+  },
+  outputTokensGuess: {
+    type: "number",
+    default: 256,
+    min: 1,
+    meaning: "length of an answer until the first one was seen",
+  },
+} as const satisfies ParameterTable;
 
 /**
  * Prefers the endpoint where this request adds the least waiting, its own and that of the requests there, now and later,
@@ -48,77 +122,7 @@ export const addedLatency = scorerPlugin({
   summary: "waiting that the request would add there, for itself and for the requests it joins",
   reads: ["ledger", "scrape:load", "scrape:kv", "prefix-index", "usage", "observed-latency"],
   source: "gnomon; LMetric's factors, added up as the waiting of each, and Preble's window for what is to come",
-  parameters: {
-    queueWeight: {
-      type: "number",
-      default: 8,
-      min: 0,
-      meaning: "what a token of the queue costs; above 1 where the first token matters more than the waiting of all",
-    },
-    cacheWeight: {
-      type: "number",
-      default: 5,
-      min: 0,
-      meaning: "what a new token costs beside its time, where demand is as everywhere: blocks displaced, turns to come",
-    },
-    windowSeconds: {
-      type: "number",
-      default: 60,
-      min: 0.1,
-      max: 86_400,
-      meaning: "over which demand is taken; some turns of a conversation",
-    },
-    evidenceTokens: {
-      type: "number",
-      default: 0,
-      min: 0,
-      meaning: "prompt tokens per endpoint below which what was sent is little evidence of demand",
-    },
-    batchWeight: {
-      type: "number",
-      default: 0.2,
-      min: 0,
-      meaning: "what longer steps cost against waiting for prompts",
-    },
-    fullWeight: {
-      type: "number",
-      default: 10,
-      min: 0,
-      meaning: "what a token costs that the KV cache has no room for",
-    },
-    roomShare: {
-      type: "number",
-      default: 0.9,
-      min: 0,
-      max: 1,
-      meaning: "share of the KV cache that counts as room; answers are longer than the mean, too",
-    },
-    sequenceTokens: {
-      type: "number",
-      default: 0.5,
-      min: 0,
-      meaning: "time that one more sequence adds to a step, in prompt tokens",
-    },
-    contextShare: {
-      type: "number",
-      default: 0.002,
-      min: 0,
-      meaning: "time that one more token of context adds to a step, in prompt tokens",
-    },
-    speedWeight: {
-      type: "number",
-      default: 0,
-      min: 0,
-      max: 1,
-      meaning: "how far each endpoint's own speed counts, as it is learned from answers; at 0 all are alike",
-    },
-    outputTokensGuess: {
-      type: "number",
-      default: 256,
-      min: 1,
-      meaning: "length of an answer until the first one was seen",
-    },
-  },
+  parameters: ADDED_PARAMETERS,
   create(name, parameters) {
     const answer = new Ewma(OUTPUT_TAU_MICROS);
     const sent = new EndpointWindows(parameters.windowSeconds);
@@ -126,27 +130,9 @@ export const addedLatency = scorerPlugin({
     return {
       name,
       score({ promptTokens }, candidates, scores) {
-        const asked = {
-          promptTokens,
-          outputTokens: answer.value ?? parameters.outputTokensGuess,
-          demand: 1,
-          promptSpeed: 1,
-          stepSpeed: 1,
-        };
-        const mean = sent.sums(candidates, scores) / candidates.length + parameters.evidenceTokens;
         speeds?.look(candidates, promptTokens);
-        let best = Infinity;
-        for (let i = 0; i < candidates.length; i++) {
-          if (mean > 0) asked.demand = (scores[i]! + parameters.evidenceTokens) / mean;
-          if (speeds !== undefined) {
-            asked.promptSpeed = speeds.prompt(i);
-            asked.stepSpeed = speeds.step(i);
-          }
-          const cost = addedWaiting(parameters, candidates[i]!, asked);
-          scores[i] = cost;
-          best = Math.min(best, cost);
-        }
-        for (let i = 0; i < candidates.length; i++) scores[i] = (best + 1) / (scores[i]! + 1);
+        const outputTokens = answer.value ?? parameters.outputTokensGuess;
+        scoreAdded(parameters, { promptTokens, outputTokens, sent, speeds }, candidates, scores);
       },
       observe(input, decision, request) {
         speeds?.observe(input, decision, request);
@@ -163,8 +149,50 @@ export const addedLatency = scorerPlugin({
   },
 });
 
+/** Added-latency's parameters, with its defaults for those that are not given. */
+export function addedWeights(
+  given: Readonly<Record<string, ParameterValue>>,
+): ParameterValues<typeof ADDED_PARAMETERS> {
+  return resolveParameters(ADDED_PARAMETERS, given);
+}
+
+/** What added-latency scores by, besides the candidates. */
+export interface AddedSituation {
+  readonly promptTokens: number;
+  /** Mean length of answers. */
+  readonly outputTokens: number;
+  /** Prompt tokens sent to each endpoint of late. */
+  readonly sent: EndpointWindows;
+  /** As it was last looked at for these candidates; undefined where all count as alike. */
+  readonly speeds?: EndpointSpeeds | undefined;
+}
+
+/** Added-latency's scores of the candidates, for who knows the situation himself. */
+export function scoreAdded(
+  weights: WaitingWeights,
+  { promptTokens, outputTokens, sent, speeds }: AddedSituation,
+  candidates: readonly Snapshot[],
+  scores: Float64Array,
+): void {
+  const asked = { promptTokens, outputTokens, demand: 1, promptSpeed: 1, stepSpeed: 1 };
+  const mean = sent.sums(candidates, scores) / candidates.length + weights.evidenceTokens;
+  let best = Infinity;
+  for (let i = 0; i < candidates.length; i++) {
+    if (mean > 0) asked.demand = (scores[i]! + weights.evidenceTokens) / mean;
+    if (speeds !== undefined) {
+      asked.promptSpeed = speeds.prompt(i);
+      asked.stepSpeed = speeds.step(i);
+    }
+    const cost = addedWaiting(weights, candidates[i]!, asked);
+    scores[i] = cost;
+    best = Math.min(best, cost);
+  }
+  for (let i = 0; i < candidates.length; i++) scores[i] = (best + 1) / (scores[i]! + 1);
+}
+
 /** As parameters of added-latency. */
-interface WaitingWeights {
+export interface WaitingWeights {
+  readonly evidenceTokens: number;
   readonly queueWeight: number;
   readonly cacheWeight: number;
   readonly batchWeight: number;

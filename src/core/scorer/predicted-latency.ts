@@ -5,7 +5,7 @@ import type { Forecast } from "../latency/forecast.ts";
 import type { Noted, NotedLoadSource } from "../request/noted.ts";
 import type { RouteRequest } from "../request/request.ts";
 import { MICROS_PER_SECOND } from "../base/units.ts";
-import { addedLatency } from "./added-latency.ts";
+import { addedWeights, scoreAdded, type WaitingWeights } from "./added-latency.ts";
 import { EndpointWindows } from "./window-sum.ts";
 import { FORECASTER_PARAMETERS, type ForecasterOptions, LatencyForecaster } from "./latency-forecaster.ts";
 import { type Scorer, scorerPlugin } from "./scorer.ts";
@@ -95,16 +95,15 @@ class LatencyScorer implements Scorer {
   readonly #weights: Weights;
   readonly #forecaster: LatencyForecaster;
   readonly #sent: EndpointWindows;
-  /** Who decides where the forecast may not. */
-  readonly #unsure: Scorer;
+  /** By which added-latency decides where the forecast may not. */
+  readonly #unsure: WaitingWeights;
 
   constructor(name: string, weights: Weights) {
     this.name = name;
     this.#weights = weights;
     this.#forecaster = new LatencyForecaster(weights);
     this.#sent = new EndpointWindows(weights.windowSeconds);
-    const { windowSeconds, evidenceTokens, outputTokensGuess } = weights;
-    this.#unsure = addedLatency.create(name, { windowSeconds, evidenceTokens, outputTokensGuess });
+    this.#unsure = addedWeights({ evidenceTokens: weights.evidenceTokens });
   }
 
   get reason(): string | undefined {
@@ -112,11 +111,12 @@ class LatencyScorer implements Scorer {
   }
 
   score(request: RouteRequest, candidates: readonly Snapshot[], scores: Float64Array): void {
+    const { promptTokens } = request;
     if (this.#forecaster.isNearer === false) {
-      this.#unsure.score(request, candidates, scores);
+      const situation = { promptTokens, outputTokens: this.#forecaster.outputTokens, sent: this.#sent };
+      scoreAdded(this.#unsure, situation, candidates, scores);
       return;
     }
-    const { promptTokens } = request;
     const { evidenceTokens } = this.#weights;
     const mean = this.#sent.sums(candidates, scores) / candidates.length + evidenceTokens;
     let best = Infinity;
@@ -141,7 +141,6 @@ class LatencyScorer implements Scorer {
       this.#sent.add(decision.endpoint, input.at, request.promptTokens);
     }
     this.#forecaster.observe(input, decision, request);
-    this.#unsure.observe?.(input, decision, request);
     if (input.kind === "endpoint-joined") this.#sent.begin(input.endpoint.id, input.at);
     if (input.kind === "blocks-cleared" && input.inOrder === undefined) this.#sent.begin(input.endpoint, input.at);
     if (input.kind === "endpoint-left") this.#sent.forget(input.endpoint);

@@ -1,32 +1,31 @@
-import type { Decision } from "#core/input/decision.ts";
-import type { Input } from "#core/input/input.ts";
-import { FORECAST_UNSURE } from "#core/scorer/predicted-latency.ts";
-import type { IntakeListener } from "../base/intake.ts";
 import type { LastingFault } from "./lasting-faults.ts";
 
 /** As the alert GnomonForecastsUnsure has it. */
 const HOLD_MICROS = 30 * 60 * 1_000_000;
 
+/** Since the start. */
+export interface PlacedRequests {
+  readonly placed: number;
+  /** Without the forecast that their profile is for. */
+  readonly unsure: number;
+}
+
 /** Whether most decisions since the last look were made without the forecast that the profile is for. */
-export class UnsureForecasts implements IntakeListener {
-  #decisions = 0;
-  #unsure = 0;
+export class UnsureForecasts {
+  readonly #counts: () => PlacedRequests;
+  #last: PlacedRequests = { placed: 0, unsure: 0 };
   #isMost = false;
 
-  /** Inputs that are decided. */
-  static readonly kinds: readonly Input["kind"][] = ["request-arrived", "request-released"];
-
-  accepted(_: Input, decision: Decision | undefined): void {
-    if (decision?.kind !== "routed") return;
-    this.#decisions++;
-    if (decision.reason === FORECAST_UNSURE) this.#unsure++;
+  constructor(counts: () => PlacedRequests) {
+    this.#counts = counts;
   }
 
   /** Without a decision nothing has changed. */
   faults(): LastingFault[] {
-    if (this.#decisions > 0) this.#isMost = 2 * this.#unsure > this.#decisions;
-    this.#decisions = 0;
-    this.#unsure = 0;
+    const { placed, unsure } = this.#counts();
+    const since = { placed: placed - this.#last.placed, unsure: unsure - this.#last.unsure };
+    if (since.placed > 0) this.#isMost = 2 * since.unsure > since.placed;
+    this.#last = { placed, unsure };
     if (!this.#isMost) return [];
     return [
       {

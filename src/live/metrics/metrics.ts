@@ -2,11 +2,13 @@ import { collectDefaultMetrics, Registry } from "prom-client";
 import type { Decision } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Input } from "#core/input/input.ts";
+import { FORECAST_UNSURE } from "#core/scorer/predicted-latency.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 import type { RequestObserver } from "../log/request-observer.ts";
 import type { DirectoryListener, EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import type { IntakeListener } from "../base/intake.ts";
 import { type CounterLabel, CounterTable, LabelSlots, HistogramTable } from "./labelled-series.ts";
+import type { PlacedRequests } from "../keeper/unsure-forecasts.ts";
 import { NO_LABELS, registerFamily } from "./metric-family.ts";
 import { ENDPOINTS_MAX_DEFAULT, registerState, type StateSources } from "./metric-state.ts";
 import { registerLoopDelay } from "./metric-loop.ts";
@@ -81,6 +83,8 @@ export class GatewayMetrics implements IntakeListener, RequestObserver, Director
   readonly #prefills = new PrefillMetrics(this.#registry, TTFT_BOUNDS);
   readonly #slo = new SloMetrics(this.#registry);
   #ledgerDecisions = 0;
+  #placed = 0;
+  #unsure = 0;
   #clampedScores = 0;
 
   constructor(options: MetricsOptions) {
@@ -159,6 +163,11 @@ export class GatewayMetrics implements IntakeListener, RequestObserver, Director
     return this.#registry.contentType;
   }
 
+  /** Requests placed since the start, and those of them that were placed without the forecast of their profile. */
+  get placedRequests(): PlacedRequests {
+    return { placed: this.#placed, unsure: this.#unsure };
+  }
+
   /** The page, made in slices of the event loop. */
   render(): Promise<string> {
     return renderPage(this.#registry);
@@ -218,6 +227,8 @@ export class GatewayMetrics implements IntakeListener, RequestObserver, Director
     }
     if (decision.kind === "queued") return;
     if (decision.usedLedger) this.#ledgerDecisions++;
+    this.#placed++;
+    if (decision.reason === FORECAST_UNSURE) this.#unsure++;
     const endpoint = this.#endpoints.known(decision.endpoint) ?? this.#endpoints.other();
     this.#decisions.add(1, endpoint, this.#reasons.slot(decision.reason));
   }

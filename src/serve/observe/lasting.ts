@@ -5,6 +5,7 @@ import type { FaultLog } from "#live/log/fault-log.ts";
 import { type LastingFault, LastingFaults } from "#live/keeper/lasting-faults.ts";
 import { UnsureForecasts } from "#live/keeper/unsure-forecasts.ts";
 import { UnservedEndpoints } from "#live/keeper/unserved-endpoints.ts";
+import type { GatewayMetrics } from "#live/metrics/metrics.ts";
 import type { ShadowStatus } from "#live/metrics/shadow-status.ts";
 import type { LiveShadow } from "./live-shadow.ts";
 import { part } from "../assembly/part.ts";
@@ -16,6 +17,7 @@ const EVIDENCE_HOLD_MICROS = 60 * 60 * 1_000_000;
 
 interface Watched {
   readonly intake: Intake;
+  readonly metrics: Pick<GatewayMetrics, "placedRequests">;
   readonly shadow: LiveShadow | undefined;
   readonly rollouts: { view(): { readonly rollouts: readonly RolloutView[] } };
   readonly logs: { readonly faults: FaultLog };
@@ -24,11 +26,10 @@ interface Watched {
 /** Writes a line about what is wrong by going on, and makes no event by itself. */
 export const lastingPart = part({
   name: "lasting",
-  needs: ["intake", "shadow", "rollouts", "logs"],
-  start: ({ intake, shadow, rollouts, logs }: Watched) => {
+  needs: ["intake", "metrics", "shadow", "rollouts", "logs"],
+  start: ({ intake, metrics, shadow, rollouts, logs }: Watched) => {
     const unserved = new UnservedEndpoints((at) => intake.router.endpointRows(at));
-    const unsure = new UnsureForecasts();
-    intake.listen(unsure, UnsureForecasts.kinds);
+    const unsure = new UnsureForecasts(() => metrics.placedRequests);
     return new LastingFaults({
       faults: (at) => [
         ...unserved.faults(at),

@@ -2,8 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
-import type { Decision } from "#core/input/decision.ts";
-import type { Input } from "#core/input/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
@@ -47,11 +45,12 @@ test("a fault is one line once it has gone on for long, and another one where it
 });
 
 test("forecasts that most decisions are made without are a line after half an hour, and not while nobody asks", () => {
-  const unsure = new UnsureForecasts();
+  const counts = { placed: 0, unsure: 0 };
+  const unsure = new UnsureForecasts(() => counts);
   const { at } = watching(() => unsure.faults());
   const decide = (count: number, reason: string): void => {
-    const decision = { kind: "routed", reason } as Decision;
-    for (let i = 0; i < count; i++) unsure.accepted({ kind: "request-arrived" } as Input, decision);
+    counts.placed += count;
+    if (reason === "forecast-unsure") counts.unsure += count;
   };
   decide(10, "forecast-unsure");
   decide(12, "predicted-latency");

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import type { Decision } from "#core/input/decision.ts";
+import { FORECAST_UNSURE } from "#core/scorer/predicted-latency.ts";
 import { nowMicros } from "#live/base/clock.ts";
 import type { ScrapeRow } from "#live/keeper/fleet-keeper.ts";
 import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
@@ -174,9 +175,13 @@ test("decisions are counted by endpoint and reason, refusals by reason", async (
     'gnomon_decisions_total{endpoint="a",reason="only"} 2',
   ]);
   assert.deepEqual(await made.lines("gnomon_decision_seconds_count"), ["gnomon_decision_seconds_count 3"]);
-  assert.deepEqual(await made.lines("gnomon_ledger_decisions_total"), ["gnomon_ledger_decisions_total 2"]);
+  assert.deepEqual(made.metrics.placedRequests, { placed: 2, unsure: 0 });
+  const unsure = { ...made.arrive("three"), reason: FORECAST_UNSURE } as Decision;
+  made.metrics.accepted({ kind: "request-released", at: nowMicros(), requestId: "three" }, unsure, 1);
+  assert.deepEqual(made.metrics.placedRequests, { placed: 4, unsure: 1 });
+  assert.deepEqual(await made.lines("gnomon_ledger_decisions_total"), ["gnomon_ledger_decisions_total 4"]);
   assert.deepEqual(await made.lines("gnomon_endpoint_requests_in_flight"), [
-    'gnomon_endpoint_requests_in_flight{endpoint="a"} 2',
+    'gnomon_endpoint_requests_in_flight{endpoint="a"} 3',
   ]);
   assert.deepEqual(await made.lines("gnomon_endpoint_load_age_seconds"), [], "never scraped is no age");
   assert.deepEqual(await made.lines("gnomon_endpoints"), [
