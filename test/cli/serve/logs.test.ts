@@ -119,7 +119,7 @@ test("at a terminal the first lines hold a command to paste", () => {
   const directory = new EndpointDirectory();
   const models = [{ id: "it's", object: "model", owned_by: "vllm" }] as never;
   directory.add({ id: "a", url: "http://a", state: "ready", detail: "", models } as never);
-  const plan = { profile: loadProfile("gnomon"), config: { intake: { envoy: {} } } } as never;
+  const plan = { profile: loadProfile("gnomon"), config: { tap: { envoy: {} } } } as never;
   const [ready, curl, pages] = readyText(directory, {
     url: "http://h:1",
     adminUrl: "http://h:2",
