@@ -2,6 +2,7 @@ import { Command } from "commander";
 import type { Given } from "../flag/key-flags.ts";
 import { addServeOptions, servePlan } from "./serve-options.ts";
 import type { ServePlan } from "#serve/plan/serve-plan.ts";
+import { collectAlone } from "#serve/process/collect-alone.ts";
 import { keepCompiled } from "#serve/process/keep-compiled.ts";
 import { keepRequestsYoung } from "#serve/process/young-objects.ts";
 
@@ -16,6 +17,7 @@ export function serveCommand(): Command {
 export async function startGateway(plan: ServePlan): Promise<void> {
   keepRequestsYoung();
   keepCompiled();
+  collectAlone();
   // Loaded only now: other commands do not need it and start in half the time.
   const { beginTable } = await import("#serve/tokens/begun-table.ts");
   const tables = await beginTable(plan.config, process.env);
