@@ -69,17 +69,17 @@ function profileDetail(profile: NamedProfile): string {
   const { name, summary, source, spec } = profile;
   const gauges = `  made for ${signalsText(gaugesStated(profile))}\n`;
   const head = `${name}: ${summary}\n  from ${source}; reads ${signals(spec).join(", ")}\n${gauges}`;
-  return `${head}${stageText(spec)}${partsText(spec, stageText)}`;
+  return `${head}${chooserText(spec)}${partsText(spec, chooserText)}`;
 }
 
-function stageText(stage: ChooserSpec): string {
-  const sum = stage.scorers.reduce((total, scorer) => total + scorer.weight, 0);
+function chooserText(chooser: ChooserSpec): string {
+  const sum = chooser.scorers.reduce((total, scorer) => total + scorer.weight, 0);
   const parts = [
-    ...stage.filters.map((filter) => partText("filter", filter, "")),
-    ...stage.scorers.map((scorer) =>
+    ...chooser.filters.map((filter) => partText("filter", filter, "")),
+    ...chooser.scorers.map((scorer) =>
       partText("scorer", scorer, ` weight ${scorer.weight} (${(scorer.weight / sum).toFixed(3)})`),
     ),
-    partText("picker", stage.picker, ""),
+    partText("picker", chooser.picker, ""),
   ];
   return parts.join("");
 }

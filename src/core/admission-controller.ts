@@ -1,4 +1,5 @@
 import type { RejectReason } from "./input/decision.ts";
+import { newTokens } from "./endpoint/gauge.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import type { Fleet } from "./fleet/fleet.ts";
 import type { NobodyReason } from "./fleet/fleet-standing.ts";
@@ -150,7 +151,7 @@ export class AdmissionController {
     for (const limit of this.#limits.values()) limit.admitted(request, at);
     const expected = this.#output.tokens;
     pending.permit = { limits: this.#limits, model, outputTokens: 0, outputTokensCharged: expected };
-    this.#counters?.served(request.tenant, Math.max(1, request.promptTokens - state.hitTokens), expected);
+    this.#counters?.served(request.tenant, newTokens(state, request.promptTokens), expected);
     return undefined;
   }
 

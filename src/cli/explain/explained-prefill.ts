@@ -5,7 +5,7 @@ import type { Profile } from "#core/profile/profile.ts";
 import type { Random } from "#core/base/random.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 
-/** The first stage of a decision, whose endpoint answers. */
+/** The first choice of a decision: the endpoint that answers. */
 export interface DecodeChoice {
   readonly request: RouteRequest;
   readonly snapshots: readonly Snapshot[];

@@ -22,6 +22,6 @@ export function scrapedAndOwnRequests(snapshot: Snapshot): number {
 }
 
 /** Prompt tokens that the endpoint would have to compute for this request, at least 1: an engine recomputes the last. */
-export function newTokens(snapshot: Snapshot, promptTokens: number): number {
-  return Math.max(1, promptTokens - snapshot.hitTokens);
+export function newTokens({ hitTokens }: Pick<Snapshot, "hitTokens">, promptTokens: number): number {
+  return Math.max(1, promptTokens - hitTokens);
 }

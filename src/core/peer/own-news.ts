@@ -1,6 +1,7 @@
 import type { Decision, Routed } from "../input/decision.ts";
 import type { BreakerChange } from "../endpoint/breaker.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
+import { newTokens } from "../endpoint/gauge.ts";
 import { behindAnswer } from "../request/behind-answer.ts";
 import type { PrefillFinished } from "../request/prefill-input.ts";
 import type { AskedAnew, StandbyWinner, WentOn } from "../request/stage-step.ts";
@@ -148,17 +149,17 @@ export class OwnNews {
   }
 
   #charge(at: Micros, sent: Sent, decision: Routed, asSent: RouteRequest = sent.request): void {
-    const { attempt, endpoint, profile, reason, hitTokens } = decision;
+    const { attempt, endpoint, profile, reason } = decision;
     const { model, tenant, user, outputTokensMax, session, sequences, promptTokens, promptTokensExact, blocks } =
       asSent;
     const { prefill } = decision;
     const noted = notedToPeers(decision);
     const prefillNoted = prefill && notedToPeers(prefill);
-    const newTokens = prefill === undefined ? Math.max(1, promptTokens - hitTokens) : 1;
+    const added = prefill === undefined ? newTokens(decision, promptTokens) : 1;
     const shared = prefill && {
       prefill: {
         endpoint: prefill.endpoint,
-        newTokens: Math.max(1, promptTokens - prefill.hitTokens),
+        newTokens: newTokens(prefill, promptTokens),
         ...(prefillNoted && { noted: prefillNoted }),
       },
     };
@@ -169,7 +170,7 @@ export class OwnNews {
       sequences,
       promptTokens,
       promptTokensExact,
-      newTokens,
+      newTokens: added,
       blocks,
       ...(user !== undefined && { user }),
       ...(outputTokensMax !== undefined && { outputTokensMax }),

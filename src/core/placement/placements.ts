@@ -1,6 +1,7 @@
 import type { AdmissionController } from "../admission-controller.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { EndpointState } from "../endpoint/endpoint-state.ts";
+import { newTokens } from "../endpoint/gauge.ts";
 import { Ledger } from "../endpoint/ledger.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { assert } from "../base/assert.ts";
@@ -113,7 +114,7 @@ export class Placements {
     this.#ledger.charge(request.id, state, {
       sequences: request.sequences,
       promptTokens: request.promptTokens,
-      newTokens: prefill === undefined ? Math.max(1, request.promptTokens - state.hitTokens) : 1,
+      newTokens: prefill === undefined ? newTokens(state, request.promptTokens) : 1,
     });
     if (prefill !== undefined) this.#prefills.place(at, pending, prefill);
     const { blocks, promptTokensExact } = request;

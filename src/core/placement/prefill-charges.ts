@@ -1,6 +1,7 @@
 import type { Micros } from "../base/units.ts";
 import type { EndpointState } from "../endpoint/endpoint-state.ts";
 import type { Fault } from "../endpoint/fault.ts";
+import { newTokens } from "../endpoint/gauge.ts";
 import { Ledger } from "../endpoint/ledger.ts";
 import type { Outcome } from "../endpoint/outcome.ts";
 import type { Pending } from "../pending.ts";
@@ -27,8 +28,7 @@ export class PrefillCharges {
 
   place(at: Micros, pending: Pending, { state, isFirst }: PrefillPlace): void {
     const { id, promptTokens, blocks, promptTokensExact } = pending.request;
-    const newTokens = Math.max(1, promptTokens - state.hitTokens);
-    this.#ledger.charge(id, state, { sequences: 1, promptTokens, newTokens });
+    this.#ledger.charge(id, state, { sequences: 1, promptTokens, newTokens: newTokens(state, promptTokens) });
     const insertion = blocks.length > 0 ? this.#index.insert(state.slot, blocks, promptTokensExact) : undefined;
     pending.prefill = { state, insertion, sentAt: at, isFirst };
     state.breaker.sent(at);

@@ -2,6 +2,7 @@ import { assert } from "../base/assert.ts";
 import type { Micros } from "../base/units.ts";
 import type { EndpointState } from "../endpoint/endpoint-state.ts";
 import type { Fault } from "../endpoint/fault.ts";
+import { newTokens } from "../endpoint/gauge.ts";
 import { Ledger } from "../endpoint/ledger.ts";
 import type { Pending } from "../pending.ts";
 import type { PrefixIndex } from "../prefix/prefix-index.ts";
@@ -25,10 +26,10 @@ export class StandbyCharges {
 
   place(at: Micros, pending: Pending, state: EndpointState): void {
     const { id, sequences, promptTokens, blocks, promptTokensExact } = pending.request;
-    const newTokens = Math.max(1, promptTokens - state.hitTokens);
-    this.#ledger.charge(id, state, { sequences, promptTokens, newTokens });
+    const added = newTokens(state, promptTokens);
+    this.#ledger.charge(id, state, { sequences, promptTokens, newTokens: added });
     const insertion = blocks.length > 0 ? this.#index.insert(state.slot, blocks, promptTokensExact) : undefined;
-    pending.standby = { state, insertion, sentAt: at, newTokens };
+    pending.standby = { state, insertion, sentAt: at, newTokens: added };
     state.placed++;
     pending.tried = [...pending.tried, state.id];
     state.breaker.sent(at);

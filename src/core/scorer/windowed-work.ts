@@ -31,7 +31,7 @@ export const windowedWork = scorerPlugin({
       observe(input, decision, request) {
         if (input.kind === "endpoint-left") windows.forget(input.endpoint);
         if (decision?.kind !== "routed" || request === undefined) return;
-        const work = Math.max(1, request.promptTokens - decision.hitTokens) + outputTokensGuess;
+        const work = newTokens(decision, request.promptTokens) + outputTokensGuess;
         windows.add(decision.endpoint, input.at, work);
       },
     };
