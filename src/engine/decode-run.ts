@@ -4,6 +4,7 @@ import type { Step } from "./step.ts";
 
 /** Steps planned at once at most. A longer run is planned again at its end; nothing else depends on it. */
 const STEPS_MAX = 512;
+const NO_TIMES = new Float64Array(0);
 
 /**
  * Decode steps of a batch that stays as it is, which is its cohort and nobody else. Every member computes one token a
@@ -22,8 +23,9 @@ export class DecodeRun {
   /** Steps composed before they start: 1 with asynchronous scheduling, else 0. */
   readonly #ahead: 0 | 1;
   #planned = 0;
-  readonly #startAt = new Float64Array(STEPS_MAX + 1);
-  readonly #endAt = new Float64Array(STEPS_MAX);
+  /** Made at the first run: many an engine of a short simulation has none. */
+  #startAt = NO_TIMES;
+  #endAt = NO_TIMES;
 
   constructor(cohort: DecodeCohort, asyncScheduling: boolean) {
     this.#cohort = cohort;
@@ -32,6 +34,10 @@ export class DecodeRun {
 
   /** Nothing has started yet. Returns the steps that all members will be in. */
   begin(): number {
+    if (this.#endAt === NO_TIMES) {
+      this.#startAt = new Float64Array(STEPS_MAX + 1);
+      this.#endAt = new Float64Array(STEPS_MAX);
+    }
     this.started = 0;
     this.ended = 0;
     this.#planned = 0;

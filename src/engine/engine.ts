@@ -1,7 +1,6 @@
 import { assert } from "#core/base/assert.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { EngineConfig } from "./config.ts";
-import type { EngineMemory } from "./engine-memory.ts";
 import { gaugesOf } from "./engine-gauges.ts";
 import { BlockFetches } from "./block-fetches.ts";
 import { DecodeRun } from "./decode-run.ts";
@@ -55,7 +54,7 @@ export class Engine {
   /** Nobody can be in a step before something comes, or blocks are given back. */
   #stalled = false;
 
-  constructor(config: EngineConfig, sink: EngineSink, memory?: EngineMemory, paced = false) {
+  constructor(config: EngineConfig, sink: EngineSink, paced = false) {
     assert(config.dataParallel === 1, "an engine is one rank");
     assert(
       !config.asyncScheduling ||
@@ -65,7 +64,7 @@ export class Engine {
     this.#config = config;
     this.#paced = paced;
     this.#sink = sink;
-    this.#kv = new KvCache(config, sink, memory);
+    this.#kv = new KvCache(config, sink);
     this.#roster = new Roster(config, this.#kv.usable);
     const fetches = new BlockFetches(this.#kv, (sequence, arrivesAt) => this.#roster.fetching(sequence, arrivesAt));
     this.#scheduler = new Scheduler(config, this.#kv, sink, fetches);

@@ -4,13 +4,18 @@ import { EXTENT_WORDS, type ExtentRecords, LENGTH, NEXT, NO_EXTENT, PREVIOUS } f
 export class ExtentOrder {
   /** Number of blocks in the list. */
   blocks = 0;
-  readonly #records: ExtentRecords;
+  #records: ExtentRecords;
 
   /** Starts empty; the sentinel closes the ring. */
   constructor(records: ExtentRecords) {
     this.#records = records;
     records[NO_EXTENT * EXTENT_WORDS + NEXT] = NO_EXTENT;
     records[NO_EXTENT * EXTENT_WORDS + PREVIOUS] = NO_EXTENT;
+  }
+
+  /** The same records, where there is room for more of them. */
+  move(records: ExtentRecords): void {
+    this.#records = records;
   }
 
   /** The extent whose last block goes first, or NO_EXTENT. */

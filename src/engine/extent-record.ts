@@ -43,7 +43,10 @@ export const ALONE = 1;
 /** Others hold the same content, all of it: whatever cuts one cuts all. */
 export const TWINNED = 2;
 
-/** Records of so many extents and the sentinel. Memory is touched as far as extents are used. */
-export function createExtents(extents: number): ExtentRecords {
-  return new Int32Array((extents + 1) * EXTENT_WORDS);
+/** Extents with which records begin. An engine has as many as its traffic makes, often a hundredth of its blocks. */
+const EXTENTS_FIRST = 31;
+
+/** Records of the sentinel and a few extents. Whoever has more extents doubles them. */
+export function createExtents(): ExtentRecords {
+  return new Int32Array((EXTENTS_FIRST + 1) * EXTENT_WORDS);
 }

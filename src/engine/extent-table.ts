@@ -1,6 +1,7 @@
 import {
   ALONE,
   COMPACT,
+  createExtents,
   EXTENT_WORDS,
   type ExtentRecords,
   HIGH,
@@ -35,8 +36,9 @@ const NO_HASHES = new Int32Array(0);
  * block each.
  */
 export class ExtentTable {
-  readonly records: ExtentRecords;
-  readonly order: ExtentOrder;
+  /** Another, longer array once an extent was entered or cut for which there was no room. */
+  records: ExtentRecords = createExtents();
+  readonly order = new ExtentOrder(this.records);
   readonly #lastWriter: boolean;
   /** Per extent: hashes that have its content from word OFFSET on. */
   readonly #hashes: Int32Array[] = [NO_HASHES];
@@ -46,9 +48,7 @@ export class ExtentTable {
   #buckets = new Int32Array(BUCKETS_MIN);
   #distinct = 0;
 
-  constructor(records: ExtentRecords, lastWriter: boolean) {
-    this.records = records;
-    this.order = new ExtentOrder(records);
+  constructor(lastWriter: boolean) {
     this.#lastWriter = lastWriter;
   }
 
@@ -89,8 +89,8 @@ export class ExtentTable {
 
   /** A new extent of `count` blocks from block i of the chain on, held once. Twins, if there are any, are as long. */
   enter(hashes: Int32Array, i: number, count: number): number {
-    const { records } = this;
     const extent = this.#create(ALONE, count, 1);
+    const { records } = this;
     const word = extent * EXTENT_WORDS;
     const low = hashes[2 * i] as number;
     const high = hashes[2 * i + 1] as number;
@@ -195,10 +195,12 @@ export class ExtentTable {
   }
 
   #create(state: number, length: number, references: number): number {
-    const { records } = this;
     let extent = this.#free;
-    if (extent === NO_EXTENT) extent = this.#used++;
-    else this.#free = records[extent * EXTENT_WORDS + NEXT] as number;
+    if (extent === NO_EXTENT) {
+      extent = this.#used++;
+      if (extent * EXTENT_WORDS === this.records.length) this.#grow();
+    } else this.#free = this.records[extent * EXTENT_WORDS + NEXT] as number;
+    const { records } = this;
     const word = extent * EXTENT_WORDS;
     records[word + STATE] = state;
     records[word + LENGTH] = length;
@@ -210,11 +212,19 @@ export class ExtentTable {
     return extent;
   }
 
+  #grow(): void {
+    const longer = new Int32Array(2 * this.records.length);
+    longer.set(this.records);
+    this.records = longer;
+    this.order.move(longer);
+  }
+
   #cutOne(extent: number, blocks: number): number {
-    const { records } = this;
     const word = extent * EXTENT_WORDS;
-    const length = records[word + LENGTH] as number;
-    const tail = this.#create(records[word + STATE] as number, length - blocks, records[word + REFERENCES] as number);
+    const length = this.records[word + LENGTH] as number;
+    const references = this.records[word + REFERENCES] as number;
+    const tail = this.#create(this.records[word + STATE] as number, length - blocks, references);
+    const { records } = this;
     const tailWord = tail * EXTENT_WORDS;
     this.#hashes[tail] = this.#hashes[extent] as Int32Array;
     records[tailWord + LOW] = this.content(extent, blocks, 0);

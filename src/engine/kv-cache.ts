@@ -1,18 +1,8 @@
 import { assert } from "#core/base/assert.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { EngineConfig } from "./config.ts";
-import { EngineMemory } from "./engine-memory.ts";
 import type { ExtentOrder } from "./extent-order.ts";
-import {
-  EXTENT_WORDS,
-  type ExtentRecords,
-  LENGTH,
-  NO_EXTENT,
-  REFERENCES,
-  REST,
-  STATE,
-  TWINNED,
-} from "./extent-record.ts";
+import { EXTENT_WORDS, LENGTH, NO_EXTENT, REFERENCES, REST, STATE, TWINNED } from "./extent-record.ts";
 import { ExtentTable } from "./extent-table.ts";
 import { KvTier } from "./kv-tier.ts";
 import type { Sequence } from "./sequence.ts";
@@ -46,7 +36,6 @@ export class KvCache {
   /** Free blocks without content at the front of the list. */
   #blank: number;
   readonly #extents: ExtentTable;
-  readonly #records: ExtentRecords;
   /** The other free blocks. */
   readonly #order: ExtentOrder;
   /** Extents of the last lookup, of the last one perhaps its first blocks only. */
@@ -55,7 +44,7 @@ export class KvCache {
   /** Filled by `#partsOf`, up to its answer: an array that is emptied gives its room up. */
   readonly #parts: number[] = [];
 
-  constructor(config: EngineConfig, sink: EngineSink, memory: EngineMemory = new EngineMemory()) {
+  constructor(config: EngineConfig, sink: EngineSink) {
     this.usable = config.kvBlocks - 1;
     this.blockTokens = config.blockTokens;
     this.#caching = config.prefixCaching;
@@ -64,9 +53,7 @@ export class KvCache {
     this.#sink = sink;
     this.tier = config.tier === undefined || !config.prefixCaching ? undefined : new KvTier(config.tier, sink);
     this.#blank = this.usable;
-    // Every extent has a block of its own.
-    this.#records = memory.recordsOf(this.usable);
-    this.#extents = new ExtentTable(this.#records, this.#lastWriter);
+    this.#extents = new ExtentTable(this.#lastWriter);
     this.#order = this.#extents.order;
   }
 
@@ -113,7 +100,7 @@ export class KvCache {
       const length = this.#lengthOf(extent);
       const equal = this.#extents.common(extent, hashes, count, limit - count);
       this.#hits[extents++] = extent;
-      if (this.#records[extent * EXTENT_WORDS + REFERENCES] === 0) free += equal;
+      if (this.#extents.records[extent * EXTENT_WORDS + REFERENCES] === 0) free += equal;
       count += equal;
       if (equal < length) break;
     }
@@ -131,9 +118,9 @@ export class KvCache {
       const extent = this.#hits[i] as number;
       if (this.#lengthOf(extent) > left) extents.cut(extent, left);
       const word = extent * EXTENT_WORDS + REFERENCES;
-      const references = this.#records[word] as number;
+      const references = this.#extents.records[word] as number;
       if (references === 0) this.#order.remove(extent);
-      this.#records[word] = references + 1;
+      this.#extents.records[word] = references + 1;
       extents.compact(extent);
       const length = this.#lengthOf(extent);
       sequence.pushExtent(extent, length);
@@ -171,7 +158,7 @@ export class KvCache {
       assert(extent !== NO_EXTENT, "a block is in order");
       const length = this.#lengthOf(extent);
       const blocks = Math.min(left, length);
-      const twinned = this.#records[extent * EXTENT_WORDS + STATE] === TWINNED;
+      const twinned = this.#extents.records[extent * EXTENT_WORDS + STATE] === TWINNED;
       if (twinned && blocks < length) extent = extents.cut(extent, length - blocks);
       this.#tellRemoved(extent, blocks, at);
       if (blocks === this.#lengthOf(extent)) extents.remove(extent);
@@ -254,8 +241,8 @@ export class KvCache {
   /** One holder less; true if that was the last. */
   #letGo(extent: number): boolean {
     const word = extent * EXTENT_WORDS + REFERENCES;
-    const references = (this.#records[word] as number) - 1;
-    this.#records[word] = references;
+    const references = (this.#extents.records[word] as number) - 1;
+    this.#extents.records[word] = references;
     if (references > 0) return false;
     this.#order.pushBack(extent);
     return true;
@@ -266,7 +253,7 @@ export class KvCache {
     const parts = this.#parts;
     let found = 0;
     let part = extent;
-    for (let left = count; left > 0; part = this.#records[part * EXTENT_WORDS + REST] as number) {
+    for (let left = count; left > 0; part = this.#extents.records[part * EXTENT_WORDS + REST] as number) {
       parts[found++] = part;
       left -= this.#lengthOf(part);
     }
@@ -274,7 +261,7 @@ export class KvCache {
   }
 
   #lengthOf(extent: number): number {
-    return this.#records[extent * EXTENT_WORDS + LENGTH] as number;
+    return this.#extents.records[extent * EXTENT_WORDS + LENGTH] as number;
   }
 
   /** The extents that the sequence holds, in order, with how many blocks each has. */
@@ -300,6 +287,9 @@ export class KvCache {
     assert(used + this.free === this.usable, "used and free KV blocks make up the pool");
     this.tier?.verify();
     for (const [extent, count] of holders)
-      assert(count === this.#records[extent * EXTENT_WORDS + REFERENCES], "a KV block's references are its holders");
+      assert(
+        count === this.#extents.records[extent * EXTENT_WORDS + REFERENCES],
+        "a KV block's references are its holders",
+      );
   }
 }

@@ -41,7 +41,7 @@ export class RankedEngine implements ServingEngine {
           sink.finished(at, request, reason, cached);
         },
       };
-      return new Engine(single, own, undefined, together);
+      return new Engine(single, own, together);
     });
     if (together) this.#lockstep = new Lockstep(single, this.#ranks);
   }

@@ -149,7 +149,6 @@ function* fitOf(
     speeds,
     count,
     replayed,
-    memories: [],
     known: knownOf(evidence, replayed, memory),
   };
   let found = yield* chosenFit(question);
@@ -185,7 +184,6 @@ function* fitOnAll(
     speeds,
     count,
     replayed,
-    memories: [],
     known: knownOf(evidence, replayed, memory),
   };
   const near = yield* fitWith(question, judged.free, judged.parameters);

@@ -1,5 +1,4 @@
 import type { EngineConfig } from "#engine/config.ts";
-import type { EngineMemory } from "#engine/engine-memory.ts";
 import { jobDigest, type ResultMemory } from "../job/result-memory.ts";
 import type { Evidence } from "./evidence.ts";
 import { tracedReplay } from "./forced-replay.ts";
@@ -21,8 +20,6 @@ export interface FitQuestion {
   /** Requests that are fitted, the first ones, and those that are replayed with them. */
   readonly count: number;
   readonly replayed: number;
-  /** What replays leave to the next one; begins empty. */
-  readonly memories: EngineMemory[];
   /** Evaluations of before, and what they are of beside their parameters. */
   readonly known?: KnownEvaluations | undefined;
 }
@@ -83,12 +80,12 @@ export function* fitWith(
   free: readonly Parameter[],
   from: Parameters,
 ): Generator<void, ChosenFit> {
-  const { evidence, sizes, given, speeds, count, replayed, memories, known } = question;
+  const { evidence, sizes, given, speeds, count, replayed, known } = question;
   const stepDrift = speedDrift(evidence, speeds);
   const at = (x: readonly number[]) =>
     parametersOf((name) => (free.includes(name) ? x[free.indexOf(name)]! : (given[name] ?? 0)));
   const evaluated = (engine: EngineConfig) =>
-    residualsOf(evidence, tracedReplay(evidence, { ...engine, stepDrift }, replayed, memories), count, free, stepDrift);
+    residualsOf(evidence, tracedReplay(evidence, { ...engine, stepDrift }, replayed), count, free, stepDrift);
   const found = yield* leastSquares(
     (x) => {
       const engine = engineWith(sizes, at(x));

@@ -1,6 +1,5 @@
 import { type EngineConfig } from "#engine/config.ts";
 import { Engine } from "#engine/engine.ts";
-import { EngineMemory } from "#engine/engine-memory.ts";
 import { RankedEngine } from "#engine/ranked-engine.ts";
 import type { EngineSink } from "#engine/sink.ts";
 import type { Evidence } from "./evidence.ts";
@@ -24,19 +23,15 @@ export function forcedReplay(evidence: Evidence, config: EngineConfig, count?: n
   return replay(evidence, config, count ?? evidence.rows.length, undefined);
 }
 
-/**
- * The same, with what each time consists of. It costs the engines' shortcut through decoding. `memories` holds what is
- * kept from one replay to the next, an entry per endpoint; it begins empty.
- */
+/** The same, with what each time consists of. */
 export function tracedReplay(
   evidence: Evidence,
   config: EngineConfig,
   count: number,
-  memories: EngineMemory[] = [],
 ): ForcedOutcome & { readonly work: WorkTimes } {
   const work = () => new Float64Array(evidence.rows.length * PARAMETERS.length);
   const times = { ttft: work(), e2e: work() };
-  return { ...replay(evidence, { ...config, coalesce: false }, count, times, memories), work: times };
+  return { ...replay(evidence, config, count, times), work: times };
 }
 
 function replay(
@@ -44,7 +39,6 @@ function replay(
   config: EngineConfig,
   count: number,
   times: WorkTimes | undefined,
-  memories: EngineMemory[] = [],
 ): ForcedOutcome {
   const column = () => new Float64Array(rows.length).fill(NaN);
   const outcome = { ttftMicros: column(), e2eMicros: column(), tpotMicros: column(), cachedTokens: column() };
@@ -68,7 +62,7 @@ function replay(
   const engines = endpoints.map((_, endpoint) => {
     const sinkOf = (rank: number): EngineSink => sinkInto(logs?.[endpoint]?.[rank]);
     if (config.dataParallel > 1) return new RankedEngine(config, sinkOf);
-    return new Engine(config, sinkOf(0), (memories[endpoint] ??= new EngineMemory()));
+    return new Engine(config, sinkOf(0));
   });
   for (let row = 0; row < count; row++) {
     const { endpoint, arrivalAt, promptTokens, outputTokens, hashes, cacheRead = true } = rows[row]!;

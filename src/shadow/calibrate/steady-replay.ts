@@ -1,6 +1,5 @@
 import type { EngineConfig } from "#engine/config.ts";
 import { createEngine } from "#engine/create-engine.ts";
-import type { EngineMemory } from "#engine/engine-memory.ts";
 import type { EngineSink } from "#engine/sink.ts";
 import { pauseMicros } from "./steady-protocol.ts";
 
@@ -28,16 +27,12 @@ export interface SteadyTimes {
   readonly tpotMicros: number;
 }
 
-/**
- * The first `uncounted` requests only fill the engine. An engine that cannot take a request gives NaN. `memory` is for those
- * who replay again and again.
- */
+/** The first `uncounted` requests only fill the engine. An engine that cannot take a request gives NaN. */
 export function replaySteady(
   config: EngineConfig,
   load: SteadyLoad,
   requestOf: (number: number) => SteadyRequest,
   uncounted: number,
-  memory?: EngineMemory,
 ): SteadyTimes {
   const total = load.kind === "at" ? load.arrivals.length : load.requests;
   const submittedAt = new Float64Array(total);
@@ -59,7 +54,7 @@ export function replaySteady(
     },
     finished: begin,
   };
-  const engine = createEngine(config, sink, memory);
+  const engine = createEngine(config, sink);
   const submit = (at: number) => {
     const { promptTokens, outputTokens, text } = requestOf(next);
     submittedAt[next] = at;

@@ -31,7 +31,7 @@ export class WorkLog {
 
   step(startAt: number, endAt: number, shape: Readonly<BatchShape>): void {
     const step = this.#step;
-    PARAMETERS.forEach((parameter, j) => (step[j] = countOf(parameter, shape)));
+    for (let j = 0; j < WIDTH; j++) step[j] = countOf(PARAMETERS[j]!, shape);
     for (; this.#first < this.#rows.length && this.#visibleAt[this.#first]! < endAt; this.#first++) {
       const part = Math.max(0, (this.#visibleAt[this.#first]! - startAt) / (endAt - startAt));
       const at = this.#rows[this.#first]! * WIDTH;
