@@ -20,7 +20,10 @@ const HUBER = 1.345 * 1.4826;
 /** Residuals below this are never called outliers. */
 const KNEE_MIN = 1e-3;
 
-/** Residuals at an x, and what each would change by per unit of each variable: a column per variable. */
+/**
+ * Residuals at an x, and what each would change by per unit of each variable: a column per variable, asked for only where a
+ * step goes on from this x, since it may cost many times the residuals.
+ */
 export interface Linearised {
   readonly residuals: Float64Array;
   readonly jacobian: readonly Float64Array[];
@@ -61,7 +64,15 @@ export function* leastSquares(
     if (gained <= GAIN_MIN * cost) break;
   }
   const knee = kneeOf(here.residuals);
-  return { x, errors: standardErrors(x, here, knee), residuals: here.residuals, evaluations };
+  const { residuals } = here;
+  return {
+    x,
+    residuals,
+    evaluations,
+    get errors() {
+      return standardErrors(x, here, knee);
+    },
+  };
 }
 
 /** Where the damped normal equations lead. A variable at 0 that would go below it is left there. */

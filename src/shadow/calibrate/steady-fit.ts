@@ -1,6 +1,5 @@
 import { median } from "#core/base/quantile.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
-import { EngineMemory } from "#engine/engine-memory.ts";
 import type { CoefficientSpec } from "#engine/step-time/coefficients.ts";
 import { type LeastSquaresFit, leastSquares } from "./least-squares.ts";
 import { pointKey, type ProtocolPoint } from "./steady-protocol.ts";
@@ -123,7 +122,6 @@ class SteadySearch {
   readonly #assumed: Partial<Record<SteadyParameter, string>> = {};
   readonly #smooth: readonly SmoothParameter[];
   readonly #usersMax: number;
-  readonly #memory = new EngineMemory();
 
   constructor(points: readonly SteadyPoint[], sizes: EngineConfig) {
     this.#given = points;
@@ -200,7 +198,7 @@ class SteadySearch {
 
   #timesOf(parameters: Readonly<Record<SteadyParameter, number>>): SteadyTimes[] {
     const engine = engineWith(this.#sizes, parameters);
-    return this.#points.map((point) => replayPoint(engine, point, this.#memory));
+    return this.#points.map((point) => replayPoint(engine, point));
   }
 
   #residualsOf(x: readonly number[], decodesFree: number): Float64Array {
@@ -233,11 +231,16 @@ function searched(
 ): LeastSquaresFit {
   const search = leastSquares((x) => {
     const residuals = residualsOf(x);
-    const jacobian = x.map((value, j) => {
-      const moved = residualsOf(x.map((other, k) => (k === j ? value + step : other)));
-      return moved.map((residual, i) => (residual - residuals[i]!) / step);
-    });
-    return { residuals, jacobian };
+    let jacobian: readonly Float64Array[] | undefined;
+    return {
+      residuals,
+      get jacobian() {
+        return (jacobian ??= x.map((value, j) => {
+          const moved = residualsOf(x.map((other, k) => (k === j ? value + step : other)));
+          return moved.map((residual, i) => (residual - residuals[i]!) / step);
+        }));
+      },
+    };
   }, from);
   let next = search.next();
   while (next.done !== true) next = search.next();
@@ -264,8 +267,8 @@ function engineWith(sizes: EngineConfig, parameters: Readonly<Record<SteadyParam
 }
 
 /** Prompts are all different, as a measurement's should be. */
-function replayPoint(engine: EngineConfig, point: SteadyPoint, memory: EngineMemory): SteadyTimes {
+function replayPoint(engine: EngineConfig, point: SteadyPoint): SteadyTimes {
   const { users, requests, promptTokens, outputTokens, pauseMicrosMax } = point;
   const load = { kind: "users", count: users, requests, pauseMicrosMax } as const;
-  return replaySteady(engine, load, () => ({ promptTokens, outputTokens, text: undefined }), 0, memory);
+  return replaySteady(engine, load, () => ({ promptTokens, outputTokens, text: undefined }), 0);
 }
