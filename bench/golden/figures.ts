@@ -76,7 +76,7 @@ function timesOf(
       "itl",
       done.flatMap((row) => gaps[row]!),
     ),
-    scheduling_delay_p99_ms: share(known(outcomes.queueDelay), 99),
+    scheduling_delay_p99_ms: share(sorted(known(outcomes.queueDelay)), 99),
   };
 }
 
@@ -100,17 +100,22 @@ function endOf(golden: GoldenCase, { simulation: { outcomes }, steps }: GoldenRu
 }
 
 function millis(name: string, micros: readonly number[]): Record<string, number> {
+  const ordered = sorted(micros);
   return {
     [`${name}_mean_ms`]: mean(micros) / 1000,
-    [`${name}_p90_ms`]: share(micros, 90),
-    [`${name}_p95_ms`]: share(micros, 95),
-    [`${name}_p99_ms`]: share(micros, 99),
+    [`${name}_p90_ms`]: share(ordered, 90),
+    [`${name}_p95_ms`]: share(ordered, 95),
+    [`${name}_p99_ms`]: share(ordered, 99),
   };
 }
 
+function sorted(micros: readonly number[]): Float64Array {
+  return Float64Array.from(micros).sort();
+}
+
 /** In milliseconds; 0 of nothing. */
-function share(micros: readonly number[], percent: number): number {
-  return micros.length === 0 ? 0 : percentile(Float64Array.from(micros).sort(), percent) / 1000;
+function share(ordered: Float64Array, percent: number): number {
+  return ordered.length === 0 ? 0 : percentile(ordered, percent) / 1000;
 }
 
 function mean(values: readonly number[]): number {

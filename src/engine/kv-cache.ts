@@ -43,6 +43,8 @@ export class KvCache {
   #hitExtents = 0;
   /** Filled by `#partsOf`, up to its answer: an array that is emptied gives its room up. */
   readonly #parts: number[] = [];
+  /** Of each extent, while `verify` counts them; all 0 otherwise. */
+  #holders = new Int32Array(0);
 
   constructor(config: EngineConfig, sink: EngineSink) {
     this.usable = config.kvBlocks - 1;
@@ -268,28 +270,39 @@ export class KvCache {
   eachExtent({ extentCount, extents, extentBlocks }: Sequence, visit: (extent: number, blocks: number) => void): void {
     for (let i = 0; i < extentCount; i++) {
       const parts = this.#partsOf(extents[i] as number, extentBlocks[i] as number);
-      for (const part of this.#parts.slice(0, parts)) visit(part, this.#lengthOf(part));
+      for (let part = 0; part < parts; part++) {
+        const extent = this.#parts[part] as number;
+        visit(extent, this.#lengthOf(extent));
+      }
     }
   }
 
   /** Asserts that used and free blocks make up the pool and that references agree with what the sequences hold. */
   verify(running: readonly Sequence[]): void {
-    const holders = new Map<number, number>();
+    const { records } = this.#extents;
+    if (this.#holders.length < records.length / EXTENT_WORDS)
+      this.#holders = new Int32Array(records.length / EXTENT_WORDS);
+    const holders = this.#holders;
     let used = 0;
     for (const sequence of running) {
       used += sequence.blockCount - sequence.namedBlocks;
       this.eachExtent(sequence, (extent, blocks) => {
-        const others = holders.get(extent) ?? 0;
+        const others = holders[extent] as number;
         if (others === 0) used += blocks;
-        holders.set(extent, others + 1);
+        holders[extent] = others + 1;
+      });
+    }
+    let agree = true;
+    for (const sequence of running) {
+      this.eachExtent(sequence, (extent) => {
+        const count = holders[extent] as number;
+        holders[extent] = 0;
+        // 0 where it was looked at before.
+        if (count !== 0 && count !== records[extent * EXTENT_WORDS + REFERENCES]) agree = false;
       });
     }
     assert(used + this.free === this.usable, "used and free KV blocks make up the pool");
     this.tier?.verify();
-    for (const [extent, count] of holders)
-      assert(
-        count === this.#extents.records[extent * EXTENT_WORDS + REFERENCES],
-        "a KV block's references are its holders",
-      );
+    assert(agree, "a KV block's references are its holders");
   }
 }

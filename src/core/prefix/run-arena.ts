@@ -7,19 +7,24 @@ const WORDS_PER_BLOCK = 2;
 const SLAB_SHIFT = 14;
 const SLAB_WORDS = 1 << SLAB_SHIFT;
 const SLAB_MASK = SLAB_WORDS - 1;
+/** What a size takes of a slab at once, 4 KiB or a room: a small index has a few of them, and not a slab a size. */
+const CHUNK_WORDS = 1024;
 const NONE = -1;
 
 /**
  * Memory for runs of block hashes, two words a block, in slabs of 64 KiB. Rooms come in sizes of 1, 2, 3, 4, 6, 8, 12,
- * 16, ... blocks with one free list each, so a run wastes at most half its length. Handles are word addresses and stay
+ * 16, ... blocks with one free list each, so a run wastes at most half its length, and share slabs by chunks. Handles are word addresses and stay
  * valid while slabs are added.
  */
 export class RunArena {
   readonly #slabs: Int32Array[] = [];
   /** First free room per size; the first word of a free room is the next one. */
   readonly #free: number[] = [];
-  /** Unused end of the newest slab of each size. */
+  /** Unused end of the newest chunk of each size, and where that chunk ends. */
   readonly #fresh: number[] = [];
+  readonly #freshEnd: number[] = [];
+  /** Unused end of the newest slab. */
+  #unused = 0;
 
   get bytes(): number {
     return this.#slabs.length * SLAB_WORDS * Int32Array.BYTES_PER_ELEMENT;
@@ -44,13 +49,24 @@ export class RunArena {
     }
     const words = roomOf(size) * WORDS_PER_BLOCK;
     let fresh = this.#fresh[size] ?? NONE;
-    if (fresh === NONE || this.offset(fresh) + words > SLAB_WORDS) {
-      fresh = this.#slabs.length << SLAB_SHIFT;
-      this.#slabs.push(new Int32Array(SLAB_WORDS));
+    if (fresh === NONE) {
+      fresh = this.#chunk(words * Math.max(1, Math.floor(CHUNK_WORDS / words)), size);
     }
-    // A slab that is full to the last word must not spill into the next one.
-    this.#fresh[size] = this.offset(fresh) + words === SLAB_WORDS ? NONE : fresh + words;
+    this.#fresh[size] = fresh + words === this.#freshEnd[size] ? NONE : fresh + words;
     return fresh;
+  }
+
+  /** So many words, which one slab holds, for rooms of a size. */
+  #chunk(words: number, size: number): number {
+    const slabEnd = this.#slabs.length << SLAB_SHIFT;
+    if (this.#unused + words > slabEnd) {
+      this.#slabs.push(new Int32Array(SLAB_WORDS));
+      this.#unused = slabEnd;
+    }
+    const chunk = this.#unused;
+    this.#unused += words;
+    this.#freshEnd[size] = this.#unused;
+    return chunk;
   }
 
   /** Takes a run back, by the room that `roomFor` returned. */
@@ -110,6 +126,7 @@ export class RunArena {
     this.#slabs.length = 0;
     this.#free.length = 0;
     this.#fresh.length = 0;
+    this.#unused = 0;
   }
 }
 
