@@ -139,8 +139,14 @@ const PROGRAMS: Readonly<Record<string, Shown["program"]>> = {
   "npm run": "script",
 };
 
-/** What there is: commands with their long options, benches, npm's scripts. */
+let runs: ReturnType<typeof askedForAll> | undefined;
+
+/** What there is: commands with their long options, benches, npm's scripts. The programs are asked once. */
 function whatRuns() {
+  return (runs ??= askedForAll());
+}
+
+function askedForAll() {
   const node = (...argv: readonly string[]): string =>
     execFileSync(process.execPath, argv, { cwd: ROOT, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
   const help = node("bin/gnomon.js", "--help-all");

@@ -94,6 +94,7 @@ describe("options and arguments of every command", async () => {
       // Of an option and its --no-, the last one counts.
       const options = command.options.filter(({ hidden, negate }) => !hidden && !negate);
       const texts = await Promise.all(options.map((option) => given(words, option)));
+      const alone = await Promise.all(texts.map(async (text) => (await parsed(words, text)).options));
       const args = command.registeredArguments.flatMap(({ variadic }, i) =>
         Array.from({ length: variadic ? SEVERAL : 1 }, (_, j) => `argument-${i}-${j}`),
       );
@@ -104,7 +105,6 @@ describe("options and arguments of every command", async () => {
       });
       await fc.assert(
         fc.asyncProperty(choice, async ({ chosen, places, asShown }) => {
-          const own = await Promise.all(chosen.map((text) => parsed(words, text)));
           // The usage line shows options first.
           const at = places
             .map((place) => (asShown ? chosen.length : place % (chosen.length + 1)))
@@ -112,10 +112,10 @@ describe("options and arguments of every command", async () => {
           const argv = [...chosen, []].flatMap((text, i) => [...args.filter((_, j) => at[j] === i), ...text]);
           const all = await parsed(words, argv);
           assert.deepEqual(all.args, args, argv.join(" "));
-          for (const [i, text] of chosen.entries()) {
-            const option = options[texts.indexOf(text)]!;
-            const name = option.attributeName();
-            assert.deepEqual(all.options[name], own[i]!.options[name], `${text.join(" ")} of ${argv.join(" ")}`);
+          for (const text of chosen) {
+            const which = texts.indexOf(text);
+            const name = options[which]!.attributeName();
+            assert.deepEqual(all.options[name], alone[which]![name], `${text.join(" ")} of ${argv.join(" ")}`);
           }
         }),
         { numRuns: 20, examples: [[{ chosen: texts, places: args.map(() => 0), asShown: true }]] },
