@@ -8,6 +8,7 @@ import * as z from "zod";
 import { breakerOptions } from "#config/breaker-options.ts";
 import { OWN_SIGNALS } from "#config/profile-signals.ts";
 import { BREAKER_DEFAULTS } from "#core/endpoint/breaker.ts";
+import { STAGE_SETTINGS } from "#core/stages.ts";
 import { KEEPER_TIMES_DEFAULT } from "#live/keeper/keeper-times.ts";
 import { DEFAULT_LIMITS } from "#live/http/limits.ts";
 import { PICKER_RULES } from "#picker/picker-rules.ts";
@@ -76,7 +77,8 @@ test("defaults that other parts have too are the same there", () => {
     [8080, 0].map((port) => adminPortOf({ port })),
     [8081, 0],
   );
-  assert.deepEqual({ holdMillis: undefined, ...DEFAULTS.limits, hedgeMillis: undefined }, DEFAULT_LIMITS);
+  const unset = STAGE_SETTINGS.flatMap(([key, { usual }]) => (usual === undefined ? [[key, undefined] as const] : []));
+  assert.deepEqual({ holdMillis: undefined, ...DEFAULTS.limits, ...Object.fromEntries(unset) }, DEFAULT_LIMITS);
   const { port: _port, healthPort: _health, fallbacks: _fallbacks, plaintext: _plain, ...rules } = DEFAULTS.picker;
   assert.deepEqual(rules, PICKER_RULES);
   const { intervalMillis: given, timeoutMillis, staleAfterMillis, ...times } = DEFAULTS.scrape;
