@@ -261,7 +261,12 @@ export const tokenizerShape = z.strictObject({
     .max(10_000_000)
     .default(65_536)
     .describe("Prefixes of conversations whose tokens and hashes are kept; 0 for none."),
-  memoBytesMax: z.int().min(0).max(1e12).default(268_435_456).describe("Bytes that these may take."),
+  memoBytesMax: z
+    .int()
+    .min(0)
+    .max(1e12)
+    .default(67_108_864)
+    .describe("Bytes that these may take; 64 MiB are some 1,000 conversations of 32 KB."),
   timeoutMillis: millis(1, 60_000)
     .default(200)
     .describe("Time limit of one /tokenize call of kind vllm; after it, tokens are estimated."),

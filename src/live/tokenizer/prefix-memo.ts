@@ -5,6 +5,8 @@ import { textKey } from "./text-key.ts";
 
 /** What a node costs besides its text and its hashes, the open block among it. */
 const NODE_BYTES = 640;
+/** A block's hash among those that states share, whose room is up to a quarter larger than what is in it. */
+const SHARED_HASH_BYTES = 10;
 /** Until so much of the bounds was added, a path is not marked as used again. */
 const PERIOD_SHARE = 1 / 16;
 /** Nodes under one key: the same text in different roles, or texts with the same sample. */
@@ -47,9 +49,10 @@ class Node implements MemoNode {
     this.tag = tag;
     this.text = text;
     this.state = state;
-    // Hashes that it shares with its parent are the parent's.
-    const hashes = state.hashes === parent?.state.hashes ? 0 : state.hashes.words.byteLength;
-    this.bytes = NODE_BYTES + 2 * text.length + hashes;
+    const before = parent?.state;
+    const isShared = state.hashes === before?.hashes;
+    const hashes = isShared ? SHARED_HASH_BYTES * (state.blocks - before.blocks) : state.hashes.words.byteLength;
+    this.bytes = NODE_BYTES + textBytes(text) + hashes;
   }
 }
 
@@ -201,6 +204,11 @@ export class PrefixMemo {
     node.newer = undefined;
     node.older = undefined;
   }
+}
+
+/** What V8 keeps of it: a byte for each character, or two where any is beyond Latin 1. ASCII is told by its bytes in UTF-8. */
+function textBytes(text: string): number {
+  return Buffer.byteLength(text) === text.length ? text.length : 2 * text.length;
 }
 
 /** False where too many are under the same key. */

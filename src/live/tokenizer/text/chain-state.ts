@@ -10,10 +10,11 @@ const HASH_WORDS_COPIED_AT_ONCE = 128;
 
 /**
  * Block hashes that several states of one conversation share: each state owns the blocks up to its own count, and only the
- * state at the tip may append.
+ * state at the tip may append. Where they outgrow their room they move, for all of these states at once: an array left to
+ * the earlier ones would be four fifths of the next, and so on.
  */
 class SharedHashes {
-  readonly words: Int32Array;
+  words: Int32Array;
   used: number;
 
   constructor(words: Int32Array, used: number) {
@@ -185,13 +186,16 @@ function copyHashes({ hashes, blocks }: ChainState, to: Int32Array): void {
   else for (let i = 0; i < length; i++) to[i] = hashes.words[i]!;
 }
 
-/** Room for `blocks` more behind the state's own: in place at the tip, else in a copy. */
+/** Room for `blocks` more behind the state's own: with all that share them at the tip, else in a copy. */
 function hashesFor(state: ChainState, blocks: number): SharedHashes {
   const { hashes } = state;
   const needed = 2 * (state.blocks + blocks);
-  if (hashes.used === state.blocks && needed <= hashes.words.length) return hashes;
+  const isTip = state.blocks > 0 && hashes.used === state.blocks;
+  if (isTip && needed <= hashes.words.length) return hashes;
   const grown = state.blocks === 0 ? needed : Math.max(HASH_WORDS_MIN, needed + (needed >> 2));
   const words = new Int32Array(grown);
   copyHashes(state, words);
-  return new SharedHashes(words, state.blocks);
+  if (!isTip) return new SharedHashes(words, state.blocks);
+  hashes.words = words;
+  return hashes;
 }
