@@ -11,6 +11,19 @@ const MINOR_MIN = 12;
 const MAIN = new URL("../src/main.ts", import.meta.url);
 const COMPILE_CACHE = fileURLToPath(new URL("../node_modules/.cache/gnomon", import.meta.url));
 const OWN_NODE = fileURLToPath(new URL("../node_modules/node/bin/node", import.meta.url));
+/** Words that serve until they are stopped; without one it is `serve`. */
+const SERVERS = ["serve", "emulate", "tap"];
+const WORD = process.argv[2] ?? "serve";
+/** Flags after which nothing is served. */
+const ONCE = ["-h", "--help", "--help-all", "-V", "--version"];
+const IS_SERVER = SERVERS.includes(WORD) || WORD.startsWith("-");
+/**
+ * Of objects that a server just made, most are dead a moment later, so that room for more of them costs memory and saves
+ * nothing; V8 takes twice that (MB, two of them).
+ */
+const YOUNG_MEGABYTES = "--max-semi-space-size=16";
+/** glibc's arenas of memory are a thread's each, and what one of them freed stays in it. */
+const ARENAS_MAX = "2";
 /** @type {NodeJS.Signals[]} */
 const STOPS = ["SIGINT", "SIGTERM", "SIGHUP"];
 /** @type {NodeJS.Signals[]} */
@@ -20,6 +33,8 @@ const FORWARDED = [...STOPS, "SIGQUIT"];
 // third of the time. NODE_DISABLE_COMPILE_CACHE=1 turns it off, NODE_COMPILE_CACHE names another folder; one that cannot
 // be written is done without.
 process.env["NODE_COMPILE_CACHE"] ??= COMPILE_CACHE;
+
+if (isUnbounded()) startBounded();
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major > MAJOR_MIN || (major === MAJOR_MIN && minor >= MINOR_MIN)) {
@@ -39,21 +54,41 @@ else {
   process.exitCode = 1;
 }
 
+/** A server whose memory is not bounded yet, by this or by who starts it. */
+function isUnbounded() {
+  const flags = [...process.execArgv, process.env["NODE_OPTIONS"] ?? ""].join(" ");
+  return IS_SERVER && !ONCE.includes(WORD) && !flags.includes("semi-space-size");
+}
+
+/**
+ * The same process, begun again with bounds that only a start can set: a server's first 40 ms twice. Where that cannot be
+ * done, as on Windows or by a parent that has a channel to it, it goes on without.
+ */
+function startBounded() {
+  process.env["MALLOC_ARENA_MAX"] ??= ARENAS_MAX;
+  if (process.execve === undefined || process.platform === "win32" || process.channel !== undefined) return;
+  const args = [process.execPath, YOUNG_MEGABYTES, ...process.execArgv, ...process.argv.slice(1)];
+  try {
+    process.execve(process.execPath, args);
+  } catch {
+    // A Node that may not, or cannot.
+  }
+}
+
 function handOver() {
   // In a process group of its own: what a terminal or a supervisor sends to the whole group comes through here alone. This
   // process waits for the other.
-  const args = [fileURLToPath(MAIN), ...process.argv.slice(2)];
+  const bounds = isUnbounded() ? [YOUNG_MEGABYTES] : [];
+  const args = [...bounds, fileURLToPath(MAIN), ...process.argv.slice(2)];
   const child = spawn(OWN_NODE, args, { stdio: "inherit", detached: true });
   for (const signal of FORWARDED) process.on(signal, () => child.kill(signal));
   child.once("error", (error) => {
     process.stderr.write(`gnomon: ${OWN_NODE}: ${error.message}\n`);
     process.exitCode = 1;
   });
-  const [word = "serve"] = process.argv.slice(2);
-  const isServer = ["serve", "emulate"].includes(word) || word.startsWith("-");
   child.once("exit", (code, signal) => {
     // A server that ends by a stop signal had not run a line of its own yet, and nothing had to be closed.
-    if (isServer && signal !== null && STOPS.includes(signal)) process.exitCode = 0;
+    if (IS_SERVER && signal !== null && STOPS.includes(signal)) process.exitCode = 0;
     else process.exitCode = code ?? (signal === null ? 1 : 128 + constants.signals[signal]);
   });
 }
