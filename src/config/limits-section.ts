@@ -74,7 +74,7 @@ export const limits = z.strictObject({
     .int()
     .min(0)
     .max(1e12)
-    .default(32 * MIB)
+    .default(16 * MIB)
     .describe(
       "Bytes that beginnings of chats may take, kept so that only the new messages of a conversation are parsed; 0 for none.",
     ),

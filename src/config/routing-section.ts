@@ -265,8 +265,8 @@ export const tokenizerShape = z.strictObject({
     .int()
     .min(0)
     .max(1e12)
-    .default(67_108_864)
-    .describe("Bytes that these may take; 64 MiB are some 1,000 conversations of 32 KB."),
+    .default(33_554_432)
+    .describe("Bytes that these may take; 32 MiB are some 500 conversations of 32 KB."),
   timeoutMillis: millis(1, 60_000)
     .default(200)
     .describe("Time limit of one /tokenize call of kind vllm; after it, tokens are estimated."),

@@ -129,7 +129,7 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   pipelinedRequestsMax: 16,
   clientConnectionsMax: 32_768,
   upstreamConnectionsMax: 4_096,
-  knownBodyBytesKept: 32 * MIB,
+  knownBodyBytesKept: 16 * MIB,
   ...STAGE_LIMITS,
   connectMillisMax: 5_000,
   firstByteMillisMax: millis(waits.firstByteMicrosMax),

@@ -16,7 +16,7 @@ import type { Tokenizer } from "./text/tokenizer.ts";
 import { type Ask, VllmTokenizer } from "./vllm.ts";
 
 const MEMO_ENTRIES_MAX = 65_536;
-const MEMO_BYTES_MAX = 64 * 1024 * 1024;
+const MEMO_BYTES_MAX = 32 * 1024 * 1024;
 /** Bytes of the tokens kept by message, as a share of the memo's. */
 const STEP_CACHE_SHARE = 0.25;
 /** Characters per block of kind character, as its inventors recommend. */
