@@ -206,7 +206,7 @@ export class PrefixMemo {
   }
 }
 
-/** What V8 keeps of it: a byte for each character, or two where any is beyond Latin 1. ASCII is told by its bytes in UTF-8. */
+/** What V8 keeps of it: a byte for each character, or two where any is beyond Latin 1. ASCII has as many bytes in UTF-8. */
 function textBytes(text: string): number {
   return Buffer.byteLength(text) === text.length ? text.length : 2 * text.length;
 }
