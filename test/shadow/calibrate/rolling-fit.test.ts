@@ -18,7 +18,7 @@ const WRONG = engineWith(
   SIZES,
   parametersOf((name) => 2 * TRUE[name]),
 );
-const REQUESTS_MAX = 300;
+const REQUESTS_MAX = 200;
 
 /** Traffic whose header has how the engines schedule, so that a fit need not try both ways. */
 function statedRun(truth: EngineConfig, traffic: Traffic): RecordedRun {

@@ -78,6 +78,8 @@ function evidenceFrom(
 const [first, second] = RUNS.map(({ level }, i) => evidenceFrom(MODEL, level, i + 1));
 const calibration = calibrate(joinedRuns([first!, second!]), { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED });
 const residuals = calibration.residuals!;
+/** Fitted to the first run, which is a calm one. */
+const alone = calibrate(first!, { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED });
 const source: EngineSource = { runs: RUNS.map(({ name }) => ({ run: name })) };
 const headerOf = (run: string) => ({ run, startWallMicros: 0 }) as TraceHeader;
 
@@ -103,10 +105,9 @@ test("one whose step times wandered within its run is stated to lie further off 
   assert.equal(levelOf(0.08, 0), 0.08);
   assert.equal(levelOf(0.08, 0.15), 0.17);
   assert.equal(levelOf(0, 0.15), 0);
-  const calm = evidenceFrom(MODEL, 1, 3);
-  const of = (evidence: typeof calm) =>
-    calibrate(evidence, { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED }).residuals!.betweenRuns!.level;
-  const [still, moved] = [of(calm), of(evidenceFrom(MODEL, 1, 3, [1, 1.5, 0.8, 1.3, 0.7]))];
+  const restless = evidenceFrom(MODEL, 1, 3, [1, 1.5, 0.8, 1.3, 0.7]);
+  const wandered = calibrate(restless, { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED });
+  const [still, moved] = [alone, wandered].map((one) => one.residuals!.betweenRuns!.level) as [number, number];
   const { level } = BETWEEN_RUNS_STATED;
   assert.ok(still >= level && still < level + 0.02, `of a calm run ${still}`);
   assert.ok(moved > still + 0.02, `of one that wandered ${moved}`);
@@ -145,10 +146,10 @@ test("asked about one of them, engines are drawn about that run's speed; about a
 });
 
 test("a run of the same hours is stated to lie nearer than one of another day, in steps and in the delay", () => {
-  const alone = { ...residuals, betweenRuns: BETWEEN_RUNS_STATED };
+  const unseen = { ...residuals, betweenRuns: BETWEEN_RUNS_STATED };
   const at = (run: string, time: string) => ({ ...headerOf(run), startWallMicros: 1000 * Date.parse(time) });
   const origin = { runs: [sourceRunOf(at("monday", "2026-01-05T08:00:00.000Z"))] };
-  const asked = (time: string) => residualsFor(alone, origin, at("later", time)).residuals!.betweenRuns!;
+  const asked = (time: string) => residualsFor(unseen, origin, at("later", time)).residuals!.betweenRuns!;
   const [soon, later] = [asked("2026-01-05T09:00:00.000Z"), asked("2026-01-06T09:00:00.000Z")];
   const { level, session, delay, sessionDelay } = BETWEEN_RUNS_STATED;
   assert.deepEqual([soon.level, soon.delay], [session, sessionDelay]);
@@ -157,10 +158,10 @@ test("a run of the same hours is stated to lie nearer than one of another day, i
 });
 
 test("more runs of other speeds move no coefficient away, make no tail of it, and narrow what another run may be", () => {
-  const levels = [0.8, 1.25, 1, 1.1, 0.9];
+  const levels = [0.8, 1.25, 1, 1];
   const runs = levels.map((level, i) => evidenceFrom(MODEL, level, 20 + i, [1.03, 0.97], 110_000));
   const spread: number[] = [];
-  for (const count of [2, 5]) {
+  for (const count of [2, 4]) {
     const some = runs.slice(0, count) as [Evidence, ...Evidence[]];
     const found = calibrate(joinedRuns(some), { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED });
     const usual = Math.exp(levels.slice(0, count).reduce((sum, level) => sum + Math.log(level), 0) / count);
@@ -200,7 +201,6 @@ test("late first tokens of one run are no tail of the others; what-if asks that 
 });
 
 test("a run's own answers show how fast it was, idle or full, though the engine was fitted to another day", () => {
-  const alone = calibrate(first!, { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED });
   for (const gapMicros of [400_000, 110_000])
     for (const level of [0.8, 1.3]) {
       const evidence = evidenceFrom(MODEL, level, 50, [1.03, 0.97], gapMicros);
@@ -211,7 +211,6 @@ test("a run's own answers show how fast it was, idle or full, though the engine 
 });
 
 test("what a run's first tokens show of its delay and prefill is theirs, and its wander takes the place of the fitted one", () => {
-  const alone = calibrate(first!, { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED });
   const { stepTime } = alone.engine;
   assert.ok(stepTime.kind === "coefficients");
   for (const [delay, prefill] of [
@@ -243,7 +242,6 @@ test("what a run's first tokens show of its delay and prefill is theirs, and its
 });
 
 test("a delay or a prefill rate that a fit found none of, or far off, is what the run's first tokens show", () => {
-  const alone = calibrate(first!, { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED });
   const evidence = evidenceFrom(MODEL, 1.2, 50, [1.03, 0.97], 400_000);
   const fitted = { ...TIMES, delayMicros: alone.engine.queueDelay.baseMicros };
   for (const wrong of [

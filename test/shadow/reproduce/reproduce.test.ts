@@ -8,11 +8,14 @@ import { reproduce, type Reproduction } from "#shadow/reproduce/reproduce.ts";
 import { foreignTraffic, type ForeignTraffic, itemsOf } from "./foreign-traffic.ts";
 
 const PROFILES = profileNames().map(loadProfile);
-const REQUESTS = 400;
+const REQUESTS = 250;
 
 const shipped = (name: string): ProfileSpec => loadProfile(name).spec;
 
-async function reproduced(traffic: Omit<ForeignTraffic, "requests" | "seed">, names?: readonly string[]) {
+async function reproduced(
+  traffic: Omit<ForeignTraffic, "requests" | "seed"> & { readonly requests?: number },
+  names?: readonly string[],
+) {
   const items = foreignTraffic({ requests: REQUESTS, seed: 7, ...traffic });
   const run = await readDecidedRun(itemsOf(items), Infinity);
   const profiles = names === undefined ? PROFILES : names.map(loadProfile);
@@ -78,7 +81,7 @@ test("draws without a reason are explained by nothing", async () => {
 
 test("a hash that nobody knows: sessions stay where they were seen", async () => {
   const consistent = { ...shipped("consistent-hash"), filters: [] };
-  const { best, differences } = await reproduced({ spec: consistent, isRenamed: true });
+  const { best, differences } = await reproduced({ spec: consistent, isRenamed: true, requests: 400 });
   const affinity = best.spec.filters.map(({ plugin }) => plugin);
   assert.ok(affinity.includes("session-pin") || affinity.includes("warm-session"), affinity.join());
   // Where a session's first turn went can only be guessed, a later one's is known.

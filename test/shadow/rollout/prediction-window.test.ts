@@ -23,7 +23,7 @@ interface Figures {
 
 /** So many requests a second for a while, of which every five seconds is predicted what waits. */
 function predictedAt(perSecond: number, seconds: number, bytesMax: number): Figures {
-  const window = new PredictionWindow({ requestsMin: 200, bytesMax });
+  const window = new PredictionWindow({ requestsMin: 50, bytesMax });
   window.begin(HEADER_HERE);
   const inputs: Input[] = [];
   for (let i = 0; i < perSecond * seconds; i++) {
@@ -60,7 +60,7 @@ function predictedAt(perSecond: number, seconds: number, bytesMax: number): Figu
 }
 
 test("all that waits is predicted at ten times the requests that a window has at least, while answers take 8 s", () => {
-  for (const perSecond of [20, 200]) {
+  for (const perSecond of [5, 50]) {
     const { predicted, without, waiting } = predictedAt(perSecond, 40, 1e9);
     assert.equal(without, 0, `${perSecond} a second: ${predicted} predicted`);
     // Those of the last 8 s, and of five more since the last time.
@@ -70,9 +70,9 @@ test("all that waits is predicted at ten times the requests that a window has at
 });
 
 test("where there is no room for as many, what is left out waits no longer", () => {
-  const { predicted, without, waiting } = predictedAt(200, 40, 1e6);
+  const { predicted, without, waiting } = predictedAt(50, 40, 250_000);
   assert.ok(without > predicted, `${without} without, ${predicted} with`);
-  assert.ok(waiting < 15 * 200, `${waiting}`);
+  assert.ok(waiting < 15 * 50, `${waiting}`);
 });
 
 test("nothing is predicted before a trace began, of too few requests, or twice", () => {
