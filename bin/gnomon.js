@@ -15,7 +15,7 @@ const OWN_NODE = fileURLToPath(new URL("../node_modules/node/bin/node", import.m
 const SERVERS = ["serve", "emulate", "tap"];
 const WORD = process.argv[2] ?? "serve";
 /** Flags after which nothing is served. */
-const ONCE = ["-h", "--help", "--help-all", "-V", "--version"];
+const ONCE = new Set(["-h", "--help", "--help-all", "-V", "--version"]);
 const IS_SERVER = SERVERS.includes(WORD) || WORD.startsWith("-");
 /**
  * Of objects that a server just made, most are dead a moment later, so that room for more of them costs memory and saves
@@ -57,7 +57,7 @@ else {
 /** A server whose memory is not bounded yet, by this or by who starts it. */
 function isUnbounded() {
   const flags = [...process.execArgv, process.env["NODE_OPTIONS"] ?? ""].join(" ");
-  return IS_SERVER && !ONCE.includes(WORD) && !flags.includes("semi-space-size");
+  return IS_SERVER && !ONCE.has(WORD) && !flags.includes("semi-space-size");
 }
 
 /**
