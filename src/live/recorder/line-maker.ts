@@ -8,6 +8,8 @@ export interface LineMakerOptions {
   /** Whether what is taken ends with its checksum. */
   readonly checked: boolean;
   readonly candidatesMax: number;
+  /** Blocks that lines may refer to; TraceEncoder's own bound when left out. */
+  readonly blocksMax?: number;
   /** Bytes of records and lines that may wait. Above it whole records are dropped and counted. */
   readonly bufferBytesMax: number;
   /** Longest time that a record waits before its line is handed on. */
@@ -44,10 +46,9 @@ export class LineMaker {
   millis = 0;
 
   constructor(options: LineMakerOptions) {
-    const { run, checked, candidatesMax, bufferBytesMax } = options;
     this.#options = options;
-    this.queue = new RecordQueue(bufferBytesMax);
-    this.lines = new RunLines(run, candidatesMax, checked);
+    this.queue = new RecordQueue(options.bufferBytesMax);
+    this.lines = new RunLines(options);
   }
 
   push(input: Input, decision: Decision | undefined): void {

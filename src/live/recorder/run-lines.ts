@@ -49,6 +49,15 @@ export interface Kept {
   readonly crc32: number;
 }
 
+export interface RunLinesOptions {
+  readonly run: RunHeader;
+  /** Whether what is taken ends with its checksum. */
+  readonly checked: boolean;
+  readonly candidatesMax: number;
+  /** Blocks that lines may refer to; TraceEncoder's own bound when left out. */
+  readonly blocksMax?: number | undefined;
+}
+
 /** Lines of one run since they were last taken, and what a header must say at this point of it. */
 export class RunLines {
   readonly #run: RunHeader;
@@ -62,11 +71,10 @@ export class RunLines {
   /** Of lines that go where they may be damaged. */
   readonly #check: SegmentCheck | undefined;
 
-  /** `checked`: whether what is taken ends with its checksum. */
-  constructor(run: RunHeader, candidatesMax: number, checked: boolean) {
+  constructor({ run, checked, candidatesMax, blocksMax }: RunLinesOptions) {
     this.#run = run;
     this.#check = checked ? new SegmentCheck() : undefined;
-    this.#encoder = new TraceEncoder({ blockTokens: run.hash.blockTokens, candidatesMax });
+    this.#encoder = new TraceEncoder({ blockTokens: run.hash.blockTokens, candidatesMax, blocksMax });
     this.#endpoints = new Map(run.endpoints.map((endpoint) => [endpoint.id, endpoint]));
     this.#router = run.router;
   }

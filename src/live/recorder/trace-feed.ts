@@ -16,6 +16,11 @@ export interface TraceFeedOptions {
 /** Lines this long together are sent at once; shorter ones wait for the pause. */
 const BATCH_BYTES_MAX = 262_144;
 const PAUSE_MILLIS = 100;
+/**
+ * What is on its way need not be as short as what is kept: a quarter of a segment's blocks are remembered, which are 3 MB
+ * here and 4 for who reads them in place of 13 and 17. Beyond it chains are written whole once more.
+ */
+const BLOCKS_MAX = 262_144;
 
 /**
  * Sends what the intake sees to somebody who may be slow or gone, as the lines of a trace. It never waits: beyond its
@@ -31,6 +36,7 @@ export class TraceFeed implements IntakeListener {
     this.#maker = new LineMaker({
       ...options,
       checked: false,
+      blocksMax: BLOCKS_MAX,
       waitMillis: PAUSE_MILLIS,
       batchBytesMax: BATCH_BYTES_MAX,
       ready: () => this.#send(),

@@ -18,7 +18,7 @@ export interface EncoderOptions {
   /** Candidates that a decision is written with; its digest covers all. */
   readonly candidatesMax?: number;
   /** Blocks that may be referred to at once. */
-  readonly blocksMax?: number;
+  readonly blocksMax?: number | undefined;
 }
 
 /** The chosen candidate and those that it had to beat. */

@@ -44,7 +44,7 @@ async function recordedFiles(
   const router = { ...HEADER.router, profiles: { gnomon: spec }, defaultProfile: "gnomon", staleAfterMicros: 50_000 };
   const about: RunHeader = { ...HEADER, id: run, startWallMicros: HEADER.startWallMicros + seed * 1e6, router };
   const header: TraceHeader = { ...HEADER, router };
-  const lines = new RunLines(about, 4, isChecked);
+  const lines = new RunLines({ run: about, candidatesMax: 4, checked: isChecked });
   const queue = new RecordQueue(100_000_000);
   const log = drawTraffic(routerOf(header), seed, steps);
   const options = { compressionLevel: 3, syncEveryAppend: false };
