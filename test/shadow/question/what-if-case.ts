@@ -7,7 +7,6 @@ import { parseSyntheticSpec } from "#trace/import/synthetic-spec.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 
 const SPEC = `
-conversations: 150
 arrivals: { process: poisson, ratePerSecond: 12 }
 groups:
   - name: g
@@ -31,9 +30,10 @@ export function namedProfile(name: string): Candidate {
   return { name, spec: loadProfile(name).spec };
 }
 
-/** Some 300 requests of 150 conversations over six shared prefixes. */
-export function caseWorkload(): WorkloadRequest[] {
-  return [...synthesize(parseSyntheticSpec("spec", SPEC), 3, new ImportReport("spec", "synthetic", true))];
+/** Two requests a conversation, some 180, over six shared prefixes. Where caches are to be full, it takes more of them. */
+export function caseWorkload(conversations = 90): WorkloadRequest[] {
+  const spec = `conversations: ${conversations}${SPEC}`;
+  return [...synthesize(parseSyntheticSpec("spec", spec), 3, new ImportReport("spec", "synthetic", true))];
 }
 
 export function caseEndpoints(...ids: readonly string[]): Setting["endpoints"] {

@@ -14,7 +14,7 @@ const KV_BLOCKS = 200;
 
 /** Engines of so many blocks that report what their caches hold; each input may be another one on its way to the ledger. */
 function summaryOf(believedBlocks: number, changed: (input: Input) => readonly Input[] = (input) => [input]) {
-  const setting = { ...caseSetting(caseWorkload()), rateScale: 3, engine: engineDefaults({ kvBlocks: KV_BLOCKS }) };
+  const setting = { ...caseSetting(caseWorkload(150)), rateScale: 3, engine: engineDefaults({ kvBlocks: KV_BLOCKS }) };
   const ledger = new TokenLedger(() => believedBlocks);
   const take = (input: Input, decision: Decision | undefined) => {
     for (const one of changed(input)) ledger.take(one, decision);

@@ -18,6 +18,8 @@ import { type SlowAnswer, slowAnswers, type SlowQuestion } from "#shadow/why/slo
 import { caseSetting, caseWorkload, namedProfile } from "../question/what-if-case.ts";
 
 const SETTING: Setting = { ...caseSetting(caseWorkload()), rateScale: 2 };
+/** Enough for an engine to be fitted to two endpoints of three. */
+const LONGER: Setting = { ...caseSetting(caseWorkload(150)), rateScale: 2 };
 const GNOMON = namedProfile("gnomon");
 
 /** What a recorder would have seen of it. */
@@ -150,11 +152,11 @@ test("an engine that was fitted to a slow one, too, is fitted anew to the others
   const inForce = namedProfile("round-robin");
   const windows = [[0], [Math.log(2)], [0]];
   const residuals = { windowMicros: 1e12, windows, levelError: 0, delayError: 0, prefillError: 0 };
-  const observed = observedOf({ ...SETTING, residuals }, inForce);
-  const { stepTime } = SETTING.engine;
+  const observed = observedOf({ ...LONGER, residuals }, inForce);
+  const { stepTime } = LONGER.engine;
   assert.ok(stepTime.kind === "coefficients");
   const mixed = { ...stepTime, baseMicros: 1.3 * stepTime.baseMicros };
-  const setting = { ...SETTING, engine: { ...SETTING.engine, stepTime: mixed } };
+  const setting = { ...LONGER, engine: { ...LONGER.engine, stepTime: mixed } };
   const answer = answerOf({ setting, observed, inForce, otherwise: inForce, refittable: "times" });
   assert.deepEqual(answer.refit?.endpoints, ["a", "c"]);
   assert.deepEqual(

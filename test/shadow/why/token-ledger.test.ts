@@ -43,12 +43,12 @@ const HEADER: TraceHeader = {
     breaker: undefined,
   },
   hash: { algorithm: "fast", blockTokens: 16, tokenizer: "estimate" },
-  endpoints: caseSetting(caseWorkload()).endpoints,
+  endpoints: caseSetting(caseWorkload(150)).endpoints,
 };
 
 function ledgerOf({ seed, kvBlocks, profile, rateScale, faults }: Drawn, more: readonly EngineEvent[] = []) {
   const setting = {
-    ...caseSetting(caseWorkload()),
+    ...caseSetting(caseWorkload(150)),
     seed,
     rateScale,
     engine: engineDefaults({ kvBlocks }),
