@@ -172,7 +172,7 @@ test("--priority-policy slo-based serves urgent classes first, by the document's
 });
 
 test("--counterfactual-k alone simulates decisions again: its regret is of outcomes, which scores do not show", async (t) => {
-  const flags = ["--num-instances", "3", "--rate", "40", "--num-requests", "150", "--counterfactual-k", "5"];
+  const flags = ["--num-instances", "3", "--rate", "40", "--num-requests", "100", "--counterfactual-k", "5"];
   const { out } = await simulate(t, ...flags, "--trace-level", "decisions", "--summarize-trace");
   assert.doesNotMatch(out, /score regret/, "the best score was taken each time");
   const [, mean] =

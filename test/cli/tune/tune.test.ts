@@ -36,18 +36,7 @@ const run = (t: TestContext, ...flags: string[]) =>
   inProcess(t, [tuneCommand()], ["tune", WORKLOAD, "--threads", "1", "--replicas", "2", ...flags]);
 
 test("a better policy is written as a profile, a rollout and what llm-d reads; its file decides as it was found", async (t) => {
-  const flags = [
-    "--for",
-    "llm-d",
-    "--in-force",
-    "random",
-    "--profile",
-    "llm-d",
-    "--trials",
-    "12",
-    "--state",
-    file("s"),
-  ];
+  const flags = ["--for", "llm-d", "--in-force", "random", "--profile", "llm-d", "--trials", "8", "--state", file("s")];
   const written = [
     "--write-profile",
     file("p.yaml"),

@@ -47,7 +47,7 @@ test("what --engine names wins over the header", async () => {
 });
 
 test("a trace without its engines' settings is calibrated, and that is reported with its error", async () => {
-  const chosen = await engineOfRun(runOn(TRUTH, { seed: 2 }), flags());
+  const chosen = await engineOfRun(runOn(TRUTH, { seed: 2, requests: 200 }), flags());
   assert.equal(chosen.isGuess, false);
   assert.ok(Math.abs(parametersOfEngine(chosen.engine)!.baseMicros / 8000 - 1) < 0.05);
   assert.match(chosen.notes.join(), /calibrated from this trace, since no --engine named one; .* held out, TTFT [-+]/);

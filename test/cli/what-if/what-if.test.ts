@@ -13,7 +13,7 @@ const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-what-if-"));
 after(() => rmSync(FOLDER, { recursive: true, force: true }));
 
 const WORKLOAD = join(FOLDER, "workload.jsonl");
-writeFileSync(WORKLOAD, mooncake(240));
+writeFileSync(WORKLOAD, mooncake(160));
 
 /** A recorded workload without times of its own: lengths and shared blocks. */
 function mooncake(requests: number): string {
@@ -48,7 +48,7 @@ test("the first fleet and rate of a foreign workload are its own, further ones a
     "round-robin, 3 endpoints",
   ]);
   assert.equal(ranking.first.length, 2, "only what was is ranked");
-  assert.ok(candidates.every(({ completed }) => completed === 240));
+  assert.ok(candidates.every(({ completed }) => completed === 160));
   const plain = await answerTo(t, "--profile", "round-robin", "--endpoints", "2");
   assert.deepEqual(candidates.slice(0, 2), plain.candidates);
 });
@@ -69,7 +69,7 @@ test("the terminal gets the verdict first, and no line that is longer than 100 c
   const { out, notes } = await ask(t, ...asked, "--endpoints", "2,3", "--rate-scale", "1,2");
   assert.match(
     out,
-    /^(?:No candidate|gnomon stays|round-robin|llm-d)[^]*?\bTTFT\b[^]*?\n\n240 requests; in force: gnomon/,
+    /^(?:No candidate|gnomon stays|round-robin|llm-d)[^]*?\bTTFT\b[^]*?\n\n160 requests; in force: gnomon/,
   );
   assert.match(out, /a\s+guess/);
   assert.match(notes, /emulated-default, which is a guess/);
@@ -97,7 +97,7 @@ test("regret is asked of so many decisions, with the alternatives listed", async
 
 test("--limit and --capped leave requests out and count them", async (t) => {
   const { notes } = await ask(t, "--limit", "100");
-  assert.match(notes, /140 left out: beyond --limit/);
+  assert.match(notes, /60 left out: beyond --limit/);
   assert.match(notes, /100 requests x 1 candidates/);
   const page = join(FOLDER, "page.html");
   await ask(t, "--limit", "50", "--capped", "1", "--html", page, "--profile", "random");
@@ -167,21 +167,21 @@ test("each profile reads gauges as it is made for, as in simulate, unless all ar
 });
 
 test("what if an endpoint is lost: every profile with and without, and what became of attempts", async (t) => {
-  const lose = ["--endpoints", "2", "--profile", "round-robin", "--lose", "endpoint_0@2-9"];
+  const lose = ["--endpoints", "2", "--profile", "round-robin", "--lose", "endpoint_0@2-6"];
   const { candidates } = await answerTo(t, ...lose);
   const found = new Map(candidates.map(({ name, path, completed }) => [name, { ...path, completed }]));
   assert.deepEqual([...found.keys()].toSorted(), [
     "gnomon",
-    "gnomon, endpoint_0 lost at 2 s, back at 9 s",
+    "gnomon, endpoint_0 lost at 2 s, back at 6 s",
     "round-robin",
-    "round-robin, endpoint_0 lost at 2 s, back at 9 s",
+    "round-robin, endpoint_0 lost at 2 s, back at 6 s",
   ]);
-  const [asItWas, lost] = ["round-robin", "round-robin, endpoint_0 lost at 2 s, back at 9 s"].map((name) =>
+  const [asItWas, lost] = ["round-robin", "round-robin, endpoint_0 lost at 2 s, back at 6 s"].map((name) =>
     found.get(name)!,
   );
-  assert.deepEqual([asItWas!.retries, asItWas!.cuts, asItWas!.completed], [0, 0, 240]);
+  assert.deepEqual([asItWas!.retries, asItWas!.cuts, asItWas!.completed], [0, 0, 160]);
   assert.ok(lost!.retries > 0 && lost!.continuations > 0, "what had begun goes on at the other one");
-  assert.equal(lost!.completed, 240 - lost!.cuts);
+  assert.equal(lost!.completed, 160 - lost!.cuts);
   const { out } = await ask(t, ...lose);
   assert.match(out, /What failed: attempts before the first token; answers that broke/);
   const { said } = await ask(t, "--endpoints", "2", "--lose", "endpoint_7@2");
@@ -206,7 +206,7 @@ test("from engines that do both to prefill and decode, and back: every profile o
     "round-robin",
     "round-robin, 1 prefill and 3 decode",
   ]);
-  assert.ok(there.candidates.every(({ completed }) => completed === 240));
+  assert.ok(there.candidates.every(({ completed }) => completed === 160));
   const means = new Map(there.candidates.map(({ name, predicted }) => [name, predicted.ttftMicros?.mean]));
   assert.notEqual(means.get("round-robin"), means.get("round-robin, 1 prefill and 3 decode"));
   const back = await answerTo(t, "--endpoints", "4", "--in-force", "gnomon-pd", "--architecture", "colocated");

@@ -16,7 +16,7 @@ const ENGINE = ["--engine", "emulated-default", "--no-cache"];
 
 before(async () => {
   const writer = new TraceWriter(TRACE);
-  for (const item of injectedTrace({ cause: "index", seed: 5, conversations: 60 })) await writer.write(item);
+  for (const item of injectedTrace({ cause: "index", seed: 5, conversations: 30 })) await writer.write(item);
   await writer.close();
 });
 
@@ -50,8 +50,7 @@ test("the sum rules hold in the answer as JSON, of a percentile, another time an
   const whole = await answerTo(t, "--objective", "e2e-mean");
   const rank = await answerTo(t, "--percentile", "90");
   assert.deepEqual([rank.slow.figure.time, rank.slow.figure.of], ["ttft", 90]);
-  const { out } = await ask(t, TRACE, ...ENGINE, "--json");
-  assert.deepEqual(JSON.parse(out), await answerTo(t), "the same again");
+  assert.deepEqual(await answerTo(t, "--objective", "e2e-mean"), whole, "the same again");
   const [id] = whole.ahead as [string];
   const one = await answerTo(t, "--request", id);
   assert.equal(one.request?.requestId, id);
@@ -67,7 +66,7 @@ test("the sum rules hold in the answer as JSON, of a percentile, another time an
 test("of an answer in one piece, which has no first token, another time is offered and no table of nothing", async (t) => {
   const trace = join(FOLDER, "one-piece");
   const writer = new TraceWriter(trace);
-  for (const item of injectedTrace({ cause: "index", seed: 5, conversations: 60 })) {
+  for (const item of injectedTrace({ cause: "index", seed: 5, conversations: 30 })) {
     if (item.kind !== "record" || item.input.kind !== "first-token" || item.input.requestId !== "request_0")
       await writer.write(item);
   }
