@@ -22,6 +22,7 @@ const OF_THE_TEXT = ["documents.test.ts", "rerun.test.ts", "specification.test.t
  *   `noDelay`, or every piece may wait 40 ms for the last one's acknowledgement;
  * - an engine that only has to be there, or to answer, is one in the test's process (cli/serve/answering-engine.ts): each
  *   emulated one is a process, and a gateway that starts takes half a second of CPU already;
+ * - a gateway whose process is not what is tested runs in the test's own (cli/serve/gateway-here.ts);
  * - a gateway that a test starts needs no warm-up (`listen.warmUpMillis` 0), which takes 1 to 2 s of CPU;
  * - what several tests look at (a simulation, a fitted engine, a tokenizer) is made once;
  * - hooks of a file that make something stand in a suite of its own: else they run around every test of the process;

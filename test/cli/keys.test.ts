@@ -7,14 +7,15 @@ import { ConfigError } from "#config/config-error.ts";
 import { readKeysFile } from "#config/keys-file.ts";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
 import { liveKeys } from "#serve/clients/live-keys.ts";
-import { gnomon } from "./command-line.ts";
+import { keysCommand } from "#cli/keys.ts";
+import { inProcess } from "./in-process.ts";
 
 /** `gnomon keys new ... >> file`; returns the key. */
 async function appended(t: TestContext, file: string, ...flags: string[]): Promise<string> {
-  const made = gnomon(t, ["keys", "new", ...flags]);
-  assert.equal((await made.exit).code, 0, made.stderr());
-  appendFileSync(file, made.stdout());
-  return made.stderr().trim();
+  const { code, out, notes } = await inProcess(t, [keysCommand()], ["keys", "new", ...flags]);
+  assert.equal(code, 0, notes);
+  appendFileSync(file, out);
+  return notes.trim();
 }
 
 function emptyFile(t: TestContext): string {

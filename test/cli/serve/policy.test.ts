@@ -8,6 +8,7 @@ import { ConfigMap, policyStorm, traceOfStorm } from "../../../bench/policy/stor
 import { ADMIN, gnomon } from "../command-line.ts";
 import { inProcess } from "../in-process.ts";
 import { answeringEngine } from "./answering-engine.ts";
+import { gatewayHere } from "./gateway-here.ts";
 
 const READY = /gnomon is ready at (http:\S+): /;
 const TOKEN = "a-token-for-this-test";
@@ -109,8 +110,7 @@ test("policy set leaves alone what it does not name, shows what it changes, and 
     "--log-level",
     "error",
   ];
-  const served = gnomon(t, args, { STORM_TOKEN: TOKEN });
-  const [, url = ""] = await served.said(ADMIN);
+  const { adminUrl: url } = await gatewayHere(t, args, { STORM_TOKEN: TOKEN });
   process.env["STORM_TOKEN"] = TOKEN;
   t.after(() => delete process.env["STORM_TOKEN"]);
   const policy = (...argv: string[]) =>
@@ -179,10 +179,9 @@ test("policy set leaves alone what it does not name, shows what it changes, and 
 test("the admin API is closed without a token, to loopback too, and to whoever has another one", async (t) => {
   const { url } = await answeringEngine(t);
   const args = ["--port", "0", "--endpoint", url, "--log-level", "error"];
-  const closed = gnomon(t, args);
-  const open = gnomon(t, [...args, "--set", "admin.tokenEnv=STORM_TOKEN"], { STORM_TOKEN: TOKEN });
-  const [, closedUrl = ""] = await closed.said(ADMIN);
-  const [, openUrl = ""] = await open.said(ADMIN);
+  const { adminUrl: closedUrl } = await gatewayHere(t, args);
+  const open = [...args, "--set", "admin.tokenEnv=STORM_TOKEN"];
+  const { adminUrl: openUrl } = await gatewayHere(t, open, { STORM_TOKEN: TOKEN });
   const status = async (url: string, method: string, token: string, below = "") => {
     const headers = { authorization: `Bearer ${token}` };
     const body = method === "GET" ? {} : { body: "{}" };

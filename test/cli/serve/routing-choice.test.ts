@@ -3,11 +3,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { answer, type StubEngine } from "../../live/discovery/stub-engine.ts";
-import { ADMIN, gnomon } from "../command-line.ts";
 import { answeringEngine } from "./answering-engine.ts";
+import { gatewayHere } from "./gateway-here.ts";
 
-const READY = /gnomon is ready at (http:\S+): /;
-const SERVE = ["serve", "--port", "0", "--log-level", "error"];
+const SERVE = ["--port", "0", "--log-level", "error"];
 
 async function ask(url: string, content: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
   return fetch(`${url}/v1/chat/completions`, {
@@ -22,13 +21,12 @@ const engines = (t: TestContext): Promise<StubEngine[]> => Promise.all([answerin
 
 test("a routing-strategy that is unknown or not allowed is a 400 in OpenAI's form and reaches no engine", async (t) => {
   const both = await engines(t);
-  const served = gnomon(t, [
+  const { url } = await gatewayHere(t, [
     ...SERVE,
     ...both.flatMap(({ url }) => ["--endpoint", url]),
     "--set",
     "routing.profilesAllowed=[round-robin, aibrix-least-request]",
   ]);
-  const [, url = ""] = await served.said(READY);
   const posts = () => both.flatMap(({ seen }) => seen).filter((line) => line.startsWith("POST /v1/chat")).length;
   const before = posts();
   for (const strategy of ["lmetric", "gnomon", "no-such-thing", "round-robin:2,lmetric:1", "constructor"]) {
@@ -80,7 +78,7 @@ test("what a DCGM exporter reports of the GPUs decides under cognitora, and turn
     exporter.closeAllConnections();
   });
   const devices = Object.fromEntries(both.map(({ url }, i) => [url, { Hostname: "h", gpu: String(i) }]));
-  const served = gnomon(t, [
+  const { url } = await gatewayHere(t, [
     ...SERVE,
     "--profile",
     "cognitora",
@@ -94,7 +92,6 @@ test("what a DCGM exporter reports of the GPUs decides under cognitora, and turn
     "--set",
     "scrape.intervalMillis=50",
   ]);
-  const [, url = ""] = await served.said(READY);
   let asked = 0;
   /** Asks what nobody has asked before until the choice is the one given. */
   const settlesOn = async (engine: StubEngine): Promise<void> => {
@@ -127,10 +124,13 @@ test("what a DCGM exporter reports of the GPUs decides under cognitora, and turn
 test("without an exporter nothing that a GPU does distinguishes the same engines", async (t) => {
   const both = await engines(t);
   for (const engine of both) engine.metrics = answer(200, "");
-  const served = gnomon(t, [...SERVE, "--profile", "cognitora", ...both.flatMap(({ url }) => ["--endpoint", url])]);
-  const [, url = ""] = await served.said(READY);
+  const { url, adminUrl } = await gatewayHere(t, [
+    ...SERVE,
+    "--profile",
+    "cognitora",
+    ...both.flatMap(({ url }) => ["--endpoint", url]),
+  ]);
   assert.equal((await ask(url, "Hi")).status, 200);
-  const [, adminUrl = ""] = await served.said(ADMIN);
   const decisions = (await (await fetch(`${adminUrl}/gnomon/decisions?n=1`)).json()) as { decisions: unknown[] };
   assert.match(JSON.stringify(decisions.decisions[0]), /"power"/);
 });
