@@ -31,7 +31,10 @@ function cutAt(text: string, places: readonly number[]): string[] {
   return [0, ...at].map((from, i) => text.slice(from, at[i])).filter((part) => part !== "");
 }
 
-for (const scheme of ["http", "https"]) {
+/** The bytes of an answer are read alike behind TLS, whose reads are other ones. */
+const RUNS = { http: 25, https: 10 };
+
+for (const scheme of ["http", "https"] as const) {
   test(`interim answers that nobody asked for are passed over, however they come: ${scheme}`, async (t) => {
     const options = scheme === "https" ? securely(t) : {};
     await fc.assert(
@@ -58,7 +61,7 @@ for (const scheme of ["http", "https"]) {
           }
         },
       ),
-      { numRuns: 25 },
+      { numRuns: RUNS[scheme] },
     );
   });
 }
