@@ -15,6 +15,8 @@ export interface Line {
 }
 
 const NEWLINE = 10;
+/** Read, and made of compressed bytes, at once: each piece takes some turns of the event loop. */
+const CHUNK_BYTES = 262_144;
 
 /**
  * The lines of a text file of any size, without their line ends; `.gz` and `.zst` are decompressed. Blank lines are
@@ -60,7 +62,7 @@ export async function* readLines(path: string, lineBytesMax: number = LINE_BYTES
 }
 
 function openBytes(path: string): AsyncIterable<Buffer> {
-  const file = createReadStream(path, { highWaterMark: 262_144 });
-  if (path.endsWith(".gz")) return decompressed(file, createGunzip());
-  return path.endsWith(".zst") ? decompressed(file, createZstdDecompress()) : file;
+  const file = createReadStream(path, { highWaterMark: CHUNK_BYTES });
+  if (path.endsWith(".gz")) return decompressed(file, createGunzip({ chunkSize: CHUNK_BYTES }));
+  return path.endsWith(".zst") ? decompressed(file, createZstdDecompress({ chunkSize: CHUNK_BYTES })) : file;
 }
