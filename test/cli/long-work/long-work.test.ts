@@ -20,7 +20,7 @@ const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-long-work-"));
 after(() => rmSync(FOLDER, { recursive: true, force: true }));
 
 const WORKLOAD = join(FOLDER, "workload.jsonl");
-writeFileSync(WORKLOAD, workload(400));
+writeFileSync(WORKLOAD, workload(250));
 const RUN = join(FOLDER, "run");
 const TIMES = { delayMicros: 3000, baseMicros: 8000, perPrefillTokenMicros: 30, perDecodeMicros: 60 };
 const ZEROS = { perPrefillMicros: 0, perDecodeContextTokenMicros: 0, perPrefillPairMicros: 0 };
@@ -43,8 +43,8 @@ function workload(requests: number): string {
 }
 
 const COMMANDS: readonly (readonly [name: string, ...argv: string[]])[] = [
-  ["what-if", "what-if", WORKLOAD, "--profile", "lmetric,round-robin", "--step-error", "0.05", "--replicas", "8"],
-  ["tune", "tune", WORKLOAD, "--in-force", "random", "--profile", "llm-d", "--trials", "6", "--replicas", "2"],
+  ["what-if", "what-if", WORKLOAD, "--profile", "lmetric,round-robin", "--step-error", "0.05", "--replicas", "6"],
+  ["tune", "tune", WORKLOAD, "--in-force", "random", "--profile", "llm-d", "--trials", "4", "--replicas", "2"],
   ["rollout plan", "rollout", "plan", WORKLOAD, "--arm", "gnomon", "--arm", "lmetric", "--runs", "1"],
   ["calibrate", "calibrate", RUN, "--output", "-"],
 ];

@@ -236,7 +236,7 @@ const played = (events: readonly PathEvent[], draws: readonly number[], throws =
   for (const event of events) request.dispatch(event);
   return request;
 };
-const RUNS = { numRuns: 4_000 };
+const RUNS = { numRuns: 1_500 };
 /** The head of a stream is out as its attempt ends, and the next one is answered in another form. */
 const behindHead = (carriage: "whole" | "through", ...events: readonly PathEvent[]): [PathEvent[], number[]] => [
   [...HEAD_OUT, { kind: "answer-began", carriage }, ...events],

@@ -68,6 +68,8 @@ const accounts = (of: Router, at: number) =>
     prompt: row.promptTokensInFlight,
   }));
 
+/** Of up to 80 steps each, all of which are looked at. */
+const RUNS = { numRuns: 40 };
 const nothing = ENDPOINTS.map((id) => ({ id, inFlight: 0, queued: 0, decode: 0, prompt: 0 }));
 
 /** What one request does next, as numbers: which request, and what. */
@@ -130,6 +132,7 @@ test("one that gets every report has the peer's accounts as its own, at any time
       assert.equal(here.peers.counts.strayNews, 0);
       assert.equal(here.peers.lacksSnapshot("p"), false);
     }),
+    RUNS,
   );
 });
 
@@ -190,6 +193,7 @@ test("when a peer leaves nothing of it is left, and the charges of others and ou
       assert.equal(here.router.peers.openCharges, 0);
       for (const row of here.router.endpointRows(302)) assert.equal(row.peerRequestsInFlight, 0);
     }),
+    RUNS,
   );
 });
 
