@@ -281,10 +281,10 @@ function partsOf(
   const { figure, observed } = question;
   const valueOf = (outcome: WorldOutcome): number => {
     const times = timeOf(outcome, figure);
-    return figureOf(
-      Float64Array.from(rows, (index) => times[index]!),
-      figure.of,
-    );
+    // Float64Array.from goes through an iterator, and this is done for every world of every draw.
+    const own = new Float64Array(rows.length);
+    for (let i = 0; i < rows.length; i++) own[i] = times[rows[i]!]!;
+    return figureOf(own, figure.of);
   };
   const known = new Map<number, number>();
   const world = (set: number): number => {
@@ -299,11 +299,11 @@ function partsOf(
   parts.set("load", all - idle);
   parts.set("own", idle);
   if (observed === undefined) return parts;
-  const seen = (of: (one: Observed) => number) =>
-    figureOf(
-      Float64Array.from(rows, (index) => seenOf(observed[index]!, figure) + of(observed[index]!)),
-      figure.of,
-    );
+  const seen = (of: (one: Observed) => number) => {
+    const own = new Float64Array(rows.length);
+    rows.forEach((index, i) => (own[i] = seenOf(observed[index]!, figure) + of(observed[index]!)));
+    return figureOf(own, figure.of);
+  };
   // Where who is let in was recorded, who waits for that is simulated.
   const waits = ({ queuedMicros = 0 }: Observed) => (question.setting.admission === undefined ? queuedMicros : 0);
   const retried = ({ retriedMicros, queuedMicros = 0 }: Observed) => retriedMicros - queuedMicros;

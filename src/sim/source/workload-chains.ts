@@ -107,7 +107,7 @@ export class WorkloadChains {
     const known = answered(request);
     if (known === undefined && (next === undefined || !goesOn(request, next, tokens))) return prompt;
     const { hashes } = this.chainOf(known ?? next!);
-    const sequence = hashes.slice(0, 2 * Math.floor(tokens / this.#blockTokens));
+    const sequence = hashes.subarray(0, 2 * Math.floor(tokens / this.#blockTokens));
     sequence.set(prompt);
     return sequence;
   }
