@@ -6,8 +6,8 @@ import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RolloutView } from "#live/admin/rollout-view.ts";
 import { ownRedis } from "../../live/share/redis-server.ts";
+import { ADMIN, gnomon } from "../command-line.ts";
 import { answeringEngine } from "./answering-engine.ts";
-import { gatewayHere } from "./gateway-here.ts";
 
 const TOKEN = "a-token-for-this-test";
 const REPLICAS = 3;
@@ -41,12 +41,13 @@ async function replicaOf(
     log: { level: "error" },
   };
   writeFileSync(file, JSON.stringify(fixed));
-  const environment = { FLEET_TOKEN: TOKEN, FLEET_SECRET: "a-secret-for-this-test" };
-  const { url, adminUrl } = await gatewayHere(t, ["--config", file], environment);
+  const served = gnomon(t, ["serve", "--config", file], { FLEET_TOKEN: TOKEN, FLEET_SECRET: "a-secret-for-this-test" });
+  const [, url = ""] = await served.said(/gnomon is ready at (http:\S+): /);
+  const [, admin = ""] = await served.said(ADMIN);
   const ask: Replica["ask"] = async (method, path, body) => {
     const since = performance.now();
     const headers = { authorization: `Bearer ${TOKEN}` };
-    const answer = await fetch(`${adminUrl}/gnomon/admin${path}`, {
+    const answer = await fetch(`${admin}/gnomon/admin${path}`, {
       method,
       headers,
       ...(body && { body: JSON.stringify(body) }),
