@@ -33,6 +33,11 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     page: "gateway-cost",
     short: ["--rounds", "1"],
   },
+  memory: {
+    about: "memory of a gateway, with and without recorder and shadow, over an hour of mixed load",
+    page: "memory",
+    onDemand: true,
+  },
   readme: {
     about: "README.md's commands in order on Node 20, 22, 24 and 26, with the time to the first answer",
     page: "gateway-cost",

@@ -111,7 +111,18 @@ type Environment = Readonly<Record<string, string>>;
 async function gateway(root: string, flags: readonly string[], enginePort: number, own: Environment): Promise<Begun> {
   const port = await freePort();
   const endpoint = `http://127.0.0.1:${enginePort}`;
-  const serve = ["serve", "--port", String(port), "--endpoint", endpoint, ...flags, "--log-level", "error"];
+  const serve = [
+    "serve",
+    "--port",
+    String(port),
+    "--admin-port",
+    "0",
+    "--endpoint",
+    endpoint,
+    ...flags,
+    "--log-level",
+    "error",
+  ];
   const command = [join(root, "bin/gnomon.js"), ...serve];
   return { process: begun(command, own, ["ignore", "ignore", "inherit"]), port };
 }
