@@ -10,7 +10,7 @@ test("a command whose reader leaves ends as it would have, with its files writte
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, "results.json");
   const simulate = ["simulate", "--workload", "chatbot", "--num-requests", "20", "--results-path", file];
-  const commands: readonly string[][] = [["trace", "--help"], ["config", "--describe"], ["profiles"], simulate];
+  const commands: readonly string[][] = [["--help"], ["config", "--describe"], ["profiles"], simulate];
   for (const argv of commands) {
     const running = gnomon(t, argv);
     const { child, exit } = running;

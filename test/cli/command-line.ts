@@ -7,8 +7,6 @@ import type { TestContext } from "node:test";
 /** Where status pages and administration are, in what a gateway prints once it is ready. */
 export const ADMIN = /"adminUrl":"(http:[^"]+)"/;
 const ROOT = join(import.meta.dirname, "../..");
-/** A start takes a tenth less of CPU where garbage is collected seldom, and on its own thread. */
-const GC_OPTIONS = ["--single-threaded-gc", "--min-semi-space-size=64", "--max-semi-space-size=64"];
 
 /** A gnomon that runs in a process of its own, as a person starts it. */
 export interface CommandLine {
@@ -26,7 +24,7 @@ export interface CommandLine {
  */
 export function gnomon(t: TestContext, args: readonly string[], environment: NodeJS.ProcessEnv = {}): CommandLine {
   const env = { ...ownEnvironment(), GNOMON_LISTEN_WARM_UP_MILLIS: "0", ...environment };
-  return started(t, [process.execPath, ...GC_OPTIONS, join(ROOT, "bin/gnomon.js"), ...args], { env });
+  return started(t, [process.execPath, join(ROOT, "bin/gnomon.js"), ...args], { env });
 }
 
 /** This process's variables without those that would change how a gnomon runs. */
