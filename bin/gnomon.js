@@ -17,10 +17,7 @@ const WORD = process.argv[2] ?? "serve";
 /** Flags after which nothing is served. */
 const ONCE = new Set(["-h", "--help", "--help-all", "-V", "--version"]);
 const IS_SERVER = SERVERS.includes(WORD) || WORD.startsWith("-");
-/**
- * Of objects that a server just made, most are dead a moment later, so that room for more of them costs memory and saves
- * nothing; V8 takes twice that (MB, two of them).
- */
+/** Room for objects that a server just made, of which most are dead a moment later; MB, twice. V8 takes up to 32 twice. */
 const YOUNG_MEGABYTES = "--max-semi-space-size=16";
 /** glibc's arenas of memory are a thread's each, and what one of them freed stays in it. */
 const ARENAS_MAX = "2";

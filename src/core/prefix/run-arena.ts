@@ -13,8 +13,8 @@ const NONE = -1;
 
 /**
  * Memory for runs of block hashes, two words a block, in slabs of 64 KiB. Rooms come in sizes of 1, 2, 3, 4, 6, 8, 12,
- * 16, ... blocks with one free list each, so a run wastes at most half its length, and share slabs by chunks. Handles are word addresses and stay
- * valid while slabs are added.
+ * 16, ... blocks with one free list each, so a run wastes at most half its length, and share slabs by chunks. Handles are
+ * word addresses and stay valid while slabs are added.
  */
 export class RunArena {
   readonly #slabs: Int32Array[] = [];

@@ -27,9 +27,9 @@ export interface ShadowHostOptions {
   readonly script?: URL;
 }
 
-/** Restarts in a row until the shadow is given up, and the pause before the first, which doubles. */
-/** Of objects that were just made; V8 would take six times that, for a tenth less time (`bench -- memory`). */
+/** For objects that its thread just made: two halves of 8 and what is copied, where V8 took 64 (`bench -- memory`). */
 const YOUNG_MEGABYTES_MAX = 24;
+/** Restarts in a row until the shadow is given up, and the pause before the first, which doubles. */
 const RESTARTS_MAX = 8;
 const PAUSE_MILLIS = 1_000;
 const PAUSE_MILLIS_MAX = 60_000;
