@@ -2,14 +2,17 @@
  * CPU per request of the gateway beside a bare Hono + dispatch proxy and nginx (where it is installed), in one run:
  * 2, 8 and 32 KB chat bodies over 8 endpoints, and server-sent events 10 ms apart.
  *
- *     npx node bench/gateway.ts [--rounds 3] [--millis 1500] [--beside FOLDER] [--only "SSE"] [--peers FOLDER] [--tap | --records]
+ *     npx node bench/gateway.ts [--rounds 3] [--starts 1] [--millis 4000] [--beside FOLDER] [--only "SSE"] [--peers FOLDER]
+ *                               [--tap | --records]
  *     npx node bench/gateway.ts --parts [--beside FOLDER] [--rounds 3]
  *
  * The gateway is what `serve` starts, with its defaults: scraping, metrics, decisions kept. It runs three times: with
  * exact Llama-3 tokens, which the ratios are of, the same without the token ids by which a stream goes on elsewhere
  * (`no ids`), and with estimated tokens. Each proxy is a process pinned to the first core, the engines and the load
  * generator are two more on the last. CPU is the time that the proxy's threads ran, from /proc, over the answers or
- * events in that time. Rounds are interleaved and run backwards every other time; medians are shown.
+ * events in that time. Rounds are interleaved and run backwards every other time; shown is all of them together, since a
+ * full collection of garbage falls into one round and not into the next. One gateway is unlike the same one started again
+ * (compilers, where memory lies): with --starts they begin anew so often, in turns as to which is first.
  *
  * With --beside a checkout of another commit (with its node_modules) its gateway is measured in the same rounds, in the
  * place of `no ids` and `estimate`, and a column has the ratio: what a change costs.
@@ -35,6 +38,7 @@
  * in the first 50,000 events of a stream they take as much as everything else.
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -43,7 +47,6 @@ import { endAll, kept, message } from "./children.ts";
 import { monotonicMicros, PARTS, PartsProfile } from "./gateway-parts.ts";
 import { EXACT_TOKENS, cpuMicros, microsByThread, pinned, startGateway, type ThreadKind } from "./gateway-process.ts";
 import type { LoadOrder, LoadReport } from "./http-load.ts";
-import { median } from "#core/base/quantile.ts";
 import { startNginx } from "./nginx-process.ts";
 import { startPeers } from "./peer-process.ts";
 
@@ -91,11 +94,25 @@ interface Proxy {
   readonly port: number;
   /** The process and, for nginx, its workers. */
   readonly pids: readonly number[];
+  /** Of a gateway, which may begin anew. */
+  readonly end?: () => Promise<unknown>;
 }
+
+/** What a proxy took of a workload in one round. */
+interface Round {
+  /** Answers, or events of streams. */
+  readonly count: number;
+  /** For one of them. */
+  readonly micros: number;
+  readonly threads: ReadonlyMap<ThreadKind, number>;
+}
+
+const NOT_MEASURED: Round = { count: 1, micros: Number.NaN, threads: new Map() };
 
 const { values } = parseArgs({
   options: {
     rounds: { type: "string" },
+    starts: { type: "string" },
     millis: { type: "string" },
     beside: { type: "string" },
     only: { type: "string" },
@@ -107,7 +124,8 @@ const { values } = parseArgs({
 });
 const WORKLOADS = ALL_WORKLOADS.filter(({ name }) => name.includes(values.only ?? ""));
 const rounds = Number(values.rounds ?? 3);
-const millis = Number(values.millis ?? 1_500);
+const starts = Number(values.starts ?? 1);
+const millis = Number(values.millis ?? 4_000);
 const KINDS: readonly ThreadKind[] = ["own", "V8", "pool", "shadow"];
 const lastCore = availableParallelism() - 1;
 const scratch = mkdtempSync(join(tmpdir(), "gnomon-bench-"));
@@ -123,31 +141,38 @@ async function main(): Promise<void> {
   const { ports } = await started<{ ports: number[] }>("stub-upstream.ts", lastCore, [String(ENDPOINTS)]);
   const load = child("http-load.ts", lastCore, []);
   await message(load);
-  const proxies = [await gnomon("exact", ports, EXACT_TOKENS), ...(await variants(ports)), await bareProxy(ports)];
+  const others: Proxy[] = [await bareProxy(ports)];
   const nginx = await startNginx(ports, scratch);
-  if (nginx !== undefined) proxies.push({ name: "nginx", ...nginx });
+  if (nginx !== undefined) others.push({ name: "nginx", ...nginx });
   const peers = values.peers === undefined ? [] : await startPeers(ports, resolve(values.peers));
   for (const { name, startMillis, residentMegabytes } of peers)
     console.log(`${name}: first answer after ${(startMillis / 1000).toFixed(1)} s, ${residentMegabytes.toFixed(0)} MB`);
-  proxies.push(...peers);
-  for (const proxy of proxies) {
-    for (const workload of WORKLOADS) await warmUp(load, proxy, workload);
-  }
-  const costs = new Map<string, number[]>();
-  const beside = new Map<string, ReadonlyMap<ThreadKind, number>[]>();
-  for (let round = 0; round < rounds; round++) {
-    for (const workload of WORKLOADS) {
-      for (const proxy of round % 2 === 0 ? proxies : proxies.toReversed()) {
-        const key = `${proxy.name} ${workload.name}`;
-        const { micros, threads } = await measure(load, proxy, workload, millis);
-        costs.set(key, [...(costs.get(key) ?? []), micros]);
-        beside.set(key, [...(beside.get(key) ?? []), threads]);
+  others.push(...peers);
+  const costs = new Map<string, Round[]>();
+  let proxies: Proxy[] = [];
+  for (let start = 0; start < starts; start++) {
+    const gateways: Proxy[] = [];
+    const begin = [() => gnomon("exact", ports, EXACT_TOKENS), ...variants(ports)];
+    for (const one of start % 2 === 0 ? begin : begin.toReversed()) gateways.push(await one());
+    proxies = [...(start % 2 === 0 ? gateways : gateways.toReversed()), ...others];
+    for (const proxy of start === 0 ? proxies : gateways) {
+      for (const workload of WORKLOADS) await warmUp(load, proxy, workload);
+    }
+    for (let round = 0; round < rounds; round++) {
+      for (const workload of WORKLOADS) {
+        for (const proxy of round % 2 === 0 ? proxies : proxies.toReversed()) {
+          const key = `${proxy.name} ${workload.name}`;
+          costs.set(key, [...(costs.get(key) ?? []), await measure(load, proxy, workload, millis)]);
+        }
       }
+    }
+    if (start < starts - 1) {
+      for (const { end } of gateways) await end?.();
     }
   }
   report(proxies, costs);
-  reportRounds(costs, beside);
-  if (values.records) reportThreads(proxies, beside);
+  reportRounds(costs);
+  if (values.records) reportThreads(proxies, costs);
 }
 
 /** A table of microseconds a request by part: a line for each round of each gateway. */
@@ -177,84 +202,82 @@ async function mainOfParts(): Promise<void> {
 }
 
 /** Each round of the gateway, and what of it was not its own thread's: where rounds differ, this shows by what. */
-function reportRounds(
-  costs: ReadonlyMap<string, readonly number[]>,
-  beside: ReadonlyMap<string, readonly ReadonlyMap<ThreadKind, number>[]>,
-): void {
-  console.log("exact, each round in turn, and of it compilers and collectors of garbage");
-  for (const { name } of WORKLOADS) {
-    const key = `exact ${name}`;
-    const others = beside.get(key) ?? [];
-    const rounds = (costs.get(key) ?? []).map(
-      (micros, i) => `${micros.toFixed(1)} (${(others[i]!.get("V8") ?? 0).toFixed(1)})`,
-    );
-    console.log(name.padEnd(10) + rounds.map((text) => text.padStart(14)).join(""));
+function reportRounds(costs: ReadonlyMap<string, readonly Round[]>): void {
+  for (const name of values.beside === undefined || values.records ? ["exact"] : ["exact", "beside"]) {
+    console.log(`${name}, each round in turn, and of it compilers and collectors of garbage`);
+    for (const workload of WORKLOADS) {
+      const rounds = (costs.get(`${name} ${workload.name}`) ?? []).map(
+        ({ micros, threads }) => `${micros.toFixed(1)} (${(threads.get("V8") ?? 0).toFixed(1)})`,
+      );
+      console.log(workload.name.padEnd(10) + rounds.map((text) => text.padStart(14)).join(""));
+    }
   }
 }
 
-/** Medians of what each kind of thread took. */
-function reportThreads(
-  proxies: readonly Proxy[],
-  threads: ReadonlyMap<string, readonly ReadonlyMap<ThreadKind, number>[]>,
-): void {
+/** What each kind of thread took. */
+function reportThreads(proxies: readonly Proxy[], costs: ReadonlyMap<string, readonly Round[]>): void {
   const cell = (text: string): string => text.padStart(10);
   for (const workload of WORKLOADS) {
     console.log(`${workload.name}, us by thread`.padEnd(24) + KINDS.map(cell).join(""));
     for (const { name } of proxies) {
-      const rounds = threads.get(`${name} ${workload.name}`) ?? [];
-      const row = KINDS.map((kind) => cell(median(rounds.map((one) => one.get(kind) ?? 0)).toFixed(1)));
+      const rounds = costs.get(`${name} ${workload.name}`) ?? [];
+      const row = KINDS.map((kind) => cell(together(rounds, ({ threads }) => threads.get(kind) ?? 0).toFixed(1)));
       console.log(name.padEnd(24) + row.join(""));
     }
   }
 }
 
-/** Gateways that are shown beside the one that the ratios are of. */
-async function variants(ports: readonly number[]): Promise<Proxy[]> {
+/** Of all rounds as if they were one. */
+function together(rounds: readonly Round[], cost: (round: Round) => number): number {
+  const [sum, count] = rounds.reduce(([sum, all], one) => [sum + cost(one) * one.count, all + one.count], [0, 0]);
+  return sum / count;
+}
+
+/** What starts the gateways that are shown beside the one that the ratios are of. */
+function variants(ports: readonly number[]): (() => Promise<Proxy>)[] {
   if (values.peers !== undefined) return [];
   const record = (): string[] => ["--record", mkdtempSync(join(scratch, "trace-"))];
+  const other = values.beside === undefined ? undefined : resolve(values.beside);
   if (values.records) {
     const kept = (): string[] => [...EXACT_TOKENS, ...record()];
     const shadow = ["--set", "shadow.enabled=true"];
-    const pair = [await gnomon("records", ports, kept()), await gnomon("shadow", ports, [...kept(), ...shadow])];
-    if (values.beside === undefined) return pair;
-    const other = resolve(values.beside);
+    const pair = [() => gnomon("records", ports, kept()), () => gnomon("shadow", ports, [...kept(), ...shadow])];
+    if (other === undefined) return pair;
     return [
       ...pair,
-      await gnomon("rec. beside", ports, kept(), other),
-      await gnomon("sh. beside", ports, [...kept(), ...shadow], other),
+      () => gnomon("rec. beside", ports, kept(), other),
+      () => gnomon("sh. beside", ports, [...kept(), ...shadow], other),
     ];
   }
   if (values.tap) {
     const router = ["--router", `http://127.0.0.1:${ports[0]}`];
-    const tap = async (name: string, ...set: string[]): Promise<Proxy> => {
-      const flags = [...EXACT_TOKENS, ...router, ...record(), ...set];
-      const { port, pid } = await startGateway(ports, flags, 0, undefined, [], "tap");
-      return { name, port, pids: [pid] };
-    };
+    const tap = (name: string, ...set: string[]): Promise<Proxy> =>
+      gnomon(name, ports, [...EXACT_TOKENS, ...router, ...record(), ...set], undefined, "tap");
     return [
-      await gnomon("records", ports, [...EXACT_TOKENS, ...record()]),
-      await tap("tap"),
-      await tap("tap heads", "--set", "tap.metricsMillis=0"),
+      () => gnomon("records", ports, [...EXACT_TOKENS, ...record()]),
+      () => tap("tap"),
+      () => tap("tap heads", "--set", "tap.metricsMillis=0"),
     ];
   }
-  if (values.beside !== undefined) return [await gnomon("beside", ports, EXACT_TOKENS, resolve(values.beside))];
+  if (other !== undefined) return [() => gnomon("beside", ports, EXACT_TOKENS, other)];
   return [
-    await gnomon("no ids", ports, [...EXACT_TOKENS, "--set", "clients.continueStreams=false"]),
-    await gnomon("estimate", ports, ["--tokenizer", "estimate"]),
+    () => gnomon("no ids", ports, [...EXACT_TOKENS, "--set", "clients.continueStreams=false"]),
+    () => gnomon("estimate", ports, ["--tokenizer", "estimate"]),
   ];
 }
 
-/** Two tables: on a machine with other work the lowest round shows more than the middle one. */
-function report(proxies: readonly Proxy[], costs: ReadonlyMap<string, readonly number[]>): void {
+/** Two tables: on a machine with other work the lowest round shows more than all of them. */
+function report(proxies: readonly Proxy[], costs: ReadonlyMap<string, readonly Round[]>): void {
   for (const [title, pick] of [
-    ["medians", median],
-    ["lowest", (all: readonly number[]) => Math.min(...all)],
+    ["all", (rounds: readonly Round[]) => together(rounds, ({ micros }) => micros)],
+    ["lowest", (rounds: readonly Round[]) => Math.min(...rounds.map(({ micros }) => micros))],
   ] as const) {
-    const cost = (proxy: string, { name }: Workload): number => pick(costs.get(`${proxy} ${name}`) ?? [Number.NaN]);
+    const cost = (proxy: string, { name }: Workload): number => pick(costs.get(`${proxy} ${name}`) ?? [NOT_MEASURED]);
     const cell = (value: number | string): string =>
       (typeof value === "string" ? value : value.toFixed(value < 10 ? 2 : 1)).padStart(12);
     const names = proxies.map(({ name }) => cell(name));
-    console.log(`us of CPU per answer or event, ${title} of ${rounds} rounds, ${ENDPOINTS} endpoints`);
+    const turns = `${rounds} rounds${starts > 1 ? ` of each of ${starts} starts` : ""}`;
+    console.log(`us of CPU per answer or event, ${title} of ${turns}, ${ENDPOINTS} endpoints`);
     console.log(
       [
         "".padEnd(10),
@@ -287,18 +310,13 @@ async function warmUp(load: ChildProcess, proxy: Proxy, workload: Workload): Pro
 }
 
 /** Microseconds of CPU per answer, or per event of a stream. */
-async function measure(
-  load: ChildProcess,
-  proxy: Proxy,
-  workload: Workload,
-  time: number,
-): Promise<{ readonly micros: number; readonly threads: ReadonlyMap<ThreadKind, number> }> {
+async function measure(load: ChildProcess, proxy: Proxy, workload: Workload, time: number): Promise<Round> {
   const [all, before] = [cpuMicros(proxy.pids), microsByThread(proxy.pids)];
   const { count } = await run(load, proxy, workload, time);
   const micros = (cpuMicros(proxy.pids) - all) / count;
   const threads = new Map<ThreadKind, number>();
   for (const [kind, sum] of microsByThread(proxy.pids)) threads.set(kind, (sum - (before.get(kind) ?? 0)) / count);
-  return { micros, threads };
+  return { count, micros, threads };
 }
 
 async function run(
@@ -321,9 +339,20 @@ async function bareProxy(ports: readonly number[]): Promise<Proxy> {
   return { name: "bare", port, pids: [proxy.pid!] };
 }
 
-async function gnomon(name: string, ports: readonly number[], flags: readonly string[], root?: string): Promise<Proxy> {
-  const { port, pid } = await startGateway(ports, flags, 0, root);
-  return { name, port, pids: [pid] };
+async function gnomon(
+  name: string,
+  ports: readonly number[],
+  flags: readonly string[],
+  root?: string,
+  command?: "tap",
+): Promise<Proxy> {
+  const { port, pid, process } = await startGateway(ports, flags, 0, root, [], command);
+  const end = (): Promise<unknown> => {
+    const ended = once(process, "exit");
+    process.kill("SIGTERM");
+    return ended;
+  };
+  return { name, port, pids: [pid], end };
 }
 
 async function started<T>(file: string, core: number, args: readonly string[]): Promise<T> {
