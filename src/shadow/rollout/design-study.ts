@@ -11,7 +11,7 @@ import { normalQuantile } from "../figure/normal-quantile.ts";
 import { twoArmPlan } from "../job/two-arm-plan.ts";
 import type { TrafficError, TrafficErrors } from "./traffic-error.ts";
 import type { UnexplainedErrors } from "./unexplained-error.ts";
-import { type Findable, foundBetween, shareFoundBy, valuesUntilFound } from "./values-until-found.ts";
+import { type Findable, foundBetween, shareFoundIn, valuesForShare } from "./values-until-found.ts";
 import {
   type PlannedFigureKey,
   type FigureSample,
@@ -252,8 +252,7 @@ function detectableIn(
 }
 
 function hoursToFind(findable: Findable, { power, least, perHour, fixed }: AskedPower): number | undefined {
-  const counts = valuesUntilFound(findable);
-  const values = counts[Math.ceil(power * counts.length) - 1]!;
+  const values = valuesForShare(findable, power);
   if (fixed !== undefined) return values <= fixed.count ? fixed.hours : undefined;
   return values < Infinity ? Math.max(least, values) / perHour : undefined;
 }
@@ -261,7 +260,7 @@ function hoursToFind(findable: Findable, { power, least, perHour, fixed }: Asked
 function powersOf(findable: Findable, asked: AskedPower): number[] {
   return asked.hours.map((duration) => {
     const count = countIn(asked, duration);
-    return count < 1 ? 0 : shareFoundBy(valuesUntilFound(findable, count), count);
+    return count < 1 ? 0 : shareFoundIn(findable, count);
   });
 }
 

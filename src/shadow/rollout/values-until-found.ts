@@ -1,5 +1,11 @@
 import { type Random, randomFor } from "#core/base/random.ts";
-import { evidence, priorFor, valuesToFind } from "#core/rollout/judge/confidence-sequence.ts";
+import {
+  evidence,
+  type MeanEstimate,
+  priorFor,
+  squaredReach,
+  valuesToFind,
+} from "#core/rollout/judge/confidence-sequence.ts";
 
 /** A difference that rollouts are to find, and what they measure it with. */
 export interface Findable {
@@ -51,14 +57,25 @@ const LOOK_GROWTH = 1.04;
 const FROM = 1 / 40;
 const TO = 16;
 
+/** How far walks are looked at: up to so many values, or until so many walks have found the effect. */
+interface Until {
+  readonly countMax?: number;
+  readonly walks?: number;
+}
+
 /**
- * After how many values rollouts find the effect, ascending; Infinity for those that do not. Each is walked through with
- * drawn values and looked at all the way, since the interval holds at every look: whoever is lucky is done earlier than a
- * single look at the end lets expect. `plannedCount`: where intervals are narrowest; where it is left out as many as find
- * the effect half the time. Same arguments, same walks.
+ * After how many values rollouts find the effect, ascending; Infinity for those that do not, by then. Each is walked
+ * through with drawn values and looked at all the way, since the interval holds at every look: whoever is lucky is done
+ * earlier than a single look at the end lets expect. `plannedCount`: where intervals are narrowest; where it is left out as
+ * many as find the effect half the time. Same arguments, same walks, which are at the same look together.
  */
-export function valuesUntilFound(findable: Findable, plannedCount?: number): readonly number[] {
+export function valuesUntilFound(
+  findable: Findable,
+  plannedCount?: number,
+  { countMax = Infinity, walks = WALKS }: Until = {},
+): readonly number[] {
   const { effect, level, degreesOf, valuesMin, valuesMax } = findable;
+  const counts = Array.from({ length: WALKS }, () => Infinity);
   const half = valuesToFind(effect, findable.deviation, {
     level,
     standardErrors: 0,
@@ -67,33 +84,86 @@ export function valuesUntilFound(findable: Findable, plannedCount?: number): rea
     valuesMax,
   });
   const planned = plannedCount ?? half;
-  const never = () => Array.from({ length: WALKS }, () => Infinity);
-  if (planned === undefined || !(effect !== 0) || !(findable.deviation > 0)) return never();
+  if (planned === undefined || !(effect !== 0) || !(findable.deviation > 0)) return counts;
   const prior = priorFor(planned, level);
-  const last = Math.min(valuesMax, TO * Math.max(planned, half ?? planned));
+  const last = Math.min(valuesMax, TO * Math.max(planned, half ?? planned), countMax);
   const first = Math.max(valuesMin, Math.floor(FROM * Math.min(planned, half ?? planned)));
-  return NORMALS.map((walk) => {
-    const normals = walk.fromTheFirst();
-    const value = effectOf(findable, normals);
-    const deviation = deviationOf(findable, normals);
-    let [count, mean, squares] = [0, 0, 0];
-    for (let next = first; next <= last; next = Math.max(next + 1, Math.floor(next * LOOK_GROWTH))) {
-      const more = next - count;
-      const ofMore = value + (deviation * normals.next()) / Math.sqrt(more);
-      squares += deviation ** 2 * chiSquared(normals, more - 1) + ((ofMore - mean) ** 2 * count * more) / next;
-      mean += ((ofMore - mean) * more) / next;
-      count = next;
-      const estimate = { count, mean, deviation: Math.sqrt(squares / (count - 1)), degrees: degreesOf(count) };
-      if (mean * effect > 0 && evidence(estimate, prior) >= 1 / level) return count;
+  let walking = NORMALS.map((walk) => new Walk(findable, walk.fromTheFirst()));
+  let count = 0;
+  let found = 0;
+  for (let next = first; next <= last; next = Math.max(next + 1, Math.floor(next * LOOK_GROWTH))) {
+    const degrees = degreesOf(next);
+    const squared = squaredReach(next, degrees, level, prior);
+    const squaredMin = squared < SQUARED_MAX ? (1 - NEARLY) * squared : 0;
+    for (const walk of walking) {
+      walk.goOn(count, next);
+      if (!(walk.mean * effect > 0) || walk.squared(next, degrees) < squaredMin) continue;
+      walk.isDone = evidence(walk.estimate(next, degrees), prior) >= 1 / level;
+      if (walk.isDone) counts[found++] = next;
     }
-    return Infinity;
-  }).toSorted((one, other) => one - other);
+    if (found >= walks) break;
+    walking = walking.filter(({ isDone }) => !isDone);
+    count = next;
+  }
+  return counts;
+}
+
+/**
+ * By what part the squares of means may be off, computed another way. Where the reach is beyond, each mean's evidence is
+ * computed.
+ */
+const NEARLY = 1e-6;
+const SQUARED_MAX = 1e5;
+
+/** One rollout that draws values. */
+class Walk {
+  readonly #normals: DrawnNormals;
+  readonly #value: number;
+  readonly #deviation: number;
+  #squares = 0;
+  mean = 0;
+  isDone = false;
+
+  constructor(findable: Findable, normals: DrawnNormals) {
+    this.#normals = normals;
+    this.#value = effectOf(findable, normals);
+    this.#deviation = deviationOf(findable, normals);
+  }
+
+  /** From so many values to as many. */
+  goOn(count: number, next: number): void {
+    const more = next - count;
+    const ofMore = this.#value + (this.#deviation * this.#normals.next()) / Math.sqrt(more);
+    const apart = ofMore - this.mean;
+    this.#squares += this.#deviation ** 2 * chiSquared(this.#normals, more - 1) + (apart ** 2 * count * more) / next;
+    this.mean += (apart * more) / next;
+  }
+
+  estimate(count: number, degrees: number): MeanEstimate {
+    return { count, mean: this.mean, deviation: Math.sqrt(this.#squares / (count - 1)), degrees };
+  }
+
+  /** As `squaredReach` has it. */
+  squared(count: number, degrees: number): number {
+    return (count * this.mean ** 2 * (count - 1)) / (this.#squares * degrees);
+  }
 }
 
 /** Share of them that need at most so many. */
 export function shareFoundBy(counts: readonly number[], count: number): number {
   const more = counts.findIndex((one) => one > count);
   return (more < 0 ? counts.length : more) / counts.length;
+}
+
+/** The same of walks whose intervals are narrowest at that count. */
+export function shareFoundIn(findable: Findable, count: number): number {
+  return shareFoundBy(valuesUntilFound(findable, count, { countMax: count }), count);
+}
+
+/** After how many values that share of rollouts finds the effect; Infinity where fewer do. */
+export function valuesForShare(findable: Findable, share: number): number {
+  const walks = Math.ceil(share * WALKS);
+  return valuesUntilFound(findable, undefined, { walks })[walks - 1]!;
 }
 
 /** How many of the walks' effects, over their deviations, are below a range, and above it. */
@@ -115,7 +185,7 @@ export function foundBetween(findable: Findable, count: number): { readonly low:
     // Of another sign the effect that is expected is not there to be found.
     const effect = Math.max(0, effects[Math.floor(q * WALKS)]!);
     const known = { ...findable, effect, effectError: 0, trafficError: 0, deviationDegrees: Infinity };
-    return shareFoundBy(valuesUntilFound(known, count), count);
+    return shareFoundIn(known, count);
   });
   return { low: low!, high: high! };
 }

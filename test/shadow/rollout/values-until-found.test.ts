@@ -3,7 +3,14 @@ import { test } from "node:test";
 import { type Random, randomFor } from "#core/base/random.ts";
 import { addBlock, noBlocks, plainEstimate } from "#core/rollout/judge/block-differences.ts";
 import { priorFor, reach, valuesToFind } from "#core/rollout/judge/confidence-sequence.ts";
-import { type Findable, foundBetween, shareFoundBy, valuesUntilFound } from "#shadow/rollout/values-until-found.ts";
+import {
+  type Findable,
+  foundBetween,
+  shareFoundBy,
+  shareFoundIn,
+  valuesForShare,
+  valuesUntilFound,
+} from "#shadow/rollout/values-until-found.ts";
 
 const LEVEL = 0.02;
 const EFFECT: Findable = {
@@ -94,3 +101,44 @@ test("nothing is promised of an effect that is none, or that is beyond the time 
   assert.equal(shareFoundBy(valuesUntilFound({ ...EFFECT, effect: NaN }), 1e9), 0);
   assert.deepEqual(valuesUntilFound(EFFECT), valuesUntilFound(EFFECT));
 });
+
+/** What differs from EFFECT, the count that is asked for and planned, and after how many values walks find it. */
+const WALKED: readonly (readonly [
+  Partial<Findable>,
+  count: number,
+  found: readonly number[],
+  planned: readonly number[],
+])[] = [
+  [{}, 40, [400, 9, 14, 25, 45, 10939], [400, 9, 15, 26, 45, 11164]],
+  [
+    { effect: -0.3, effectError: 0.2, trafficError: 0.1 },
+    90,
+    [336, 16, 31, 82, 487, 65003],
+    [336, 14, 28, 79, 506, 64984],
+  ],
+  [{ effect: 2, deviationDegrees: 6, valuesMax: 200 }, 8, [400, 6, 6, 8, 13, 3624], [400, 6, 6, 8, 13, 3624]],
+  [
+    { effect: 0.02, valuesMin: 200, valuesMax: 1000000, level: 0.001 },
+    30000,
+    [400, 7231, 18514, 40548, 73016, 17730191],
+    [400, 6914, 18412, 41934, 72609, 17750593],
+  ],
+];
+
+test("walks that end where no more is asked of them come to what whole ones do, and those to what they always did", () => {
+  for (const [differing, count, found, planned] of WALKED) {
+    const findable = { ...EFFECT, ...differing };
+    const [counts, inCount] = [valuesUntilFound(findable), valuesUntilFound(findable, count)];
+    assert.deepEqual([figuresOf(counts), figuresOf(inCount)], [found, planned]);
+    for (const share of [0.01, 0.5, 0.8, 1])
+      assert.equal(valuesForShare(findable, share), counts[Math.ceil(share * counts.length) - 1]);
+    assert.equal(shareFoundIn(findable, count), shareFoundBy(inCount, count));
+  }
+});
+
+/** How many of the walks find it, and after how many values the first, a tenth, half and nine of ten of those do, and all together. */
+function figuresOf(counts: readonly number[]): number[] {
+  const found = counts.filter((count) => count < Infinity);
+  const at = [0, 0.1, 0.5, 0.9].map((q) => found[Math.floor(q * found.length)] ?? Infinity);
+  return [found.length, ...at, found.reduce((sum, count) => sum + count, 0)];
+}

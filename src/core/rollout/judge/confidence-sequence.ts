@@ -32,12 +32,16 @@ export function priorFor(count: number, level: number): number {
 
 /** Half of the interval's width; Infinity while there are too few values to say anything. */
 export function reach({ count, deviation, degrees }: MeanEstimate, level: number, prior: number): number {
+  const squared = squaredReach(count, degrees, level, prior);
+  return squared === Infinity ? Infinity : deviation * Math.sqrt((squared * degrees) / count);
+}
+
+/** Its square over that of the deviation, times the count, over the degrees: `evidence` at it is 1 / level. */
+export function squaredReach(count: number, degrees: number, level: number, prior: number): number {
   if (degrees < 1) return Infinity;
   const spread = 1 + count * prior;
   const bound = (Math.sqrt(spread) / level) ** (2 / (degrees + 1));
-  if (bound >= spread) return Infinity;
-  const squared = (bound - 1) / (1 - bound / spread);
-  return deviation * Math.sqrt((squared * degrees) / count);
+  return bound >= spread ? Infinity : (bound - 1) / (1 - bound / spread);
 }
 
 /** The likelihood ratio against a mean of 0: at 1 / level or above the interval leaves out 0. */
