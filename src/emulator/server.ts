@@ -1,9 +1,10 @@
-import { createServer, type Server } from "node:http";
+import type { Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { MILLIS_PER_SECOND } from "#core/base/units.ts";
 import { Dispatcher } from "./dispatch.ts";
 import type { EngineHost } from "./service/engine-host.ts";
+import { createServer } from "./http/node-http.ts";
 import { httpDate } from "./http/reply.ts";
 import { resolveOptions, type EmulatorOptions, type ResolvedOptions } from "./service/options.ts";
 import { statsOf, type EmulatorStats } from "./route/admin.ts";

@@ -1,4 +1,4 @@
-import { Agent, request } from "node:http";
+import { Agent, request } from "../http/node-http.ts";
 
 /** What one engine asks another about blocks that it holds. */
 export type SideChannelAsk = "renew" | "take";

@@ -7,7 +7,7 @@ export type EngineProcessMessage =
   | { readonly kind: "started"; readonly url: string }
   | { readonly kind: "failed"; readonly code: string | undefined; readonly message: string };
 
-const WORKER = fileURLToPath(new URL("./emulated-engine.worker.ts", import.meta.url));
+const WORKER = fileURLToPath(new URL("../../../bin/emulated-engine.js", import.meta.url));
 /** A tokenizer takes seconds to load. */
 const START_MILLIS_MAX = 60_000;
 const STOP_MILLIS_MAX = 3_000;
