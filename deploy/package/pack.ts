@@ -6,7 +6,8 @@ import { erase, namedByJavaScript } from "./erase.ts";
 
 /**
  * `node deploy/package/pack.ts [FOLDER] [--whole]`: writes the npm package into FOLDER (here by default). With --whole
- * the packages that only some gateways need are dependencies like all others, as an image has them.
+ * it is as an image has it: the packages that only some gateways need are dependencies like all others, and there are no
+ * declarations, which prune.sh would drop.
  *
  * Node reads no types below node_modules, so they are erased as the package is made: they become spaces, so that lines
  * and columns of an error are those of the source. Declarations come along for the core, which is a library of its own.
@@ -21,7 +22,7 @@ try {
   for (const name of COPIED) cpSync(join(ROOT, name), join(stage, name), { recursive: true });
   for (const name of globSync("bin/**/*.{js,cjs}", { cwd: ROOT })) copyChanged(name, name, namedByJavaScript);
   for (const name of globSync("src/**/*.ts", { cwd: ROOT })) copyChanged(name, name.replace(/\.ts$/, ".js"), erase);
-  declareCore();
+  if (!WHOLE) declareCore();
   writeFileSync(join(stage, "package.json"), `${JSON.stringify(manifest(), null, 2)}\n`);
   mkdirSync(FOLDER, { recursive: true });
   execFileSync("npm", ["pack", "--silent", "--pack-destination", FOLDER], {

@@ -1,6 +1,7 @@
 /**
  * Stands in for npm where the image's tree is made: `ci` brings what the lock file names from what this project has
- * installed already, `sbom` is left empty, and everything else is npm's.
+ * installed already, `sbom` is left empty, and `pack` puts the files that the manifest names together, in a tenth of npm's
+ * time (package.test.ts has npm's own do it). Everything else is npm's.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
@@ -10,9 +11,23 @@ const INSTALLED = resolve(import.meta.dirname, "../../node_modules");
 const [npm = "npm", command = "", ...options] = process.argv.slice(2);
 
 if (command === "sbom") process.stdout.write("{}\n");
+else if (command === "pack") pack(options[options.indexOf("--pack-destination") + 1] ?? ".");
 else if (command !== "ci") execFileSync(npm, [command, ...options], { stdio: "inherit" });
 else if (options.includes("--omit=dev")) copyNamed();
 else symlinkSync(INSTALLED, "node_modules");
+
+function pack(folder: string): void {
+  const { name, version, files } = JSON.parse(readFileSync("package.json", "utf8")) as Packed;
+  const packed = join(folder, `${name.replace("@", "").replace("/", "-")}-${version}.tgz`);
+  const names = ["package.json", "README.md", "LICENSE", ...files];
+  execFileSync("tar", ["-I", "gzip -1", "-cf", packed, "--transform=s,^,package/,", ...names]);
+}
+
+interface Packed {
+  readonly name: string;
+  readonly version: string;
+  readonly files: readonly string[];
+}
 
 /** What the manifest and those that it brings name, as the lock file has it. */
 function copyNamed(): void {
