@@ -53,6 +53,25 @@ test("the first fleet and rate of a foreign workload are its own, further ones a
   assert.deepEqual(candidates.slice(0, 2), plain.candidates);
 });
 
+test("twice the rate is what the same requests in half of the time are, whether it is how things were or a scenario", async (t) => {
+  const twice = join(FOLDER, "twice.jsonl");
+  const lines = readFileSync(WORKLOAD, "utf8").trimEnd().split("\n");
+  const halved = lines.map((line) => {
+    const request = JSON.parse(line) as { readonly timestamp: number };
+    return JSON.stringify({ ...request, timestamp: request.timestamp / 2 });
+  });
+  writeFileSync(twice, `${halved.join("\n")}\n`);
+  const flags = ["--profile", "round-robin", "--endpoints", "2"];
+  const predictedIn = ({ candidates }: WhatIfAnswer, suffix: string) =>
+    ["gnomon", "round-robin"].map((name) => candidates.find((one) => one.name === `${name}${suffix}`)!.predicted);
+  const { out } = await inProcess(t, [whatIfCommand()], ["what-if", twice, "--threads", "1", "--json", "-", ...flags]);
+  const inHalf = predictedIn(JSON.parse(out) as WhatIfAnswer, "");
+  assert.deepEqual(predictedIn(await answerTo(t, ...flags, "--rate-scale", "2"), ""), inHalf);
+  const both = await answerTo(t, ...flags, "--rate-scale", "1", "--rate-scale", "2");
+  assert.deepEqual(predictedIn(both, ", 2 x the rate"), inHalf);
+  assert.notDeepEqual(predictedIn(both, ""), inHalf);
+});
+
 test("the terminal gets the verdict first, and no line that is longer than 100 characters", async (t) => {
   const asked = [
     "--profile",

@@ -100,6 +100,37 @@ test("a workload that nobody ran is explained as it is simulated; -o writes the 
   assert.equal(tokens.requests, 60);
 });
 
+test("of the same requests a hundred times as fast the load is what is slower, and what a request takes by itself is not", async (t) => {
+  const partsAt = async (everyMillis: number): Promise<ReadonlyMap<string, number>> => {
+    const workload = join(FOLDER, `every-${everyMillis}.jsonl`);
+    const lines = Array.from({ length: 60 }, (_, i) =>
+      JSON.stringify({
+        timestamp: everyMillis * i,
+        input_length: 700,
+        output_length: 20,
+        hash_ids: [1_000 + i, 2_000 + i],
+      }),
+    );
+    writeFileSync(workload, `${lines.join("\n")}\n`);
+    const { out } = await ask(
+      t,
+      workload,
+      ...ENGINE,
+      "--in-force",
+      "round-robin",
+      "--against",
+      "round-robin",
+      "--json",
+    );
+    const { slow } = JSON.parse(out) as WhyAnswer;
+    return new Map(slow.parts.map(({ part, micros }) => [part, micros]));
+  };
+  const [calm, busy] = [await partsAt(500), await partsAt(5)];
+  assert.ok(busy.get("load")! > busy.get("own")!, JSON.stringify([...busy]));
+  assert.ok(Math.abs(calm.get("load")!) < 0.1 * calm.get("own")!, JSON.stringify([...calm]));
+  assert.ok(Math.abs(busy.get("own")! / calm.get("own")! - 1) < 0.1, JSON.stringify([[...calm], [...busy]]));
+});
+
 test("what cannot be asked is refused with what is accepted", async (t) => {
   const cases: readonly [readonly string[], RegExp][] = [
     [[join(FOLDER, "missing")], /why: expected a trace or a workload, got .*missing, which is not there/],
