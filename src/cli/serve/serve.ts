@@ -3,6 +3,7 @@ import type { Given } from "../flag/key-flags.ts";
 import { addServeOptions, servePlan } from "./serve-options.ts";
 import type { ServePlan } from "#serve/plan/serve-plan.ts";
 import { collectAlone } from "#serve/process/collect-alone.ts";
+import { collectSeldom } from "#serve/process/collect-seldom.ts";
 import { keepCompiled } from "#serve/process/keep-compiled.ts";
 import { keepRequestsYoung } from "#serve/process/young-objects.ts";
 
@@ -18,6 +19,7 @@ export async function startGateway(plan: ServePlan): Promise<void> {
   keepRequestsYoung();
   keepCompiled();
   collectAlone();
+  collectSeldom();
   // Loaded only now: other commands do not need it and start in half the time.
   const { beginTable } = await import("#serve/tokens/begun-table.ts");
   const tables = await beginTable(plan.config, process.env);
