@@ -268,11 +268,13 @@ export class KvCache {
 
   /** The extents that the sequence holds, in order, with how many blocks each has. */
   eachExtent({ extentCount, extents, extentBlocks }: Sequence, visit: (extent: number, blocks: number) => void): void {
+    const { records } = this.#extents;
     for (let i = 0; i < extentCount; i++) {
-      const parts = this.#partsOf(extents[i] as number, extentBlocks[i] as number);
-      for (let part = 0; part < parts; part++) {
-        const extent = this.#parts[part] as number;
-        visit(extent, this.#lengthOf(extent));
+      let extent = extents[i] as number;
+      for (let left = extentBlocks[i] as number; left > 0; extent = records[extent * EXTENT_WORDS + REST] as number) {
+        const blocks = records[extent * EXTENT_WORDS + LENGTH] as number;
+        visit(extent, blocks);
+        left -= blocks;
       }
     }
   }
