@@ -8,7 +8,9 @@ import { test, type TestContext } from "node:test";
 import { connect } from "node:tls";
 import { stringify } from "yaml";
 import { selfSigned } from "#picker/self-signed.ts";
-import { gnomon, takenPort } from "../cli/command-line.ts";
+import { takenPort } from "../cli/command-line.ts";
+import { answeringEngine } from "../cli/serve/answering-engine.ts";
+import { gatewayHere } from "../cli/serve/gateway-here.ts";
 import { Certificates } from "../live/tls/made-certificates.ts";
 
 /** The certificate that a server shows, to a client that does not ask who it is. */
@@ -31,9 +33,9 @@ async function freePort(): Promise<number> {
 
 async function pickerOf(t: TestContext, folder: string, picker: object): Promise<number> {
   const file = join(folder, "config.yaml");
-  writeFileSync(file, stringify({ listen: { port: 0 }, picker, emulate: { count: 1 } }));
-  const served = gnomon(t, ["serve", "--config", file]);
-  await served.said(/gnomon is ready/);
+  const { url } = await answeringEngine(t);
+  writeFileSync(file, stringify({ listen: { port: 0 }, picker, endpoints: [{ url }] }));
+  await gatewayHere(t, ["--config", file]);
   return (picker as { port: number }).port;
 }
 

@@ -19,7 +19,7 @@ test("a gateway with tight limits warms up, and its admission changes while it r
   const queue = { enabled: true, requestsMax: 1 };
   writeFileSync(file, stringify({ admission: { limits, saturation: { requestsMax: 1 }, shedAt: 0.1, queue } }));
   const stack = await startedGateway(
-    servePlan({ config: file, set: ["listen.port=0", "listen.adminPort=0"] }, {}),
+    servePlan({ config: file, set: ["listen.port=0", "listen.adminPort=0", "listen.warmUpMillis=200"] }, {}),
     {},
     ["warmUp"],
   );

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { resolve } from "node:path";
 import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Locator, Page } from "playwright-core";
 import { axeObjections } from "../axe-objections.ts";
 import { openPage, photograph, withoutBrowser } from "../browser.ts";
@@ -9,8 +10,9 @@ import { openPage, photograph, withoutBrowser } from "../browser.ts";
 const MAIN = resolve(import.meta.dirname, "../../../bin/gnomon.js");
 const ADMIN = "admin-secret";
 const LOOK = "look-secret";
-/** So few that the browser has the machine; a window takes three requests of each arm. */
+/** So few, with a pause behind each request, that the browser has the machine; a window takes three requests of each arm. */
 const SENDERS = 2;
+const PAUSE_MILLIS = 20;
 
 const ROLLOUT = {
   name: "prefixes-or-not",
@@ -91,6 +93,7 @@ function traffic(address: string): () => Promise<void> {
         stream: true,
         messages: [{ role: "user", content }],
       });
+      await sleep(PAUSE_MILLIS);
     }
   };
   const all = Promise.all(Array.from({ length: SENDERS }, (_, i) => sender(i)));
