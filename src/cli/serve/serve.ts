@@ -2,10 +2,7 @@ import { Command } from "commander";
 import type { Given } from "../flag/key-flags.ts";
 import { addServeOptions, servePlan } from "./serve-options.ts";
 import type { ServePlan } from "#serve/plan/serve-plan.ts";
-import { collectAlone } from "#serve/process/collect-alone.ts";
-import { collectSeldom } from "#serve/process/collect-seldom.ts";
-import { keepCompiled } from "#serve/process/keep-compiled.ts";
-import { keepRequestsYoung } from "#serve/process/young-objects.ts";
+import { setV8 } from "#serve/process/v8-settings.ts";
 
 export function serveCommand(): Command {
   const command = new Command("serve").description(
@@ -16,10 +13,7 @@ export function serveCommand(): Command {
 
 /** Runs a gateway until it is asked to stop. */
 export async function startGateway(plan: ServePlan): Promise<void> {
-  keepRequestsYoung();
-  keepCompiled();
-  collectAlone();
-  collectSeldom();
+  setV8();
   // Loaded only now: other commands do not need it and start in half the time.
   const { beginTable } = await import("#serve/tokens/begun-table.ts");
   const tables = await beginTable(plan.config, process.env);
