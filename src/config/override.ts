@@ -44,17 +44,28 @@ export function overridesFromEnvironment(
   const given = Object.entries(environment).filter(([name]) => name.startsWith(PREFIX) && !isSecret(name));
   const overrides: Override[] = [];
   const problems: Problem[] = [];
-  if (given.length === 0) return { overrides, problems };
-  const paths = new Map(settablePaths(root).map((path) => [environmentNameOf(path), path]));
   for (const [name, text] of given) {
     if (text === undefined) continue;
-    const path = paths.get(name);
+    const path = pathNamed(name, root);
     if (path !== undefined) overrides.push({ path, value: valueOf(text, nodeAt(root, path)), from: name });
     else if (!SERVICE_LINK.test(name)) {
-      problems.push({ path: [name], message: unknownWord("variable", name, [...paths.keys()]) });
+      const names = settablePaths(root).map(environmentNameOf);
+      problems.push({ path: [name], message: unknownWord("variable", name, names) });
     }
   }
   return { overrides, problems };
+}
+
+/** The settable path of a variable's name. Of sections, only those that it begins with are looked at, and so written. */
+function pathNamed(name: string, { properties }: SchemaNode, at: Path = []): Path | undefined {
+  if (properties === undefined) return environmentNameOf(at) === name ? at : undefined;
+  for (const key of Object.keys(properties)) {
+    const path = [...at, key];
+    if (!`${name}_`.startsWith(`${environmentNameOf(path)}_`)) continue;
+    const found = pathNamed(name, properties[key]!, path);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** Override from `--set path=value`. */

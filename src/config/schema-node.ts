@@ -46,7 +46,7 @@ export function schemaNode(schema: z.ZodType): SchemaNode {
 
 function isOfSections(schema: z.ZodType): schema is z.ZodObject<Shape> {
   if (!(schema instanceof z.ZodObject) || schema.def.checks !== undefined) return false;
-  return Object.values(schema.shape as Shape).every(({ _zod }) => _zod.optin === "optional");
+  return Object.values(schema.shape as Shape).every(({ _zod }) => _zod.optin !== undefined);
 }
 
 function sectionsNode(schema: z.ZodObject<Shape>): SchemaNode {

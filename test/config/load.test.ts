@@ -16,7 +16,7 @@ import { ConfigError } from "#config/config-error.ts";
 import { describeAsMarkdown, describeAsYaml, describeKeys } from "#config/describe.ts";
 import { adminPortOf } from "#config/listen-section.ts";
 import { type ConfigSources, loadConfig } from "#config/load.ts";
-import { overrideFromText } from "#config/override.ts";
+import { overrideFromText, overridesFromEnvironment } from "#config/override.ts";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
 import { type SchemaNode, schemaNode } from "#config/schema-node.ts";
 
@@ -52,6 +52,30 @@ test("the schema as data is what zod writes of it, though its sections are writt
   const withoutVersion = (node: unknown): unknown =>
     JSON.parse(JSON.stringify(node, (key, value: unknown) => (key === "$schema" ? undefined : value)));
   assert.deepEqual(withoutVersion(schemaNode(CONFIG_SCHEMA)), withoutVersion(asZod));
+});
+
+test("sections that nobody asks for are not written", () => {
+  const { properties } = schemaNode(CONFIG_SCHEMA);
+  for (const [key, property] of Object.entries(Object.getOwnPropertyDescriptors(properties!)))
+    assert.equal("value" in property, false, key);
+  const port: SchemaNode = { type: "integer" };
+  const others = Object.fromEntries(Object.keys(properties!).map((key) => [key, {}]));
+  const asked: string[] = [];
+  const root: SchemaNode = {
+    properties: new Proxy<Record<string, SchemaNode>>(
+      { ...others, listen: { properties: { port } } },
+      {
+        get(sections, key) {
+          asked.push(String(key));
+          return Reflect.get(sections, key) as SchemaNode;
+        },
+      },
+    ),
+  };
+  const environment = { GNOMON_LISTEN_PORT: "81", GNOMON_SERVICE_HOST: "10.0.0.1" };
+  const { overrides, problems } = overridesFromEnvironment(environment, root, () => false);
+  assert.deepEqual(overrides, [{ path: ["listen", "port"], value: 81, from: "GNOMON_LISTEN_PORT" }]);
+  assert.deepEqual([problems, [...new Set(asked)]], [[], ["listen"]]);
 });
 
 test("the name of a secret has no default: those that are checked are the ones that were given", () => {
