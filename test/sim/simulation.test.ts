@@ -32,6 +32,7 @@ test("latencies on the way are in the client's times, at the place where they ar
     },
   });
   assert.equal(outcomes.queueDelay[0], 7 + 11 + 13);
+  assert.equal(outcomes.ttft[0], 31 + 1000 + 17 + 100);
   assert.equal(outcomes.e2e[0], 31 + 3 * 1000 + 17 + 3 * 100 + 1000);
 });
 

@@ -25,7 +25,7 @@ export interface GatewayLimits extends JsonLimits, StageLimits {
   readonly bodyBytesArrivingMax: number;
   /** What bodies from one client address may hold of the latter, as a share; no less than the largest body. */
   readonly bodyShareMax: number;
-  /** Bytes a second; a body that comes slower for ten seconds is cut, 0 for none. */
+  /** Bytes a second; a body that comes slower for a minute is cut, 0 for none. */
   readonly bodyBytesPerSecondMin: number;
   /** Requests between their head and their last byte; more is 503. */
   readonly requestsInFlightMax: number;

@@ -43,7 +43,7 @@ import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts"
 export type ExchangeParts = AskingParts &
   ForwardParts & {
     readonly directory: EndpointDirectory;
-    /** The same of the limits in force. */
+    /** How long is waited for endpoints, of the limits in force. */
     readonly waits: WaitLimits;
     /** Requests between their head and their last byte. */
     readonly inFlight: InFlight;

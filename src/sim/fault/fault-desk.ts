@@ -1,6 +1,7 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { look } from "#core/path/look.ts";
 import { attemptFailed, TIMED_OUT } from "#core/path/path-event.ts";
+import { isUnderWay } from "#core/path/path-state.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
 import { FAULT_OF_TROUBLE, faultOfLeaving, troubleSince } from "#core/path/wait-verdict.ts";
 import { SlotList } from "#core/base/slot-list.ts";
@@ -72,9 +73,9 @@ export class FaultDesk {
   take(event: FaultEvent): void {
     switch (event.kind) {
       case "broke":
-        return isUnderWay(event) ? this.#host.paths.broke(event.flight, event.fault) : undefined;
+        return isStill(event) ? this.#host.paths.broke(event.flight, event.fault) : undefined;
       case "gave-up":
-        return isUnderWay(event) ? this.#gaveUp(event.flight) : undefined;
+        return isStill(event) ? this.#gaveUp(event.flight) : undefined;
       case "sweep":
         return this.#sweep();
       case "return":
@@ -92,7 +93,8 @@ export class FaultDesk {
     const { hangs } = this.probes;
     hangs.sweepBegins();
     this.#flights.each((flight) => {
-      if (flight.engine >= 0 && !flight.closed && flight.standby === undefined) this.#look(flight);
+      const isAtEngine = flight.engine >= 0 && !flight.closed && flight.standby === undefined;
+      if (isAtEngine && isUnderWay(flight.path.state)) this.#look(flight);
     });
     hangs.sweepEnds(this.#host.clock);
     this.#sweeps = this.#flights.size > 0;
@@ -172,6 +174,6 @@ export class FaultDesk {
   }
 }
 
-function isUnderWay({ flight, engine }: { readonly flight: Flight; readonly engine: number }): boolean {
+function isStill({ flight, engine }: { readonly flight: Flight; readonly engine: number }): boolean {
   return !flight.closed && flight.engine === engine;
 }

@@ -47,6 +47,8 @@ export class EngineObserver {
   readonly #listener: EngineListener;
   readonly #recordsGaps: boolean;
   readonly #perTokenMicros: Micros;
+  /** Between a first token at its engine and at its client. */
+  readonly #firstTokenMicros: Micros;
   readonly #stepped: SimulationOptions["stepped"];
 
   constructor(
@@ -58,6 +60,7 @@ export class EngineObserver {
     this.#listener = listener;
     this.#recordsGaps = tokenGaps;
     this.#perTokenMicros = latency.perOutputTokenMicros;
+    this.#firstTokenMicros = latency.perOutputTokenMicros + latency.answerMicros;
     this.#stepped = stepped;
   }
 
@@ -124,7 +127,7 @@ export class EngineObserver {
       const first = flight.firstTokenAt < 0;
       flight.firstTokenAt = at;
       const goesOn = flight.timesElsewhere > 0;
-      if (!goesOn) outcomes.ttft[row] = at - flight.source.arrivalAt + this.#perTokenMicros;
+      if (!goesOn) outcomes.ttft[row] = at - flight.source.arrivalAt + this.#firstTokenMicros;
       if (first) {
         const sums = this.sums[engine]!;
         sums.ttftMicros += at - (goesOn ? flight.sentAt : flight.source.arrivalAt);
