@@ -90,7 +90,7 @@ export function walk(
     const decision = isAsking(input) ? router.accept(input, endpoint) : router.accept(input);
     const request = "requestId" in input ? requests.get(input.requestId) : arrived;
     if (input.kind === "request-finished") requests.delete(input.requestId);
-    const made = decision?.kind === "routed" ? decision : undefined;
+    const made = decision?.kind === "routed" ? asAnyPolicys(decision) : undefined;
     for (const policy of policies) policy.observe(input, made, request);
   }
   return { halves: policies.map(({ halves }) => halves), counts };
@@ -142,15 +142,16 @@ class WalkedPolicy {
     return chances;
   }
 
+  /** `decision`: without what was noted of it. */
   observe(input: Input, decision: Routed | undefined, request: RouteRequest | undefined): void {
     if (decision === undefined && !this.#profile.watches) return;
-    this.#profile.observe(input, decision && this.#own(decision), request);
+    this.#profile.observe(input, decision && this.#noted ? { ...decision, noted: this.#noted } : decision, request);
     this.#noted = undefined;
   }
+}
 
-  /** The decision as if this policy had made it. */
-  #own(decision: Routed): Routed {
-    const { noted: _ofAnother, ...made } = decision;
-    return { ...made, profile: NAME, ...(this.#noted && { noted: this.#noted }) };
-  }
+/** The decision as if the policies had made it, but for what their plugins note. */
+function asAnyPolicys(decision: Routed): Routed {
+  const { noted: _ofAnother, ...made } = decision;
+  return { ...made, profile: NAME };
 }
