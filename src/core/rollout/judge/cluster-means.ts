@@ -176,17 +176,19 @@ function skewness(sums: ArmSums): number {
   return variance > 1e-9 * mean * mean ? cubes / clusters / variance ** 1.5 : 0;
 }
 
-function covariatesLeft({ clusters, count, covariate, countSquared, ...sums }: ArmSums): number {
+function covariatesLeft(sums: ArmSums): number {
+  const { clusters, count, covariate, countSquared, covariateSquared, covariateByCount } = sums;
   if (clusters === 0) return 0;
   const mean = covariate / count;
-  const left = sums.covariateSquared - 2 * mean * sums.covariateByCount + mean * mean * countSquared;
+  const left = covariateSquared - 2 * mean * covariateByCount + mean * mean * countSquared;
   // What rounding leaves of values that are all alike explains nothing.
-  return left > 1e-12 * sums.covariateSquared ? left : 0;
+  return left > 1e-12 * covariateSquared ? left : 0;
 }
 
-function productsLeft({ count, value, covariate, countSquared, ...sums }: ArmSums): number {
+function productsLeft(sums: ArmSums): number {
+  const { count, value, covariate, countSquared, product, covariateByCount, valueByCount } = sums;
   if (count === 0) return 0;
-  const [mean, middle] = [value / count, covariate / count];
-  const { product, covariateByCount, valueByCount } = sums;
+  const mean = value / count;
+  const middle = covariate / count;
   return product - mean * covariateByCount - middle * valueByCount + mean * middle * countSquared;
 }
