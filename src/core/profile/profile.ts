@@ -116,34 +116,6 @@ export class Profile {
     return { index: left[picked]!, reason: this.#reason(left, picked, totals, breakdown), breakdown };
   }
 
-  /**
-   * Where `choose` would end with each of these streams; -1 where nothing is left. What several of them leave is scored once,
-   * since no score depends on a stream; but for the last one, whose scores are what plugins note.
-   */
-  chooseEach(
-    request: RouteRequest,
-    snapshots: readonly Snapshot[],
-    endpoints: readonly EndpointId[],
-    ineligible: Uint8Array,
-    streams: readonly Random[],
-  ): number[] {
-    const breakdown = this.#begin(snapshots, endpoints);
-    const eligible = this.#eligible(ineligible, snapshots.length, breakdown);
-    const totalsOf = new Map<string, Float64Array>();
-    return streams.map((random, i) => {
-      let left = eligible;
-      for (let f = 0; f < this.#filters.length && left.length > 0; f++)
-        left = this.#filterOnce(f, request, snapshots, left, breakdown, random);
-      if (left.length === 0) return -1;
-      const candidates = candidatesOf(snapshots, left);
-      const key = left.join();
-      let totals = i === streams.length - 1 ? undefined : totalsOf.get(key);
-      totals ??= this.#total(request, candidates, left, breakdown).slice();
-      totalsOf.set(key, totals);
-      return left[this.#picker.pick(request, candidates, totals, random)]!;
-    });
-  }
-
   /** By the first scorer that predicts times; undefined where none does. */
   forecast(request: RouteRequest, snapshots: readonly Snapshot[], choice: Choice): Forecast | undefined {
     const forecaster = this.#forecaster;

@@ -16,7 +16,7 @@ const TOTALS_EPSILON = 1e-9;
 /** What `profile`, built of `spec`, would do. Changes nothing. */
 export function chancesOf(profile: Profile, spec: ProfileSpec, view: DecisionView, seed: number): Chances {
   const random = new CountedDraws(seed);
-  const { index, breakdown } = profile.choose(view.request, view.states, view.ids, view.ineligible, random);
+  const { index, breakdown } = choose(profile, view, random);
   if (random.draws === 0 || index < 0) return { kind: "one", index };
   if (random.draws === 1) {
     const { plugin, parameters } = spec.picker;
@@ -31,8 +31,8 @@ export function chancesOf(profile: Profile, spec: ProfileSpec, view: DecisionVie
     }
   }
   const counts = new Float64Array(view.states.length);
-  const more = Array.from({ length: DRAWS - 1 }, (_, i) => randomFor(seed, 1 + i));
-  for (const drawn of [index, ...profile.chooseEach(view.request, view.states, view.ids, view.ineligible, more)]) {
+  for (let draw = 0; draw < DRAWS; draw++) {
+    const drawn = draw === 0 ? index : choose(profile, view, randomFor(seed, draw)).index;
     if (drawn >= 0) counts[drawn]!++;
   }
   return { kind: "drawn", counts };
@@ -59,6 +59,10 @@ export function likeliest(chances: Chances): number {
   if (chances.kind === "one") return chances.index;
   if (chances.kind === "alike") return chances.among[0]!;
   return chances.counts.indexOf(Math.max(...chances.counts));
+}
+
+function choose(profile: Profile, { request, states, ids, ineligible }: DecisionView, random: Random) {
+  return profile.choose(request, states, ids, ineligible, random);
 }
 
 class CountedDraws implements Random {
