@@ -73,9 +73,9 @@ export class FaultDesk {
   take(event: FaultEvent): void {
     switch (event.kind) {
       case "broke":
-        return isStill(event) ? this.#host.paths.broke(event.flight, event.fault) : undefined;
+        return isCurrent(event) ? this.#host.paths.broke(event.flight, event.fault) : undefined;
       case "gave-up":
-        return isStill(event) ? this.#gaveUp(event.flight) : undefined;
+        return isCurrent(event) ? this.#gaveUp(event.flight) : undefined;
       case "sweep":
         return this.#sweep();
       case "return":
@@ -174,6 +174,6 @@ export class FaultDesk {
   }
 }
 
-function isStill({ flight, engine }: { readonly flight: Flight; readonly engine: number }): boolean {
+function isCurrent({ flight, engine }: { readonly flight: Flight; readonly engine: number }): boolean {
   return !flight.closed && flight.engine === engine;
 }
