@@ -154,6 +154,11 @@ export class Router {
     return this.#profiles.version;
   }
 
+  /** A request in flight, as it was let in. */
+  requestOf(requestId: string): RouteRequest | undefined {
+    return this.#placements.pending.get(requestId)?.request;
+  }
+
   endpointRows(at: Micros): ReturnType<Fleet["rows"]> {
     return this.#fleet.rows(at);
   }

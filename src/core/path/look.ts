@@ -35,7 +35,7 @@ export function look(path: RequestPath, found: FoundAttempt, limits: WaitLimits)
   const held = state.kind === "holding" && state.carriage !== "stream";
   const isLate = !isBound && stages.some((stage) => at - found.sentAt > (stage.helpsAfter?.(state) ?? Infinity));
   return waitVerdict({ ...found, begun, resuming, held, movedTimes, isLate }, limits, (kind: TakerKind) =>
-    hasSecond ? "free" : host.router.takerOf({ requestId: host.routeId, kind, times, timesMax }),
+    hasSecond ? "free" : host.router.takerOf(host.routeId, kind, { times, timesMax }),
   );
 }
 

@@ -4,7 +4,8 @@ import type { Fault } from "../endpoint/fault.ts";
 import type { AskingInput, Input, RequestAgain } from "../input/input.ts";
 import type { Micros } from "../base/units.ts";
 import type { StageAsking } from "../request/stage-inputs.ts";
-import { RETRIES, type RetryDenial, type RetryPolicy } from "./retry-policy.ts";
+import type { RouteRequest } from "../request/request.ts";
+import { type LeavingAttempt, RETRIES, type RetryDenial, type RetryPolicy } from "./retry-policy.ts";
 import type { StageBudget, StageKind, StageSettings, StageTerms } from "./stage-kind.ts";
 import { type Taker, type TakerKind, takerOf } from "./wait-verdict.ts";
 
@@ -22,15 +23,12 @@ export type NextPlace =
   | { readonly kind: "retry"; readonly decision: Routed }
   | { readonly kind: "give-up"; readonly why: GiveUpReason };
 
-/** An attempt that may have to go elsewhere. */
-export interface LeavingAttempt {
-  readonly requestId: string;
-  /** Who is asked for. */
-  readonly kind: TakerKind;
-  /** Attempts so far; where an answer goes on that broke, the times that it did. */
-  readonly times: number;
-  /** And how often it may; undefined of attempts before the client has a byte. */
-  readonly timesMax: number | undefined;
+/** What the router that has a request knows of it. */
+export interface RequestKnower {
+  /** Undefined when it is not in flight. */
+  requestOf(requestId: string): RouteRequest | undefined;
+  /** Whether another endpoint that is well may take it. */
+  hasTaker(at: Micros, requestId: string, kind: TakerKind): boolean;
 }
 
 /** Is notified of a request's decisions and of how its attempts ended. */
@@ -49,8 +47,8 @@ export interface PathRouterOptions {
   /** Into the router: what is reported of a request, and what is asked about one. */
   accept(input: Exclude<Input, AskingInput>): void;
   decide(input: RequestAgain): Placed;
-  /** Whether another endpoint that is well may take the request. */
-  hasTaker(requestId: string, kind: TakerKind): boolean;
+  /** The router that has the request: one of several, where they share a simulated fleet. */
+  routerOf(requestId: string): RequestKnower;
   readonly watch?: PathWatch | undefined;
 }
 
@@ -96,7 +94,7 @@ export class PathRouter {
 
   /** Where a request goes whose attempt number `attempts` failed, which the router knows. */
   retry(requestId: string, fault: Fault, attempts: number): NextPlace {
-    const why = this.#retries.denial(fault, attempts);
+    const why = this.denial(requestId, { fault, times: attempts, timesMax: undefined });
     if (why !== undefined) return { kind: "give-up", why };
     return this.#elsewhere({ kind: "request-retried", at: this.now(), requestId });
   }
@@ -123,7 +121,7 @@ export class PathRouter {
 
   /** Whether another endpoint that is well may take the request. */
   hasTaker(requestId: string, kind: TakerKind): boolean {
-    return this.#options.hasTaker(requestId, kind);
+    return this.#options.routerOf(requestId).hasTaker(this.now(), requestId, kind);
   }
 
   /** What requests share of a stage. */
@@ -134,8 +132,9 @@ export class PathRouter {
   }
 
   /** Whether somebody else could serve an attempt, and the budget lets it go there. Spends nothing. */
-  takerOf({ requestId, kind, times, timesMax }: LeavingAttempt): Taker {
-    return takerOf(this.#retries.denial("hung", times, timesMax), () => this.#options.hasTaker(requestId, kind));
+  takerOf(requestId: string, kind: TakerKind, counts: Pick<LeavingAttempt, "times" | "timesMax">): Taker {
+    const denied = this.denial(requestId, { fault: "hung", ...counts });
+    return takerOf(denied, () => this.hasTaker(requestId, kind));
   }
 
   /** A routed request was sent: it earns its part of a retry, and of what stages spend. */
@@ -143,9 +142,9 @@ export class PathRouter {
     for (const budget of this.#budgets) budget.earn();
   }
 
-  /** Why nothing goes elsewhere after so many times out of so many, or undefined where it may. Spends nothing. */
-  denial(fault: Fault, times: number, timesMax: number): RetryDenial | undefined {
-    return this.#retries.denial(fault, times, timesMax);
+  /** Why it does not go elsewhere, or undefined where it may. Spends nothing. */
+  denial(requestId: string, leaving: Omit<LeavingAttempt, "request">): RetryDenial | undefined {
+    return this.#retries.denial({ ...leaving, request: this.#options.routerOf(requestId).requestOf(requestId) });
   }
 
   /** What went on elsewhere made a token: it costs nothing. */

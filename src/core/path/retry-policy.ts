@@ -1,4 +1,5 @@
 import type { Fault } from "../endpoint/fault.ts";
+import type { RouteRequest } from "../request/request.ts";
 import type { StageKind, StageSettings, StageTerms } from "./stage-kind.ts";
 
 const USUAL = { attemptsMax: 3, retryRatio: 0.2, retryBurst: 1_000 };
@@ -40,6 +41,17 @@ export const RETRIES = {
 /** Why a request is not tried again: its time is over, it had all its attempts, or the budget is spent. */
 export type RetryDenial = "time" | "attempts" | "budget";
 
+/** An attempt that failed, or that may have to go elsewhere. */
+export interface LeavingAttempt {
+  readonly fault: Fault;
+  /** As the router knows it; undefined where it knows it no more. */
+  readonly request: RouteRequest | undefined;
+  /** Attempts so far; where an answer goes on that broke, the times that it did. */
+  readonly times: number;
+  /** And how often it may; undefined of attempts before the client has a byte. */
+  readonly timesMax: number | undefined;
+}
+
 /**
  * Whether a request whose attempt failed is tried at another endpoint. The budget keeps retries from multiplying an
  * overload: each request earns a fraction of a retry, each retry spends one, and no more than a burst can be saved up.
@@ -51,10 +63,10 @@ export class RetryPolicy {
     this.#terms = terms;
   }
 
-  /** Why a request is not tried again after so many attempts, or undefined when it may be. Spends nothing. */
-  denial(fault: Fault, attempts: number, timesMax?: number): RetryDenial | undefined {
+  /** Why a request is not tried again, or undefined when it may be. Spends nothing. */
+  denial({ fault, times, timesMax }: LeavingAttempt): RetryDenial | undefined {
     if (fault === "timeout") return "time";
-    if (attempts >= (timesMax ?? this.#terms.settings["attemptsMax"] ?? USUAL.attemptsMax)) return "attempts";
+    if (times >= (timesMax ?? this.#terms.settings["attemptsMax"] ?? USUAL.attemptsMax)) return "attempts";
     return this.#terms.allows ? undefined : "budget";
   }
 

@@ -31,7 +31,7 @@ export class RequestRouter extends PathRouter {
       now: nowMicros,
       accept: (input) => intake.accept(input),
       decide: (input) => intake.accept(input),
-      hasTaker: (requestId, kind) => intake.router.hasTaker(nowMicros(), requestId, kind),
+      routerOf: () => intake.router,
     });
     this.#intake = intake;
     this.#counters = counters;

@@ -130,7 +130,7 @@ export class FaultDesk {
     }
     flight.progressed = false;
     flight.tokensSeen = seen;
-    const drains = router.isDraining(flight.id, endpoint);
+    const drains = router.routerOf(flight.id).isDraining(endpoint);
     const found = this.probes.troubleOf(endpoint) ?? (drains ? "draining" : undefined);
     flight.trouble = troubleSince(flight.trouble, found, at);
     const { sentAt, trouble } = flight;

@@ -64,7 +64,7 @@ export class FlightPaths {
       now: () => host.clock,
       accept: (input) => host.accept(input),
       decide: (input) => host.decide(input),
-      hasTaker: (requestId, kind) => host.router.hasTaker(host.clock, requestId, kind),
+      routerOf: (requestId) => host.router.routerOf(requestId),
     });
     this.#onward = onward(this);
   }

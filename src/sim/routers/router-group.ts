@@ -9,7 +9,6 @@ import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
 import { nameHash, randomFor } from "#core/base/random.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import { RequestTable } from "#core/base/request-table.ts";
-import type { TakerKind } from "#core/path/wait-verdict.ts";
 import { Router, type RouterOptions } from "#core/router.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { RoutersOptions } from "../setting/routers-options.ts";
@@ -71,13 +70,9 @@ export class RouterGroup {
     return this.#sum(({ strayInputs, peers }) => strayInputs + peers.counts.strayNews);
   }
 
-  /** As the router of a request knows it. */
-  isDraining(requestId: string, endpoint: EndpointId): boolean {
-    return this.routers[this.#takers.get(requestId) ?? 0]!.isDraining(endpoint);
-  }
-
-  hasTaker(at: Micros, requestId: string, kind?: TakerKind): boolean {
-    return this.routers[this.#takers.get(requestId) ?? 0]!.hasTaker(at, requestId, kind);
+  /** The one that has the request. */
+  routerOf(requestId: string): Router {
+    return this.routers[this.#takers.get(requestId) ?? 0]!;
   }
 
   /** Whose turn it is among the requests that wait at any router. */

@@ -4,9 +4,11 @@ import type { Placed } from "#core/input/decision.ts";
 import { CONTINUATION, Continuation } from "#core/path/continuation/continuation.ts";
 import { REROUTED } from "#core/path/path-event.ts";
 import { HEDGING } from "#core/path/hedging/hedging-kind.ts";
-import { RETRIES } from "#core/path/retry-policy.ts";
+import { type LeavingAttempt, RETRIES, type RetryPolicy } from "#core/path/retry-policy.ts";
 import { type FailureOf, PathRouter } from "#core/path/path-router.ts";
+import type { StageKind } from "#core/path/stage-kind.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
+import type { RouteRequest } from "#core/request/request.ts";
 
 const COMMON = {
   at: 0,
@@ -19,10 +21,18 @@ const COMMON = {
 const routed = { kind: "routed", ...COMMON, endpoint: "b", reason: "only", hitTokens: 0, usedLedger: false } as unknown;
 const rejected = { kind: "rejected", ...COMMON, reason: "no-endpoint" } as unknown;
 
-function asked(decision: unknown, { burst = 1, taker = true } = {}) {
+const REQUEST = { id: "r", promptTokens: 9_000 } as RouteRequest;
+
+interface Asked {
+  readonly burst?: number;
+  readonly taker?: boolean;
+  readonly retries?: StageKind<RetryPolicy>;
+}
+
+function asked(decision: unknown, { burst = 1, taker = true, retries = RETRIES }: Asked = {}) {
   const kinds: string[] = [];
   const router = new PathRouter({
-    stages: [RETRIES, HEDGING, CONTINUATION],
+    stages: [retries, HEDGING, CONTINUATION],
     settings: {
       attemptsMax: 3,
       continuationsMax: 2,
@@ -32,7 +42,7 @@ function asked(decision: unknown, { burst = 1, taker = true } = {}) {
       hedgeBurst: 1,
     },
     now: () => 7,
-    hasTaker: () => taker,
+    routerOf: () => ({ hasTaker: () => taker, requestOf: (id) => (id === "r" ? REQUEST : undefined) }),
     accept: (input) => {
       kinds.push(input.kind);
       assert.equal(input.at, 7);
@@ -73,8 +83,7 @@ test("time, attempts and a fleet without a taker end it, and cost nothing", () =
   assert.deepEqual(afterFault(router, "connect", 3), { kind: "give-up", why: "attempts" });
   assert.deepEqual(afterFault(router, "connect", 2), { kind: "give-up", why: "no-endpoint" });
   assert.deepEqual(kinds, ["attempt-failed", "attempt-failed", "attempt-failed", "request-retried"]);
-  const leaving = { requestId: "r", kind: "any", times: 1, timesMax: undefined } as const;
-  assert.equal(router.takerOf(leaving), "free", "nothing was spent");
+  assert.equal(router.takerOf("r", "any", { times: 1, timesMax: undefined }), "free", "nothing was spent");
 });
 
 test("an answer that broke goes on where policy and router have a place, and the router learns of it only then", () => {
@@ -104,4 +113,22 @@ test("a second endpoint is asked for within its budget, and where somebody could
   assert.deepEqual(ask(router), { kind: "retry", decision: routed });
   assert.deepEqual(ask(router), { kind: "give-up", why: "budget" });
   assert.deepEqual(kinds, ["request-hedged"]);
+});
+
+test("the policy is asked about the request itself, wherever it would leave from", () => {
+  const seen: LeavingAttempt[] = [];
+  const denies = (leaving: LeavingAttempt) => (seen.push(leaving), "budget" as const);
+  const retries: StageKind<RetryPolicy> = {
+    ...RETRIES,
+    open: (terms) => Object.assign(RETRIES.open(terms), { denial: denies }),
+  };
+  const { router } = asked(routed, { retries });
+  assert.deepEqual(afterFault(router, "cut", 1), { kind: "give-up", why: "budget" });
+  assert.equal(router.takerOf("r", "any", { times: 2, timesMax: undefined }), "barred");
+  assert.equal(router.denial("gone", { fault: "status", times: 3, timesMax: 4 }), "budget");
+  assert.deepEqual(seen, [
+    { fault: "cut", times: 1, timesMax: undefined, request: REQUEST },
+    { fault: "hung", times: 2, timesMax: undefined, request: REQUEST },
+    { fault: "status", times: 3, timesMax: 4, request: undefined },
+  ]);
 });

@@ -125,7 +125,7 @@ export class Continuation implements PathStage {
     const { router, routeId: requestId } = host;
     const broken = host.broken();
     if (broken === undefined) return { kind: "denied", why: "no-endpoint" };
-    const denied = router.denial(fault, this.times, this.timesMax);
+    const denied = router.denial(requestId, { fault, times: this.times, timesMax: this.timesMax });
     const input = { kind: "request-continued", at: router.now(), requestId, fault, ...broken } as const;
     const next = router.afterBreak(input, fault, denied);
     if (next.kind === "give-up") {
