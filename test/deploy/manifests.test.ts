@@ -167,9 +167,6 @@ test("the image has what the program needs, and starts with a command that there
   const line = (name: string) => json.parse(JSON.parse(new RegExp(`^${name} (.+)$`, "m").exec(dockerfile)?.[1] ?? ""));
   assert.ok(existsSync(join(ROOT, line("ENTRYPOINT")[1]!.replace(/^\/app\//, ""))));
   assert.deepEqual(line("CMD"), gateway.args);
-  // As bin/gnomon.js sets it, which then need not begin again.
-  const arenas = /ARENAS_MAX = "(\d)"/.exec(readFileSync(join(ROOT, "bin/gnomon.js"), "utf8"))![1]!;
-  assert.match(dockerfile, new RegExp(`^ENV .* MALLOC_ARENA_MAX=${arenas}$`, "m"));
   assert.match(dockerfile, /^USER 1000:1000$/m);
   assert.match(dockerfile, /^HEALTHCHECK /m);
 });
