@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { ADMIT_ALL } from "#core/admission/admission-spec.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
+import { SIMULATED_COUNTS, SIMULATED_TOTALS } from "#core/stages.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
+import type { GatewayCounters } from "#live/base/gateway-counters.ts";
 import { LiveHost } from "./live-host.ts";
 import { simulated } from "./simulated-host.ts";
 import { GOING_ON, HEDGING, RULES } from "./twin-rules.ts";
@@ -21,6 +23,16 @@ function requests(count: number, everyMicros: number, outputTokens: number): Twi
 
 const happens = (kind: ScriptedEvent["kind"], seconds: number, endpoint: string) =>
   ({ kind, at: Math.round(seconds * SECOND) + 7, endpoint }) as ScriptedEvent;
+
+/** What the gateway counted of stages, as a simulation has it. */
+function stageCounts(counters: GatewayCounters): object {
+  const labelled = SIMULATED_COUNTS.map(([key]): [string, object] => [key, { ...counters[key] }]);
+  const sums = SIMULATED_TOTALS.map(([key]): [string, number] => [
+    key,
+    Object.values(counters[key]).reduce((sum, count) => sum + count, 0),
+  ]);
+  return Object.fromEntries<object | number>([...labelled, ...sums]);
+}
 
 /** Both hosts through a script: every input and every decision, in order. */
 async function compare(t: TestContext, script: TwinScript, kinds: readonly string[], rules: PathRules = RULES) {
@@ -57,11 +69,9 @@ async function compare(t: TestContext, script: TwinScript, kinds: readonly strin
       faults: { ...counters.faults },
       retries: counters.retries,
       retriesDenied: counters.retriesDenied,
-      continuations: Object.values(counters.continuations).reduce((sum, count) => sum + count, 0),
       cuts: counters.cuts,
       timeouts: counters.timeouts,
-      hedges: { ...counters.hedges },
-      hedgesDenied: { ...counters.hedgesDenied },
+      ...stageCounts(counters),
       moved: { lost: 0, hung: 0, asleep: 0, draining: 0, late: 0, ...counters.moved },
     },
     { ...twin.path, faults: { ...twin.path.faults } },

@@ -10,6 +10,7 @@ import type { SourceKind } from "./source-kind.ts";
 
 /** Pods of a Kubernetes cluster. */
 export const CLUSTER_SOURCE: SourceKind = {
+  key: "discovery.kind",
   isNamed: ({ kind }) => kind === "kubernetes",
   follow: async ({ keeper, report, sources: board, policy }, { discovery }, environment) => {
     const { discoverKubernetes } = await import("#live/discovery/kubernetes.ts");

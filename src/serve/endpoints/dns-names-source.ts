@@ -4,6 +4,7 @@ import type { SourceKind } from "./source-kind.ts";
 
 /** Names of the DNS whose addresses are engines. */
 export const NAMES_SOURCE: SourceKind = {
+  key: "discovery.dns",
   isNamed: ({ dns }) => dns.length > 0,
   follow: async ({ keeper, report, sources: board }, config, environment) => {
     const { DnsSource } = await import("#live/discovery/dns-source.ts");

@@ -13,6 +13,7 @@ import type { SourceKind, SourceTarget } from "./source-kind.ts";
 
 /** A file that lists engines. */
 export const FILE_SOURCE: SourceKind = {
+  key: "discovery.file",
   isNamed: ({ file }) => file !== undefined,
   follow: (target, config, environment) =>
     new EndpointsFileSource(config.discovery.file ?? "", target, config, environment),

@@ -22,6 +22,8 @@ export interface FollowedSource {
 
 /** A place where endpoints may come from, as the configuration's section `discovery` names it. */
 export interface SourceKind {
+  /** The key of the configuration that names it. */
+  readonly key: string;
   isNamed(discovery: Config["discovery"]): boolean;
   /** Follows it, once what it lists now was taken. Throws ConfigError, or CommandFailure, where that cannot be read. */
   follow(target: SourceTarget, config: Config, environment: Environment): FollowedSource | Promise<FollowedSource>;

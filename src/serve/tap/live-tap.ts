@@ -25,7 +25,7 @@ import type { Intake } from "#live/base/intake.ts";
 import type { TraceRouter } from "#trace/codec/record.ts";
 import { newRouter } from "../policy/live-router.ts";
 import { tapFailure } from "../policy/router-intake.ts";
-import { namesSources } from "../endpoints/source-catalogue.ts";
+import { namesSources, SOURCES } from "../endpoints/source-catalogue.ts";
 import { part } from "../assembly/part.ts";
 import type { GatewayContext } from "../plan/gateway-context.ts";
 
@@ -191,10 +191,12 @@ function learnerOf(
 /** What stands for a decision of this gateway's own, which there is none of. */
 function refuseOthers(config: Config): void {
   const { tap } = config;
-  if (!namesSources(config))
+  if (!namesSources(config)) {
+    const others = new Intl.ListFormat("en").format(SOURCES.map(({ key }) => key));
     throw new ConfigError([
-      `endpoints: expected the engines behind ${tap.router ?? tap.name} (--endpoint), got none; discovery.dns, discovery.file and discovery.kind find them too`,
+      `endpoints: expected the engines behind ${tap.router ?? tap.name} (--endpoint), got none; ${others} find them too`,
     ]);
+  }
   const wrong = ownDecisions(config);
   if (wrong.length === 0) return;
   const by = tap.router === undefined ? "tap.envoy.port" : "tap.router";
