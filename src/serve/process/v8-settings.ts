@@ -13,6 +13,8 @@ import { setFlagsFromString } from "node:v8";
  *   collected with the next requests, as under load.
  * - **Threads share a minor collection.** That is quicker where cores are idle; a gateway's few live objects are not worth
  *   waking them, and their CPU is taken from what else runs there.
+ * - **A bound for one thread is one for all.** What the start set as room for objects just made (bin/gnomon.js) has been taken
+ *   by the thread that serves; set any longer it would stand above what other threads are given (the shadow's: 8 MB twice).
  *
  * Full collections are left to V8: marked by a thread beside the one that serves, they stop it for 10 to 20 ms. Marked by
  * that one alone (`--no-concurrent-marking`) it is 70 to 140 ms with bodies of 32 KB, for dead objects stay marked over the
@@ -23,4 +25,5 @@ export function setV8(): void {
   setFlagsFromString("--no-allocation-site-pretenuring");
   setFlagsFromString("--memory-reducer-gc-count=0");
   setFlagsFromString("--no-parallel-scavenge");
+  setFlagsFromString("--max-semi-space-size=0");
 }

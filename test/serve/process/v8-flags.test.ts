@@ -1,10 +1,36 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { test } from "node:test";
 
 const SERVE = resolve(import.meta.dirname, "../../../src/serve");
+
+const IN_A_THREAD = `
+import { Worker } from "node:worker_threads";
+import { setV8 } from ${JSON.stringify(join(SERVE, "process/v8-settings.ts"))};
+const code = ${JSON.stringify(`
+  import { getHeapSpaceStatistics } from "node:v8";
+  import { parentPort } from "node:worker_threads";
+  let kept = [];
+  for (let i = 0; i < 3e6; i++) {
+    kept.push({ i, array: [i] });
+    if (kept.length > 2e5) kept = [];
+  }
+  parentPort.postMessage(getHeapSpaceStatistics().find((space) => space.space_name === "new_space").space_size);
+`)};
+setV8();
+const worker = new Worker(code, { eval: true, resourceLimits: { maxYoungGenerationSizeMb: 24 } });
+worker.once("message", (bytes) => process.stdout.write(String(bytes)));
+`;
+
+test("a thread has the room for objects just made that it is given, and not the serving one's", () => {
+  const args = ["--max-semi-space-size=16", "--input-type=module", "-e", IN_A_THREAD];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+  assert.equal(stderr, "");
+  assert.match(stdout, /^\d+$/);
+  assert.ok(Number(stdout) < 20e6, `${stdout} bytes`);
+});
 
 test("this V8 has every flag that serve sets, which it would pass over otherwise", () => {
   const { stdout } = spawnSync(process.execPath, ["--v8-options"], { encoding: "utf8" });
