@@ -93,7 +93,8 @@ export function* fitWith(
       const key = jobDigest([known.evidence, engine, speeds, count, free]);
       const before = known.memory.get(key) as ReturnType<typeof residualsOf> | undefined;
       if (before !== undefined) return before;
-      const result = evaluated(engine);
+      const { residuals, jacobian } = evaluated(engine);
+      const result = { residuals, jacobian };
       known.memory.put(key, result);
       return result;
     },

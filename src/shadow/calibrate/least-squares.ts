@@ -46,9 +46,10 @@ export function* leastSquares(
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const knee = kneeOf(here.residuals);
     const cost = huberCost(here.residuals, knee);
+    const equations = normalEquations(here, knee);
     let gained = 0;
     for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
-      const tried = stepFrom(x, here, knee, damping);
+      const tried = stepFrom(x, equations, damping);
       const next = at(tried);
       evaluations++;
       yield;
@@ -76,10 +77,10 @@ export function* leastSquares(
 }
 
 /** Where the damped normal equations lead. A variable at 0 that would go below it is left there. */
-function stepFrom(x: readonly number[], here: Linearised, knee: number, damping: number): number[] {
+function stepFrom(x: readonly number[], equations: NormalEquations, damping: number): number[] {
   let free = x.map((_, j) => j);
   for (;;) {
-    const { normal, gradient } = normalEquations(here, knee, free);
+    const { normal, gradient } = equationsOf(equations, free);
     const scales = normal.map((row, a) => Math.sqrt(row[a]!) || 1);
     const scaled = normal.map((row, a) => row.map((v, b) => v / (scales[a]! * scales[b]!) + (a === b ? damping : 0)));
     const inverse = invert(scaled);
@@ -102,7 +103,7 @@ function stepFrom(x: readonly number[], here: Linearised, knee: number, damping:
 /** sigma^2 (J' W J)^-1, of the variables that are above 0. */
 function standardErrors(x: readonly number[], here: Linearised, knee: number): number[] {
   const free = x.map((_, j) => j).filter((j) => x[j]! > 0);
-  const { normal } = normalEquations(here, knee, free);
+  const { normal } = equationsOf(normalEquations(here, knee), free);
   const scales = normal.map((row, a) => Math.sqrt(row[a]!) || 1);
   const inverse = invert(normal.map((row, a) => row.map((v, b) => v / (scales[a]! * scales[b]!))));
   let squares = 0;
@@ -116,15 +117,30 @@ function standardErrors(x: readonly number[], here: Linearised, knee: number): n
   });
 }
 
-function normalEquations({ residuals, jacobian }: Linearised, knee: number, free: readonly number[]) {
+/** J' W J and J' W r. */
+interface NormalEquations {
+  readonly normal: Matrix;
+  readonly gradient: readonly number[];
+}
+
+function normalEquations({ residuals, jacobian }: Linearised, knee: number): NormalEquations {
   const weights = residuals.map((residual) => weightOf(residual, knee));
-  const product = (a: Float64Array, b: Float64Array) => {
-    let sum = 0;
-    for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]! * weights[i]!;
-    return sum;
-  };
-  const normal: Matrix = free.map((a) => free.map((b) => product(jacobian[a]!, jacobian[b]!)));
-  return { normal, gradient: free.map((a) => product(jacobian[a]!, residuals)) };
+  const normal = jacobian.map((): number[] => []);
+  jacobian.forEach((column, a) => {
+    for (let b = 0; b <= a; b++) normal[a]![b] = normal[b]![a] = weightedProduct(column, jacobian[b]!, weights);
+  });
+  return { normal, gradient: jacobian.map((column) => weightedProduct(column, residuals, weights)) };
+}
+
+/** Those of some of the variables, the others being left where they are. */
+function equationsOf({ normal, gradient }: NormalEquations, free: readonly number[]): NormalEquations {
+  return { normal: free.map((a) => free.map((b) => normal[a]![b]!)), gradient: free.map((a) => gradient[a]!) };
+}
+
+function weightedProduct(a: Float64Array, b: Float64Array, weights: Float64Array): number {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]! * weights[i]!;
+  return sum;
 }
 
 function weightOf(residual: number, knee: number): number {

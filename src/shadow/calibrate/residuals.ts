@@ -11,6 +11,8 @@ const HOPELESS = 2;
 const STEPS_FULL = 8;
 /** How much the ratios of means count, as a share of all single ratios. */
 const MEANS_SHARE = 0.25;
+/** Means there are: of TTFT, TPOT and E2E. */
+const MEANS = 3;
 
 /**
  * Logarithms of predicted over observed: TTFT and TPOT of each of the first `count` requests, then the means of TTFT,
@@ -19,77 +21,102 @@ const MEANS_SHARE = 0.25;
  */
 export function residualsOf(
   { rows }: Evidence,
-  outcome: ForcedOutcome & { readonly work: WorkTimes },
+  outcome: TracedOutcome,
   count: number,
   free: readonly Parameter[],
   drift?: StepDrift,
 ): Linearised {
-  const places = free.map((name) => PARAMETERS.indexOf(name));
-  const ratios = new Ratios(places);
-  const means = { ttft: new Mean(places.length), tpot: new Mean(places.length), e2e: new Mean(places.length) };
-  const { ttft, e2e } = outcome.work;
+  const values = new Float64Array(2 * count + MEANS);
+  let size = 0;
+  const add = (predicted: number, observed: number, weight: number): void => {
+    values[size++] = weight * (predicted > 0 ? Math.log(predicted / observed) : HOPELESS);
+  };
+  const means = { ttft: new Mean(), tpot: new Mean(), e2e: new Mean() };
   for (let i = 0; i < count; i++) {
     const row = rows[i]!;
     if (!row.ok) continue;
-    const at = i * PARAMETERS.length;
-    const factor = drift === undefined ? 1 : driftAt(drift, row.arrivalAt);
-    const factors = free.map((name) => (name === "delayMicros" ? 1 : factor));
-    const first = places.map((j, k) => factors[k]! * ttft[at + j]!);
-    ratios.add(outcome.ttftMicros[i]!, row.ttftMicros, first, 1);
-    means.ttft.add(outcome.ttftMicros[i]!, row.ttftMicros, first);
-    const whole = places.map((j, k) => factors[k]! * e2e[at + j]!);
-    means.e2e.add(outcome.e2eMicros[i]!, row.e2eMicros, whole);
+    add(outcome.ttftMicros[i]!, row.ttftMicros, 1);
+    means.ttft.add(outcome.ttftMicros[i]!, row.ttftMicros);
+    means.e2e.add(outcome.e2eMicros[i]!, row.e2eMicros);
     const tpot = tpotOf(row);
     if (!(tpot > 0)) continue;
-    const steps = row.outputTokens - 1;
-    const each = whole.map((value, k) => (value - first[k]!) / steps);
-    ratios.add(outcome.tpotMicros[i]!, tpot, each, Math.sqrt(Math.min(1, steps / STEPS_FULL)));
-    means.tpot.add(outcome.tpotMicros[i]!, tpot, each);
+    add(outcome.tpotMicros[i]!, tpot, tpotWeight(row.outputTokens - 1));
+    means.tpot.add(outcome.tpotMicros[i]!, tpot);
   }
-  const weight = Math.sqrt((MEANS_SHARE * ratios.size) / 3);
-  for (const { predicted, observed, slopes } of Object.values(means)) ratios.add(predicted, observed, slopes, weight);
-  return ratios.linearised();
+  const meansWeight = Math.sqrt((MEANS_SHARE * size) / MEANS);
+  for (const { predicted, observed } of Object.values(means)) add(predicted, observed, meansWeight);
+  let jacobian: readonly Float64Array[] | undefined;
+  return {
+    residuals: values.slice(0, size),
+    get jacobian() {
+      return (jacobian ??= free.map((name) => slopesOf(rows, outcome, count, name, drift, size)));
+    },
+  };
 }
 
-class Ratios {
-  readonly #values: number[] = [];
-  readonly #columns: number[][];
+type TracedOutcome = ForcedOutcome & { readonly work: WorkTimes };
 
-  constructor(places: readonly number[]) {
-    this.#columns = places.map(() => []);
+/** What each of `size` residuals changes by per unit of the parameter. */
+function slopesOf(
+  rows: Evidence["rows"],
+  outcome: TracedOutcome,
+  count: number,
+  parameter: Parameter,
+  drift: StepDrift | undefined,
+  size: number,
+): Float64Array {
+  const { ttft, e2e } = outcome.work;
+  const place = PARAMETERS.indexOf(parameter);
+  const isStretched = drift !== undefined && parameter !== "delayMicros";
+  const slopes = new Float64Array(size);
+  let next = 0;
+  const add = (predicted: number, slope: number, weight: number): void => {
+    slopes[next++] = predicted > 0 ? (weight * slope) / predicted : 0;
+  };
+  const means = { ttft: new MeanSlope(), tpot: new MeanSlope(), e2e: new MeanSlope() };
+  for (let i = 0; i < count; i++) {
+    const row = rows[i]!;
+    if (!row.ok) continue;
+    const at = i * PARAMETERS.length + place;
+    const factor = isStretched ? driftAt(drift, row.arrivalAt) : 1;
+    const first = factor * ttft[at]!;
+    const whole = factor * e2e[at]!;
+    add(outcome.ttftMicros[i]!, first, 1);
+    means.ttft.add(outcome.ttftMicros[i]!, first);
+    means.e2e.add(outcome.e2eMicros[i]!, whole);
+    if (!(tpotOf(row) > 0)) continue;
+    const steps = row.outputTokens - 1;
+    const each = (whole - first) / steps;
+    add(outcome.tpotMicros[i]!, each, tpotWeight(steps));
+    means.tpot.add(outcome.tpotMicros[i]!, each);
   }
+  const meansWeight = Math.sqrt((MEANS_SHARE * next) / MEANS);
+  for (const { predicted, slope } of Object.values(means)) add(predicted, slope, meansWeight);
+  return slopes;
+}
 
-  get size(): number {
-    return this.#values.length;
-  }
-
-  add(predicted: number, observed: number, slopes: readonly number[], weight: number): void {
-    const known = predicted > 0;
-    this.#values.push(weight * (known ? Math.log(predicted / observed) : HOPELESS));
-    this.#columns.forEach((column, k) => column.push(known ? (weight * slopes[k]!) / predicted : 0));
-  }
-
-  linearised(): Linearised {
-    return {
-      residuals: Float64Array.from(this.#values),
-      jacobian: this.#columns.map((column) => Float64Array.from(column)),
-    };
-  }
+function tpotWeight(steps: number): number {
+  return Math.sqrt(Math.min(1, steps / STEPS_FULL));
 }
 
 class Mean {
   predicted = 0;
   observed = 0;
-  readonly slopes: number[];
 
-  constructor(places: number) {
-    this.slopes = Array.from({ length: places }, () => 0);
-  }
-
-  add(predicted: number, observed: number, slopes: readonly number[]): void {
+  add(predicted: number, observed: number): void {
     if (!(predicted > 0)) return;
     this.predicted += predicted;
     this.observed += observed;
-    slopes.forEach((slope, k) => (this.slopes[k]! += slope));
+  }
+}
+
+class MeanSlope {
+  predicted = 0;
+  slope = 0;
+
+  add(predicted: number, slope: number): void {
+    if (!(predicted > 0)) return;
+    this.predicted += predicted;
+    this.slope += slope;
   }
 }

@@ -1,7 +1,8 @@
 import type { BatchShape } from "#engine/step-time/batch-shape.ts";
-import { PARAMETERS } from "./parameters.ts";
+import { PARAMETERS, parametersOf } from "./parameters.ts";
 
 const WIDTH = PARAMETERS.length;
+const PLACES = parametersOf((name) => PARAMETERS.indexOf(name));
 
 /**
  * What one engine has done since it began, as multiples of the parameters, so that a time between two moments of it is
@@ -10,6 +11,7 @@ const WIDTH = PARAMETERS.length;
 export class WorkLog {
   /** Times a base was spent, prefill tokens, decodes, and so on, up to the end of the last step. */
   readonly #done = new Float64Array(WIDTH);
+  /** The same of the step that ends; no delay is ever a part of one. */
   readonly #step = new Float64Array(WIDTH);
   /** Rows that become visible later, by time: their number in the evidence, and when. */
   readonly #rows: number[] = [];
@@ -31,7 +33,12 @@ export class WorkLog {
 
   step(startAt: number, endAt: number, shape: Readonly<BatchShape>): void {
     const step = this.#step;
-    for (let j = 0; j < WIDTH; j++) step[j] = countOf(PARAMETERS[j]!, shape);
+    step[PLACES.baseMicros] = 1;
+    step[PLACES.perPrefillTokenMicros] = shape.prefillTokens;
+    step[PLACES.perDecodeMicros] = shape.decodeSequences;
+    step[PLACES.perPrefillMicros] = shape.prefillSequences;
+    step[PLACES.perDecodeContextTokenMicros] = shape.decodeContextTokens;
+    step[PLACES.perPrefillPairMicros] = shape.prefillPairsTwice / 2;
     for (; this.#first < this.#rows.length && this.#visibleAt[this.#first]! < endAt; this.#first++) {
       const part = Math.max(0, (this.#visibleAt[this.#first]! - startAt) / (endAt - startAt));
       const at = this.#rows[this.#first]! * WIDTH;
@@ -59,23 +66,4 @@ export class WorkLog {
 export interface WorkTimes {
   readonly ttft: Float64Array;
   readonly e2e: Float64Array;
-}
-
-function countOf(parameter: (typeof PARAMETERS)[number], shape: Readonly<BatchShape>): number {
-  switch (parameter) {
-    case "delayMicros":
-      return 0;
-    case "baseMicros":
-      return 1;
-    case "perPrefillTokenMicros":
-      return shape.prefillTokens;
-    case "perDecodeMicros":
-      return shape.decodeSequences;
-    case "perPrefillMicros":
-      return shape.prefillSequences;
-    case "perDecodeContextTokenMicros":
-      return shape.decodeContextTokens;
-    case "perPrefillPairMicros":
-      return shape.prefillPairsTwice / 2;
-  }
 }
