@@ -4,6 +4,8 @@ import { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { readyText } from "#serve/ready/ready-text.ts";
 import { gnomon } from "../command-line.ts";
+import { answeringEngine } from "./answering-engine.ts";
+import { emulatedHere } from "./emulated-here.ts";
 
 type Line = Readonly<Record<string, unknown>>;
 
@@ -24,8 +26,9 @@ async function chat(url: string, model: string): Promise<Response> {
 }
 
 test("where stdout is no terminal all is JSON: ready, each request, joins, draining, drained, stopped", async (t) => {
-  const fast = ["--port", "0", "--set", "emulate.timeScale=1000", "--set", "emulate.count=2"];
-  const served = gnomon(t, [...fast, "--set", "log.access=stdout"], { KUBERNETES_SERVICE_HOST: undefined });
+  const engines = await emulatedHere(t, 2);
+  const flags = ["--port", "0", ...engines.flatMap((url) => ["--endpoint", url]), "--set", "log.access=stdout"];
+  const served = gnomon(t, flags, { KUBERNETES_SERVICE_HOST: undefined });
   const [, url = ""] = await served.said(/"url":"([^"]+)"/);
   const answer = await chat(url, "llama-3.1-8b");
   await answer.text();
@@ -89,13 +92,11 @@ test("where stdout is no terminal all is JSON: ready, each request, joins, drain
 });
 
 test("a fleet that is gone is reported line by line, with what was done, and not once per request", async (t) => {
-  const fleet = gnomon(t, ["emulate", "--count", "1", "--port-base", "0"]);
-  const [, engine = ""] = await fleet.said(/at (http:\S+)/);
+  const engine = await answeringEngine(t, "llama-3.1-8b");
   const times = ["--set", "scrape.staleAfterMillis=1000", "--set", "scrape.lostAfterMillis=2000"];
-  const served = gnomon(t, ["--port", "0", "--endpoint", engine, ...times]);
+  const served = gnomon(t, ["--port", "0", "--endpoint", engine.url, ...times]);
   const [, url = ""] = await served.said(/"url":"([^"]+)",.*"endpoints"/);
-  fleet.child.kill("SIGKILL");
-  await fleet.exit;
+  await engine.kill();
   const seen = (event: string): Line | undefined =>
     served
       .stderr()

@@ -8,8 +8,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ownRedis } from "../../live/share/redis-server.ts";
 import { ADMIN, gnomon } from "../command-line.ts";
 import { answeringEngine } from "./answering-engine.ts";
+import { type GatewayHere, gatewayHere } from "./gateway-here.ts";
 
 const TOKEN = "a-token-for-this-test";
+const VARIABLES = { ORDERS_TOKEN: TOKEN, ORDERS_SECRET: "a-secret-for-this-test" };
 const DESIGN = { kind: "canary", windowMillis: 3_600_000, stepPercents: [10, 50] };
 const ARMS = [{ name: "control" }, { name: "other", profile: "llm-d" }];
 
@@ -27,11 +29,12 @@ interface Answer {
   };
 }
 
-/** A gateway over a folder that is killed and started again. */
+/** A gateway over a folder that is killed and started again; the last one, which only tells, is in the test's process. */
 class KilledGateway {
   readonly #t: TestContext;
   readonly #config: string;
   #served: ReturnType<typeof gnomon> | undefined;
+  #last: GatewayHere | undefined;
   #admin = "";
   url = "";
 
@@ -64,15 +67,18 @@ class KilledGateway {
   }
 
   async start(): Promise<void> {
-    this.#served = gnomon(this.#t, ["serve", "--config", this.#config], {
-      ORDERS_TOKEN: TOKEN,
-      ORDERS_SECRET: "a-secret-for-this-test",
-    });
+    this.#served = gnomon(this.#t, ["serve", "--config", this.#config], VARIABLES);
     [, this.url = ""] = await this.#served.said(/gnomon is ready at (http:\S+): /);
     [, this.#admin = ""] = await this.#served.said(ADMIN);
   }
 
+  async startLast(): Promise<void> {
+    this.#last = await gatewayHere(this.#t, ["--config", this.#config], VARIABLES);
+    [this.url, this.#admin] = [this.#last.url, this.#last.adminUrl];
+  }
+
   async kill(): Promise<void> {
+    await this.#last?.stop();
     this.#served?.child.kill("SIGKILL");
     await this.#served?.exit;
   }
@@ -132,9 +138,9 @@ class KilledCanary {
     await this.#gateway.order(`/rollout/${this.#name}/rollback`, {});
   }
 
-  async killed(expected: number | string): Promise<void> {
+  async killed(expected: number | string, isLast = false): Promise<void> {
     await this.#gateway.kill();
-    await this.#gateway.start();
+    await (isLast ? this.#gateway.startLast() : this.#gateway.start());
     // What the store alone has is read right behind the start.
     for (let i = 0; i < 200 && (await this.#stands()) !== expected; i++) await sleep(50);
     assert.equal(await this.#stands(), expected, `${this.#name}: what was answered is lost`);
@@ -177,7 +183,8 @@ async function throughAllPhases(gateway: KilledGateway): Promise<void> {
   await isPromoted(gateway);
   await two.start();
   await two.rollBack();
-  await two.killed("rolled-back");
+  await two.killed("rolled-back", true);
+  await gateway.kill();
 }
 
 async function isPromoted(gateway: KilledGateway): Promise<void> {
@@ -231,7 +238,7 @@ async function onFullDisk(gateway: KilledGateway, disk: string): Promise<void> {
   rmSync(full);
   for (let i = 0; i < 100 && (await unwritten()); i++) await sleep(100);
   await gateway.kill();
-  await gateway.start();
+  await gateway.startLast();
   assert.equal((await gateway.ask("GET", "/rollout/one")).body.phase, "rolled-back");
   assert.equal((await gateway.ask("GET", "/policy")).body.version, 2);
 }

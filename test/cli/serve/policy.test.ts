@@ -2,15 +2,14 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { policyCommand } from "#cli/policy/policy.ts";
 import { ConfigMap, policyStorm, traceOfStorm } from "../../../bench/policy/storm.ts";
-import { ADMIN, gnomon } from "../command-line.ts";
 import { inProcess } from "../in-process.ts";
 import { answeringEngine } from "./answering-engine.ts";
+import { emulatedHere } from "./emulated-here.ts";
 import { gatewayHere } from "./gateway-here.ts";
 
-const READY = /gnomon is ready at (http:\S+): /;
 const TOKEN = "a-token-for-this-test";
 
 test("policies change under load by file and admin API: no request fails, decisions name their version, the trace replays", async (t) => {
@@ -22,13 +21,11 @@ test("policies change under load by file and admin API: no request fails, decisi
     admin: { tokenEnv: "STORM_TOKEN" },
     policy: { watchMillis: 10 },
     record: { directory: trace },
-    emulate: { count: 2, timeScale: 1000 },
+    endpoints: (await emulatedHere(t, 2)).map((url) => ({ url })),
     log: { level: "error" },
   };
   const configMap = new ConfigMap(directory, fixed);
-  const served = gnomon(t, ["serve", "--config", configMap.file], { STORM_TOKEN: TOKEN });
-  const [, url = ""] = await served.said(READY);
-  const [, adminUrl = ""] = await served.said(ADMIN);
+  const { url, adminUrl, stop } = await gatewayHere(t, ["--config", configMap.file], { STORM_TOKEN: TOKEN });
   const storm = { url, adminUrl, token: TOKEN, configMap, fixed, changes: 12, invalid: 6, clients: 4 };
   const result = await policyStorm(storm);
   assert.deepEqual([result.failed, result.failures], [0, []]);
@@ -43,8 +40,7 @@ test("policies change under load by file and admin API: no request fails, decisi
   const page = await (await fetch(`${url}/metrics`)).text();
   assert.match(page, /^gnomon_policy_version 15$/m);
   assert.match(page, /^gnomon_policy_changes_total\{source="file",outcome="applied"\} 6$/m);
-  served.child.kill("SIGINT");
-  assert.equal((await served.exit).code, 0);
+  await stop();
   const { replay, decisions, unnamed, changes } = await traceOfStorm(trace);
   assert.equal(changes, 14);
   assert.equal(unnamed, 0);
@@ -57,7 +53,7 @@ test("policies change under load by file and admin API: no request fails, decisi
   );
 });
 
-async function drivenByCommands(t: Parameters<typeof gnomon>[0], url: string): Promise<void> {
+async function drivenByCommands(t: TestContext, url: string): Promise<void> {
   process.env["STORM_TOKEN"] = TOKEN;
   t.after(() => delete process.env["STORM_TOKEN"]);
   const policy = (...argv: string[]) =>

@@ -7,8 +7,9 @@ import type { Router } from "#core/router.ts";
 import { TraceReader } from "#trace/reader.ts";
 import { breakdownDigest } from "#trace/codec/record.ts";
 import { newRouter } from "#serve/policy/live-router.ts";
-import { ADMIN, gnomon, takenPort } from "../command-line.ts";
+import { gnomon, takenPort } from "../command-line.ts";
 import { answeringEngine } from "./answering-engine.ts";
+import { gatewayHere } from "./gateway-here.ts";
 
 /** Engines that answer at once, so that a test waits for the command line and not for tokens. */
 const FAST = ["--port", "0", "--set", "emulate.timeScale=1000", "--set", "emulate.count=2", "--log-level", "error"];
@@ -51,13 +52,12 @@ test("a warm-up of gateway and picker moves no counter, charges nothing, and lea
   const engine = await answeringEngine(t);
   const flags = ["--port", "0", "--endpoint", engine.url, "--set", "picker.port=0", "--log-level", "debug"];
   const counted = async (warmUpMillis: string): Promise<readonly [readonly string[], number]> => {
-    const served = gnomon(t, flags, { GNOMON_LISTEN_WARM_UP_MILLIS: warmUpMillis });
-    const [, admin = ""] = await served.said(ADMIN);
-    await served.said(READY);
-    const picked = Number(/"picked":(\d+)/.exec(served.stdout() + served.stderr())?.[1] ?? 0);
-    return [moved(await (await fetch(`${admin}/metrics`)).text()), picked];
+    const { adminUrl, log } = await gatewayHere(t, flags, { GNOMON_LISTEN_WARM_UP_MILLIS: warmUpMillis });
+    const picked = Number(/"picked":(\d+)/.exec(log())?.[1] ?? 0);
+    return [moved(await (await fetch(`${adminUrl}/metrics`)).text()), picked];
   };
-  const [[cold, none], [warm, picked]] = await Promise.all([counted("0"), counted("400")]);
+  const [cold, none] = await counted("0");
+  const [warm, picked] = await counted("400");
   assert.equal(none, 0);
   assert.ok(picked > 100, `${picked} made-up questions were answered`);
   assert.deepEqual(warm, cold);
@@ -67,12 +67,12 @@ test("a warm-up of gateway and picker moves no counter, charges nothing, and lea
 function moved(metrics: string): readonly string[] {
   const rows = metrics.matchAll(/^(gnomon_\w+)(?:\{[^}]*\})? (\S+)$/gm);
   const above = [...rows].filter(([, name = "", value]) => Number(value) > 0 && COUNTED.test(name));
-  return [...new Set(above.map(([, name = ""]) => name))].filter((name) => !OF_ENGINES.test(name)).toSorted();
+  return [...new Set(above.map(([, name = ""]) => name))].filter((name) => !OF_OTHERS.test(name)).toSorted();
 }
 
 const COUNTED = /_(?:total|count)$|prefix_index|_in_flight|charges/;
-/** What goes on at each engine whoever asks. */
-const OF_ENGINES = /scrape|event_loop/;
+/** What goes on at each engine and in the process whoever asks. */
+const OF_OTHERS = /scrape|event_loop|gnomon_nodejs|gnomon_process/;
 
 /** Makes every recorded decision again and counts the inputs by kind. */
 async function replay(directory: string): Promise<Map<string, number>> {

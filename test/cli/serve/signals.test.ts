@@ -5,15 +5,16 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { type TestContext, test } from "node:test";
 import { whatIfCommand } from "#cli/what-if/what-if.ts";
-import { gnomon } from "../command-line.ts";
 import { inProcess } from "../in-process.ts";
+import { emulatedHere } from "./emulated-here.ts";
+import { gatewayHere } from "./gateway-here.ts";
 
-const EMULATED = ["--port", "0", "--set", "emulate.timeScale=1000", "--set", "emulate.count=1", "--log-level", "info"];
+const SERVE = ["--port", "0", "--log-level", "info"];
 
 /** A gateway that answers some requests; its log. */
 async function served(t: TestContext, ...flags: readonly string[]): Promise<string> {
-  const gateway = gnomon(t, [...EMULATED, ...flags], { KUBERNETES_SERVICE_HOST: undefined });
-  const [, url = ""] = await gateway.said(/"url":"([^"]+)"/);
+  const [engine = ""] = await emulatedHere(t, 1);
+  const { url, log, stop } = await gatewayHere(t, [...SERVE, "--endpoint", engine, ...flags]);
   for (let i = 0; i < 8; i++) {
     const body = JSON.stringify({
       model: "llama-3.1-8b",
@@ -24,9 +25,8 @@ async function served(t: TestContext, ...flags: readonly string[]): Promise<stri
     await (await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body })).text();
     await setTimeout(100);
   }
-  gateway.child.kill("SIGTERM");
-  assert.equal((await gateway.exit).code, 0, gateway.stderr());
-  return gateway.stderr();
+  await stop();
+  return log();
 }
 
 test("a gateway reads gauges as its profile states, warns where it may not, and what-if reads from its trace which it had", async (t) => {
