@@ -27,10 +27,20 @@ export function pairs(): (readonly [string, string])[] {
 }
 
 /**
- * The base with each of these lists of components, in their order, by one `kubectl kustomize` for all: starting it costs
- * more than what it renders. Names are those of each list alone.
+ * What Kustomize renders in one run: it compares all that it holds with all, so that many lists take far longer at once
+ * than one after another, and starting it costs more than what a few lists do.
  */
+const LISTS_AT_ONCE = 32;
+
+/** The base with each of these lists of components, in their order. Names are those of each list alone. */
 export function renderedEach(kubectl: string, lists: readonly (readonly string[])[]): Manifest[][] {
+  const runs = Math.ceil(lists.length / LISTS_AT_ONCE);
+  return Array.from({ length: runs }, (_, i) => i * LISTS_AT_ONCE).flatMap((from) =>
+    renderedAtOnce(kubectl, lists.slice(from, from + LISTS_AT_ONCE)),
+  );
+}
+
+function renderedAtOnce(kubectl: string, lists: readonly (readonly string[])[]): Manifest[][] {
   const folder = mkdtempSync(join(tmpdir(), "gnomon-kustomize-"));
   try {
     // Kustomize takes no absolute paths.
