@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { ADMIN, gnomon } from "../../cli/command-line.ts";
+import { gatewayHere } from "../../cli/serve/gateway-here.ts";
 import { Conversation } from "./conversation.ts";
 import { startEngine } from "./engine-process.ts";
 import { SwitchedEngine } from "./switched-engine.ts";
@@ -20,7 +20,6 @@ const SOON = [
   "limits.cutMillisMax=1500",
   "clients.continueStreams=false",
 ].flatMap((setting) => ["--set", setting]);
-const READY = /gnomon is ready at (http:[^\s"]+?):? /;
 const WAIT_MILLIS_MAX = 60_000;
 
 interface Endpoint {
@@ -29,21 +28,14 @@ interface Endpoint {
 }
 
 async function serve(t: TestContext, urls: readonly string[]) {
-  const served = gnomon(t, [
-    "--port",
-    "0",
-    "--log-level",
-    "info",
-    ...SOON,
-    ...urls.flatMap((url) => ["--endpoint", url]),
-  ]);
-  const [, url = ""] = await served.said(READY);
-  const [, adminUrl = ""] = await served.said(ADMIN);
+  const endpoints = urls.flatMap((url) => ["--endpoint", url]);
+  const flags = ["--port", "0", "--log-level", "info", ...SOON, ...endpoints];
+  const { url, adminUrl, log } = await gatewayHere(t, flags);
   const standing = async (id: string): Promise<string | null | undefined> => {
     const { endpoints } = (await (await fetch(`${adminUrl}/gnomon/endpoints`)).json()) as { endpoints: Endpoint[] };
     return endpoints.find((endpoint) => endpoint.id === id)?.standing;
   };
-  return { served, url, standing };
+  return { log, url, standing };
 }
 
 /** Asks until a request goes there again and is answered: many at once, since an idle engine that is quicker gets single ones. */
@@ -59,7 +51,7 @@ async function usedAgain(talk: Conversation, endpoint: string): Promise<void> {
 
 test("an engine's process is stopped: its conversation goes on elsewhere, begun streams are cut; let go on, it is used", async (t) => {
   const engines = await Promise.all([startEngine(t), startEngine(t)]);
-  const { served, url, standing } = await serve(
+  const { log, url, standing } = await serve(
     t,
     engines.map((engine) => engine.url),
   );
@@ -80,13 +72,13 @@ test("an engine's process is stopped: its conversation goes on elsewhere, begun 
   assert.equal(await standing(holder), "hung");
   engine.goOn();
   await usedAgain(talk, holder);
-  assert.match(served.stderr(), /"event":"endpoint-hung".*"event":"endpoint-returning"/s);
+  assert.match(log(), /"event":"endpoint-hung".*"event":"endpoint-returning"/s);
 });
 
 for (const answers of ["health", "no-requests"] as const)
   test(`an engine accepts everything and answers ${answers === "health" ? "its health check alone" : "all but requests"}`, async (t) => {
     const engines = await Promise.all([SwitchedEngine.start(t), SwitchedEngine.start(t)]);
-    const { served, url, standing } = await serve(
+    const { log, url, standing } = await serve(
       t,
       engines.map((engine) => engine.url),
     );
@@ -102,5 +94,5 @@ for (const answers of ["health", "no-requests"] as const)
     assert.notEqual(await standing(holder), "well");
     engine.answers = "all";
     await usedAgain(talk, holder);
-    assert.match(served.stderr(), /"event":"endpoint-hung"/);
+    assert.match(log(), /"event":"endpoint-hung"/);
   });
