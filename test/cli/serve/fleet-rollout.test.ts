@@ -8,6 +8,7 @@ import type { RolloutView } from "#live/admin/rollout-view.ts";
 import { ownRedis } from "../../live/share/redis-server.ts";
 import { ADMIN, gnomon } from "../command-line.ts";
 import { answeringEngine } from "./answering-engine.ts";
+import { gatewayHere } from "./gateway-here.ts";
 
 const TOKEN = "a-token-for-this-test";
 const REPLICAS = 3;
@@ -41,9 +42,7 @@ async function replicaOf(
     log: { level: "error" },
   };
   writeFileSync(file, JSON.stringify(fixed));
-  const served = gnomon(t, ["serve", "--config", file], { FLEET_TOKEN: TOKEN, FLEET_SECRET: "a-secret-for-this-test" });
-  const [, url = ""] = await served.said(/gnomon is ready at (http:\S+): /);
-  const [, admin = ""] = await served.said(ADMIN);
+  const { url, adminUrl: admin } = await started(t, ["--config", file], number);
   const ask: Replica["ask"] = async (method, path, body) => {
     const since = performance.now();
     const headers = { authorization: `Bearer ${TOKEN}` };
@@ -56,6 +55,20 @@ async function replicaOf(
     return { status: answer.status, millis: performance.now() - since, body: JSON.parse(text) as unknown };
   };
   return { url, ask };
+}
+
+/** The first is a process of its own, so that nothing but Redis is between it and the others, which are in this one. */
+async function started(
+  t: TestContext,
+  flags: readonly string[],
+  number: number,
+): Promise<{ readonly url: string; readonly adminUrl: string }> {
+  const variables = { FLEET_TOKEN: TOKEN, FLEET_SECRET: "a-secret-for-this-test" };
+  if (number > 1) return gatewayHere(t, flags, variables);
+  const served = gnomon(t, ["serve", ...flags], variables);
+  const [, url = ""] = await served.said(/gnomon is ready at (http:\S+): /);
+  const [, adminUrl = ""] = await served.said(ADMIN);
+  return { url, adminUrl };
 }
 
 async function send({ url }: Replica, count: number): Promise<void> {
