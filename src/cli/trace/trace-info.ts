@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
-import type { TraceEngine, TraceItem } from "#trace/codec/record.ts";
+import { LastRun } from "#shadow/recorded/last-run.ts";
+import type { TraceEngine, TraceHeader, TraceItem } from "#trace/codec/record.ts";
 import type { QuantileFigures } from "#trace/transform/quantiles.ts";
 import { recordedTraffic } from "#trace/transform/recorded-traffic.ts";
 import { Tally } from "#trace/transform/tally.ts";
@@ -24,7 +25,7 @@ interface RecordedFacts {
   readonly derived: readonly string[];
   readonly replayable: boolean;
   readonly dropped: number;
-  /** Settings of the engines, as far as the last run's header states them. */
+  /** Settings of the engines, as far as the header of the last run with a request states them. */
   readonly engine: TraceEngine | undefined;
 }
 
@@ -77,9 +78,8 @@ class RecordWatch {
   #runs = 0;
   #decisions = 0;
   #rejected = 0;
-  #derived: readonly string[] = [];
+  readonly #headers = new LastRun<TraceHeader>();
   #replayable = true;
-  #engine: TraceEngine | undefined;
 
   async *pass(items: AsyncIterable<TraceItem>): AsyncGenerator<TraceItem> {
     for await (const item of items) {
@@ -99,22 +99,22 @@ class RecordWatch {
       faults: this.#faults.entries(),
       profiles: this.#profiles.entries(),
       ...(this.#observed !== undefined && { observed: { router: this.#observed, places: this.#places.entries() } }),
-      derived: this.#derived,
+      derived: this.#headers.chosen?.derived?.steps ?? [],
       replayable: this.#replayable,
       dropped,
-      engine: this.#engine,
+      engine: this.#headers.chosen?.engine,
     };
   }
 
   #count(item: TraceItem): void {
     if (item.kind === "run") {
       this.#runs++;
-      this.#derived = item.header.derived?.steps ?? [];
-      this.#engine = item.header.engine;
+      this.#headers.begin(item.header);
       this.#observed = item.header.observed?.router ?? this.#observed;
       this.#replayable &&= item.header.derived?.replayable !== false;
       return;
     }
+    this.#headers.take(item);
     if (item.kind === "gap") return;
     this.#records.count(item.input.kind);
     if (item.input.kind === "request-arrived" && item.input.observed !== undefined)

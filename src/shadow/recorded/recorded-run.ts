@@ -21,6 +21,7 @@ import { type Conversations, conversationsOf } from "./conversations.ts";
 import { type RecordedEnd, leftOutReason, type Open, workloadRequest } from "./ended-request.ts";
 import { followStandby } from "./follow-standby.ts";
 import { FleetHistory } from "./fleet-history.ts";
+import { LastRun } from "./last-run.ts";
 import { ScrapePace } from "./scrape-pace.ts";
 import { NOT_WHOLE } from "./uncompared-reason.ts";
 
@@ -53,7 +54,7 @@ const REQUEST_BYTES = 1024;
 const FLEET_EVENTS_MAX = 10_000;
 
 /**
- * Reads a trace's last run; the requests of runs before it are counted. A request whose end or answer length is not known
+ * Reads a trace's last run with a request; those of runs before it are counted. A request whose end or answer length is not known
  * cannot be simulated and is counted in `left`; so is one that was refused. A turn of a conversation that came after its
  * predecessor's end is closed loop with the think time seen.
  */
@@ -61,22 +62,26 @@ export async function readRecordedRun(
   items: AsyncIterable<TraceItem>,
   conversations: Conversations = "inferred",
 ): Promise<RecordedRun> {
-  let header: TraceHeader | undefined;
-  let book = new RunBook();
+  const runs = new LastRun<{ readonly header: TraceHeader; readonly book: RunBook }>();
   for await (const item of items) {
     if (item.kind === "run") {
-      header = item.header;
-      const before = book;
-      book = new RunBook();
-      if (before.arrived > 0) book.leave("of an earlier run of the recorder", before.arrived);
+      const book = new RunBook();
+      const before = runs.used;
+      if (before !== undefined) book.leave("of an earlier run of the recorder", before.book.arrived);
       for (const endpoint of item.header.endpoints) book.endpoints.set(endpoint.id, endpoint);
-    } else if (item.kind === "gap") {
+      runs.begin({ header: item.header, book });
+      continue;
+    }
+    runs.take(item);
+    const book = runs.now?.book;
+    if (item.kind === "gap") {
       // Damage is in the reader's report.
-      if (item.damage === undefined) book.leave("dropped by the recorder", item.dropped);
-    } else book.take(item.input, item.decision?.kind === "routed" ? item.decision.endpoint : undefined);
+      if (item.damage === undefined) book?.leave("dropped by the recorder", item.dropped);
+    } else book?.take(item.input, item.decision?.kind === "routed" ? item.decision.endpoint : undefined);
   }
-  if (header === undefined) throw new Error("expected a trace with a header, got none");
-  return book.close(header, conversations);
+  const { chosen } = runs;
+  if (chosen === undefined) throw new Error("expected a trace with a header, got none");
+  return chosen.book.close(chosen.header, conversations);
 }
 
 /** Collects a run as its items come; with a window, only its latest requests. */

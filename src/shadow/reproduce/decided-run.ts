@@ -7,6 +7,7 @@ import {
   type RequestReleased,
 } from "#core/input/input.ts";
 import type { RecordedDecision, TraceHeader, TraceItem } from "#trace/codec/record.ts";
+import { LastRun } from "../recorded/last-run.ts";
 
 /** An input, and where the request that it brings went. */
 export interface DecidedInput {
@@ -40,18 +41,24 @@ const OF_POLICIES: ReadonlySet<Input["kind"]> = new Set<Input["kind"]>([
   "rollout-shared",
 ]);
 
-/** Reads a trace's last run, up to so many decisions. Throws an Error where there is none. */
+/** Reads a trace's last run with a request, up to so many decisions. Throws an Error where there is none. */
 export async function readDecidedRun(items: AsyncIterable<TraceItem>, decisionsMax: number): Promise<DecidedRun> {
-  let book: RunReading | undefined;
-  let earlier = 0;
+  const runs = new LastRun<{ readonly book: RunReading; readonly earlier: number }>();
   for await (const item of items) {
     if (item.kind === "run") {
-      earlier += book?.decisions ?? 0;
-      book = new RunReading(item.header, decisionsMax);
-    } else if (item.kind === "gap") book?.leave("dropped by the recorder", item.dropped);
+      const before = runs.used;
+      const earlier = before === undefined ? 0 : before.earlier + before.book.decisions;
+      runs.begin({ book: new RunReading(item.header, decisionsMax), earlier });
+      continue;
+    }
+    runs.take(item);
+    const book = runs.now?.book;
+    if (item.kind === "gap") book?.leave("dropped by the recorder", item.dropped);
     else book?.take(item.input, item.decision);
   }
-  if (book === undefined) throw new Error("expected a trace with a header, got none");
+  const { chosen } = runs;
+  if (chosen === undefined) throw new Error("expected a trace with a header, got none");
+  const { book, earlier } = chosen;
   if (earlier > 0) book.leave("of an earlier run of the recorder", earlier);
   return book.done();
 }

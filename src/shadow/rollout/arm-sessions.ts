@@ -3,6 +3,7 @@ import type { Micros } from "#core/base/units.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
 import type { TraceItem } from "#trace/codec/record.ts";
 import { figuresOf } from "../figure/figures.ts";
+import { LastRun } from "../recorded/last-run.ts";
 
 interface Session {
   /** Undefined once its requests were in several arms, or in none: how long it took is then nobody's. */
@@ -17,20 +18,19 @@ interface Session {
 /**
  * Session completion times by arm in a recorded rollout: of each session that its client named, all of whose requests an arm
  * routed and that got whole answers, from its first request to its last answer, what its client did meanwhile included. The
- * last run of a trace; sessions of one request are none. Undefined for an arm without any.
+ * last run of a trace that has a request; sessions of one request are none. Undefined for an arm without any.
  */
 export async function armSessions(
   items: AsyncIterable<TraceItem>,
   rollout: string,
 ): Promise<ReadonlyMap<string, Distribution>> {
-  const sessions = new Map<string, Session>();
-  const open = new Map<string, Session>();
+  const runs = new LastRun<{ readonly sessions: Map<string, Session>; readonly open: Map<string, Session> }>();
   for await (const item of items) {
-    if (item.kind === "run") {
-      sessions.clear();
-      open.clear();
-    }
-    if (item.kind !== "record") continue;
+    if (item.kind === "run") runs.begin({ sessions: new Map(), open: new Map() });
+    else runs.take(item);
+    const { now } = runs;
+    if (item.kind !== "record" || now === undefined) continue;
+    const { sessions, open } = now;
     const { input, decision } = item;
     if (input.kind === "request-arrived" && input.request.session !== "") {
       const { at, request } = input;
@@ -50,7 +50,7 @@ export async function armSessions(
       session.end = input.at;
     }
   }
-  return byArm([...sessions.values()]);
+  return byArm([...(runs.chosen?.sessions.values() ?? [])]);
 }
 
 function byArm(sessions: readonly Session[]): ReadonlyMap<string, Distribution> {

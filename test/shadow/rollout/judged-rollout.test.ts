@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
+import { armSessions } from "#shadow/rollout/arm-sessions.ts";
 import { judgedRollout, recordedControl } from "#shadow/rollout/judged-rollout.ts";
 import { movedJudge } from "#core/rollout/judge/moved-judge.ts";
 import type { JudgeRules } from "#core/rollout/judge/judge-rules.ts";
@@ -98,7 +99,7 @@ test("a recorded rollout is judged as it was, and narrower with what the simulat
   assert.ok(apart < (e2e.measured.high - e2e.measured.low) / 2, `${apart}`);
 });
 
-test("after a restart without requests a rollout is judged by what was measured before", async () => {
+test("where the trace has no request a rollout is judged by what was measured before the restart", async () => {
   const items = recorded();
   const before = await replayedRollouts(iterated(items));
   const watch = before.rollouts.watch("plan")!;
@@ -106,7 +107,7 @@ test("after a restart without requests a rollout is judged by what was measured 
   const judge = movedJudge(watch.judge.saved(), -5 * SECOND);
   const { state } = watch;
   const input = { kind: "rollout-restored", at: 0, state, rules, profiles, judge } as const;
-  const restarted: TraceItem[] = [...items, items[0]!, { kind: "record", input, decision: undefined }];
+  const restarted: TraceItem[] = [items[0]!, { kind: "record", input, decision: undefined }];
   const control = await recordedControl(iterated(restarted), undefined);
   assert.ok(typeof control !== "string");
   const { workload, requestIds = [], endpoints } = await readRecordedRun(iterated(restarted));
@@ -119,6 +120,26 @@ test("after a restart without requests a rollout is judged by what was measured 
   assert.deepEqual(measured, watch.judge.difference(1, "e2e", "mean"));
   assert.deepEqual(adjusted, measured);
   assert.ok(Number.isFinite(measured.mean));
+});
+
+test("a start that came to nothing takes no recorded rollout away, and of one that is known from it alone it is all there is", async () => {
+  const items = recorded();
+  const { rollouts } = await replayedRollouts(iterated(items));
+  const { state, judge } = rollouts.watch("plan")!;
+  const { rules, profiles } = rollouts.spec("plan")!;
+  const input = { kind: "rollout-restored", at: 0, state, rules, profiles, judge: judge.saved() } as const;
+  const restarted: TraceItem[] = [items[0]!, { kind: "record", input, decision: undefined }];
+  for (const after of [[items[0]!], restarted]) {
+    const found = await replayedRollouts(iterated([...items, ...after]));
+    assert.deepEqual(found.rollouts.watch("plan")!.judge.totals, judge.totals);
+    assert.deepEqual(
+      await armSessions(iterated([...items, ...after]), "plan"),
+      await armSessions(iterated(items), "plan"),
+    );
+  }
+  const without = items.filter((item) => item.kind !== "record" || !item.input.kind.startsWith("rollout"));
+  const alone = await recordedControl(iterated([...without, ...restarted]), undefined);
+  assert.equal(typeof alone === "string" ? alone : alone.rollout, "plan");
 });
 
 test("the shadow predicts requests that wait for it, each once, and the judge's interval is narrower; the inputs replay alike", async () => {
