@@ -91,7 +91,7 @@ async function biasOf(name: string, one: ClosedLoopCase, traces: string, folder:
     for (const { name: design, figures } of study.designs) {
       const cells = KEYS.flatMap((key) => {
         const { estimate, bias: off, biasError } = figures[key];
-        return [signed(estimate), `${signed(off)} +- ${ms(biasError)}`];
+        return [signed(estimate), `${signed(off)} +- ${ms(biasError ?? NaN)}`];
       });
       print([design.padEnd(NAME_CHARS), ...cells.map((cell) => cell.padStart(CELL_CHARS))].join(" "));
     }

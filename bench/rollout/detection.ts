@@ -57,7 +57,7 @@ export async function detection(control: string, other: string, runs: number, de
     for (const adjusted of [false, true]) {
       const { truth, estimate, varianceLeft, hours, hoursAdjusted } = one.figures[KEY];
       const seconds = 3600 * ((adjusted ? hoursAdjusted : hours) ?? Infinity);
-      const cells = [ms(truth), ms(estimate), (adjusted ? varianceLeft : 1).toFixed(3).padStart(15)];
+      const cells = [ms(truth), ms(estimate), (adjusted ? (varianceLeft ?? NaN) : 1).toFixed(3).padStart(15)];
       const head = `${one.name.padEnd(20)} ${(adjusted ? "with" : "without").padEnd(11)} ${cells.join(" ")}`;
       if (!(seconds <= SECONDS_MAX))
         print(`${head} ${Number.isFinite(seconds) ? seconds.toFixed(0).padStart(11) : "   too long"}   not run`);

@@ -152,7 +152,7 @@ function report(
     const { metric, figure } = measured;
     if (metric === "tpot" || figure !== "mean") continue;
     const key = `${metric}.${figure}` as const;
-    const { truth, estimate, runError } = figures[key];
+    const { truth, estimate, runError = NaN } = figures[key];
     // What the plan leaves open of what rollouts show in the end, and what one of them differs by from it.
     const { low, high } = shown[key] ?? { low: NaN, high: NaN };
     const from = estimate - Math.hypot(estimate - low, ERRORS * runError);

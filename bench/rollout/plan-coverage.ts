@@ -141,7 +141,7 @@ async function heldAgainst(
   const millis = (micros: number) => (micros / MICROS_PER_MILLI).toFixed(0);
   return {
     design: chosen.name,
-    shown: `${interval === undefined ? "-" : `${millis(interval.low)} to ${millis(interval.high)}`} of ${millis(chosen.figures[KEY].truth)}: ${means.map(millis).join(" ")}, of one rollout ${millis(chosen.figures[KEY].runError)}`,
+    shown: `${interval === undefined ? "-" : `${millis(interval.low)} to ${millis(interval.high)}`} of ${millis(chosen.figures[KEY].truth)}: ${means.map(millis).join(" ")}, of one rollout ${millis(chosen.figures[KEY].runError ?? NaN)}`,
     within: means.filter((mean) => interval && interval.low <= mean && mean <= interval.high).length,
     // A plan that cannot say it has no interval.
     parts: interval === undefined ? 0 : means.length,

@@ -1,6 +1,7 @@
 import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
 import type { Interval } from "#shadow/figure/interval.ts";
 import { TENANTS_MIN } from "#core/rollout/judge/clusters-needed.ts";
+import { VALUES_MIN } from "#core/rollout/judge/confidence-sequence.ts";
 import { type DesignStudy, type FigureStudy, isFixed } from "#shadow/rollout/design-study.ts";
 import { isBiased, NOTHING_KNOWN } from "#shadow/rollout/recommendation.ts";
 import { type PlannedFigureKey, PLANNED_FIGURES } from "#shadow/job/rollout-sample.ts";
@@ -42,7 +43,10 @@ export function rolloutPlanTable(study: RolloutStudy, guessedEngine?: string): s
     ),
     designTable(study),
     ...tenantLines(study),
-    wrapped("Bias of each design, by figure; * more than chance and more than a fifth of the truth:"),
+    ...fewLines(study),
+    wrapped(
+      "Bias of each design, by figure; * more than chance and more than a fifth of the truth, ? not known whether it is:",
+    ),
     biasTable(study),
     ...predictionLines(study),
     ...guardrailLines(study),
@@ -168,13 +172,19 @@ function designTable({ designs, figure }: RolloutStudy): string {
       brokenName(study.name, NAME_WIDTH),
       signedMillis(one.truth),
       signedMillis(one.estimate),
-      `${signedMillis(one.bias)} +- ${millisOf(one.biasError)}`,
+      `${signedMillis(one.bias)} +- ${knownText(one.biasError, millisOf)}`,
       timeCell(one, one.hours, isFixed(study.design)),
       timeCell(one, one.hoursAdjusted, isFixed(study.design)),
-      percentOf(one.varianceLeft),
+      knownText(one.varianceLeft, percentOf),
     ]);
   }
   return table.toString();
+}
+
+const NOT_KNOWN = "not known";
+
+function knownText(value: number | undefined, text: (value: number) => string): string {
+  return value === undefined ? NOT_KNOWN : text(value);
 }
 
 /** What is to be seen in the end, so that a rollout can be held against it. */
@@ -230,8 +240,21 @@ function tenantLines({ designs, figure }: RolloutStudy): string[] {
   });
 }
 
+/** Of designs whose rollouts, as long as the trace, have fewer values than the judge asks for. */
+function fewLines({ designs, figure }: RolloutStudy): string[] {
+  const few = designs.filter(({ design, figures }) => figures[figure].biasError === undefined && !isFixed(design));
+  if (few.length === 0) return [];
+  return [
+    wrapped(
+      `Of ${few.map(({ name }) => name).join(", ")} the trace has fewer than ${VALUES_MIN} values to compare (blocks of two ` +
+        `windows, or what is split), so what they differ by is not known: a longer trace or shorter windows show it.`,
+    ),
+  ];
+}
+
 /** `fixed`: more time brings no more of what is compared. */
 function timeCell({ truth, estimate, biasError }: FigureStudy, hours: number | undefined, fixed: boolean): string {
+  if (biasError === undefined) return fixed ? "never" : NOT_KNOWN;
   if (truth * estimate < 0 && Math.abs(estimate) > 2 * biasError) return "wrong sign";
   return hours === undefined ? (fixed ? "never" : "too long") : duration(hours);
 }
@@ -240,7 +263,8 @@ function biasTable(study: RolloutStudy): string {
   const table = figureTable(["design", ...KEYS.map(headOf)], [NAME_WIDTH, ...KEYS.map(() => 12)]);
   for (const one of study.designs) {
     const cells = KEYS.map((key) => {
-      const mark = isBiased(one, key, controlFigure(study.truth.control, key)) ? " *" : "";
+      const isUnsure = one.figures[key].biasError === undefined;
+      const mark = isUnsure ? " ?" : isBiased(one, key, controlFigure(study.truth.control, key)) ? " *" : "";
       return `${signedMillis(one.figures[key].bias)}${mark}`;
     });
     table.push([brokenName(one.name, NAME_WIDTH), ...cells]);
@@ -250,7 +274,8 @@ function biasTable(study: RolloutStudy): string {
 
 function detectableTable({ designs }: RolloutStudy, hours: number): string {
   const table = figureTable(["design", ...KEYS.map(headOf)], [NAME_WIDTH, ...KEYS.map(() => 12)]);
-  const text = (micros: number | undefined) => (Number.isFinite(micros) ? millisOf(micros!) : "none");
+  const text = (micros: number | undefined) =>
+    knownText(micros, (known) => (Number.isFinite(known) ? millisOf(known) : "none"));
   for (const { name, figures } of designs) {
     const cells = KEYS.map((key) => {
       return `${text(figures[key].detectable[hours])}\n${text(figures[key].detectableAdjusted[hours])}`;

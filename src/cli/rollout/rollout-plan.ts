@@ -9,6 +9,7 @@ import { type Micros, MICROS_PER_SECOND } from "#core/base/units.ts";
 import { type Candidate, type Setting } from "#shadow/candidate/candidate.ts";
 import { type NamedDesign, namedDesigns } from "#shadow/job/rollout-design.ts";
 import { rolloutDocument } from "#shadow/rollout/rollout-document.ts";
+import { NOTHING_KNOWN } from "#shadow/rollout/recommendation.ts";
 import { type RolloutStudy, rolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { defaultGuardrails, guardrailDocuments } from "#serve/rollout/guardrails.ts";
 import { checkOutputFile } from "../output/check-output-file.ts";
@@ -38,7 +39,9 @@ async function plan(path: string, flags: RolloutPlanFlags): Promise<void> {
   for (const line of known) process.stderr.write(`note: ${line}\n`);
   if (flags.json !== undefined)
     writeOutput(flags.json, `${JSON.stringify({ ...study, left: traffic.left, notes: [...notes, ...known] })}\n`);
-  if (flags.write !== undefined) {
+  if (flags.write !== undefined && study.recommendation.warning === NOTHING_KNOWN) {
+    process.stderr.write(`note: no rollout is written to ${flags.write}: ${NOTHING_KNOWN}\n`);
+  } else if (flags.write !== undefined) {
     writeOutput(
       flags.write,
       stringify(rolloutDocument(study, `${control.name}-to-${other.name}`, guardrailDocuments())),

@@ -1,6 +1,6 @@
 import { clustersNeeded } from "#core/rollout/judge/clusters-needed.ts";
 import { addedBlocks, adjustedEstimate, noBlocks, plainEstimate } from "#core/rollout/judge/block-differences.ts";
-import { effectFound, type Finding, type MeanEstimate } from "#core/rollout/judge/confidence-sequence.ts";
+import { effectFound, type Finding, type MeanEstimate, VALUES_MIN } from "#core/rollout/judge/confidence-sequence.ts";
 import { figureLevel } from "#core/rollout/judge/figure-level.ts";
 import { TIME_METRICS, type TimeMetric } from "#core/rollout/judge/outcome.ts";
 import type { Design } from "#core/rollout/plan/rollout-plan.ts";
@@ -20,7 +20,11 @@ import {
   type RolloutSample,
 } from "../job/rollout-sample.ts";
 
-/** What a design makes of one figure: the other arm's less the control's, microseconds. */
+/**
+ * What a design makes of one figure: the other arm's less the control's, microseconds. Where a rollout as long as the trace
+ * has fewer values than the judge asks for, nobody knows what values differ by, however many rollouts are simulated: all have
+ * the same few. Then what rests on that is undefined, and of hours there is nothing.
+ */
 export interface FigureStudy {
   /** The whole fleet by one against the whole fleet by the other, counted as the design counts. */
   readonly truth: number;
@@ -28,17 +32,17 @@ export interface FigureStudy {
   readonly estimate: number;
   readonly bias: number;
   /** Standard error of the bias, from so few simulated rollouts. */
-  readonly biasError: number;
+  readonly biasError: number | undefined;
   /**
    * Standard deviation of what one rollout shows, as measured, that is as long as the trace; with what the recorded run
    * differed by from its simulation, where it is known.
    */
-  readonly runError: number;
+  readonly runError: number | undefined;
   /** Variance of the estimate with the simulator's predictions, over the variance without. */
-  readonly varianceLeft: number;
+  readonly varianceLeft: number | undefined;
   /**
    * How long it must run to find what it shows with the power that is asked for, on other traffic of the kind; undefined
-   * where that is beyond `HOURS_MAX`, or where traffic differs too much for any time.
+   * where that is beyond `HOURS_MAX`, or where traffic differs too much for any time, or where it is not known.
    */
   readonly hours: number | undefined;
   /** The same with predictions. */
@@ -88,8 +92,6 @@ const MICROS_PER_HOUR = 3600 * MICROS_PER_SECOND;
 const HOURS_MAX = 24 * 60;
 /** Blocks below which a deviation is not known, and clusters below which a mean of theirs is not normal. */
 const BLOCKS_MIN = 10;
-/** Of fewer the judge shows no interval. */
-const VALUES_MIN = 3;
 const CLUSTERS_MIN = 200;
 
 /** Puts together what the simulated rollouts of one design found. */
@@ -132,16 +134,14 @@ function figureStudy(
   const [plain, adjusted] = blocks ? pooledBlocks(found) : pooledClusters(found);
   const clusters = plain.count / found.length;
   const { perHour, fixed } = arrivingOf(design, clusters, spanMicros / MICROS_PER_HOUR);
-  const spreadOf = (all: readonly MeanEstimate[]) => (design.kind === "pools" ? betweenRuns(all) : 1);
-  const spread = {
-    plain: spreadOf(found.map((one) => one.plain)),
-    adjusted: spreadOf(found.map((one) => one.adjusted)),
-  };
+  const bias = adjusted.mean - truth;
+  const shown = { truth, estimate: adjusted.mean, bias, clusters, valuesPerHour: perHour };
+  // Tenants become no more, so that it is known of them that nothing is found.
+  if (clusters < VALUES_MIN) return { ...shown, ...notKnown(fixed === undefined ? [] : hours.map(() => Infinity)) };
+  const spread = spreadsOf(design, found);
   const error = (spread.adjusted * adjusted.deviation) / Math.sqrt(adjusted.count);
-  const steps =
-    design.kind === "canary" ? { ...design, stepPercents: Array.from({ length: stages }, () => 1) } : design;
   const planned = {
-    level: figureLevel({ level, primary }, { design: steps, arms: TWO_ARMS }, key),
+    level: figureLevel({ level, primary }, { design: staged(design, stages), arms: TWO_ARMS }, key),
     standardErrors: normalQuantile(power),
   };
   const finding = (one: MeanEstimate) => ({
@@ -173,9 +173,7 @@ function figureStudy(
   const detectable = (one: MeanEstimate) =>
     hours.map((duration) => detectableIn(duration, asked, judged, deviationOf(one), finding(one)));
   return {
-    truth,
-    estimate: adjusted.mean,
-    bias: adjusted.mean - truth,
+    ...shown,
     biasError: error,
     runError: deviationOf(plain) / Math.sqrt(clusters),
     varianceLeft: (adjusted.deviation / plain.deviation) ** 2,
@@ -184,8 +182,24 @@ function figureStudy(
     ...powerOf(findable(plain), asked, traffic && rangeErrorOf(traffic, blocks)),
     detectable: detectable(plain),
     detectableAdjusted: detectable(adjusted),
-    clusters,
-    valuesPerHour: perHour,
+  };
+}
+
+function notKnown(
+  detectable: readonly number[],
+): Omit<FigureStudy, "truth" | "estimate" | "bias" | "clusters" | "valuesPerHour"> {
+  return {
+    biasError: undefined,
+    runError: undefined,
+    varianceLeft: undefined,
+    hours: undefined,
+    hoursAdjusted: undefined,
+    powers: [],
+    powersAdjusted: [],
+    hoursRange: undefined,
+    powerRanges: [],
+    detectable,
+    detectableAdjusted: detectable,
   };
 }
 
@@ -276,6 +290,18 @@ function trafficErrorOf(traffic: TrafficError, blocks: boolean): number {
 /** The same with that allowance. */
 function rangeErrorOf({ error }: TrafficError, blocks: boolean): number {
   return error * (blocks ? 1 : Math.SQRT2);
+}
+
+function staged(design: Design, stages: number): Design {
+  return design.kind === "canary" ? { ...design, stepPercents: Array.from({ length: stages }, () => 1) } : design;
+}
+
+function spreadsOf(
+  design: Design,
+  found: readonly FigureSample[],
+): { readonly plain: number; readonly adjusted: number } {
+  const spreadOf = (all: readonly MeanEstimate[]) => (design.kind === "pools" ? betweenRuns(all) : 1);
+  return { plain: spreadOf(found.map((one) => one.plain)), adjusted: spreadOf(found.map((one) => one.adjusted)) };
 }
 
 /**

@@ -22,10 +22,14 @@ const TENANTS_MIN = 30;
 /** A difference below that part of the control's figure is none, and biases are measured against it. */
 const DIFFERENCE_SHARE = 0.01;
 
-/** Whether what a design shows is not the truth, beyond what the simulation leaves to chance. */
+/**
+ * Whether what a design shows is not the truth, beyond what the simulation leaves to chance. Of so few values that this is not
+ * known it is neither called biased nor recommended.
+ */
 export function isBiased(study: DesignStudy, key: PlannedFigureKey, controlMicros: number): boolean {
   const { truth, bias, biasError } = study.figures[key];
-  // What is not known is not known to be right.
+  if (biasError === undefined) return false;
+  // What is not a number is not known to be right.
   if (![truth, bias, biasError].every(Number.isFinite)) return true;
   const allowed = Math.max(BIAS_SHARE * Math.abs(truth), DIFFERENCE_SHARE * controlMicros);
   return Math.abs(bias) - BIAS_ERRORS * biasError > allowed;
@@ -66,7 +70,8 @@ export function recommended(
     all.reduce((best, study) => (value(study) < value(best) ? study : best));
   if (sound.length === 0) {
     const { name, figures } = least(known, (study) => Math.abs(of(study).bias));
-    return { design: name, hours: figures[key].hours, warning: "every design is biased here; this one is the least" };
+    const every = known.length === studies.length ? "every design" : "every design whose bias is known";
+    return { design: name, hours: figures[key].hours, warning: `${every} is biased here; this one is the least` };
   }
   const timed = sound.filter((study) => of(study).hours !== undefined);
   if (timed.length === 0) {

@@ -36,7 +36,8 @@ export function shownIntervals(
       const { estimate, biasError, runError, clusters, valuesPerHour } = figures[key];
       // Without what the traffic leaves open the interval would be of this trace alone.
       const ofTraffic = traffic[key];
-      if (ofTraffic === undefined || ![estimate, biasError, runError].every(Number.isFinite)) return [];
+      if (ofTraffic === undefined || biasError === undefined || runError === undefined) return [];
+      if (![estimate, biasError, runError].every(Number.isFinite)) return [];
       const shown = pairs.map((pair) => {
         const [fitted, drawn] = [pair.fitted, pair.drawn].map((sample) => sample.figures[key].plain.mean);
         return estimate + drawn! - fitted!;

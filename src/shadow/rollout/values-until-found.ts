@@ -4,6 +4,7 @@ import {
   type MeanEstimate,
   priorFor,
   squaredReach,
+  VALUES_MIN,
   valuesToFind,
 } from "#core/rollout/judge/confidence-sequence.ts";
 
@@ -80,7 +81,7 @@ export function valuesUntilFound(
     level,
     standardErrors: 0,
     degreesOf,
-    valuesMin: 3,
+    valuesMin: VALUES_MIN,
     valuesMax,
   });
   const planned = plannedCount ?? half;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
@@ -7,6 +7,7 @@ import { parse } from "yaml";
 import { guardrailDocuments } from "#serve/rollout/guardrails.ts";
 import { ROLLOUT_SCHEMA } from "#config/rollout-section.ts";
 import { rolloutCommand } from "#cli/rollout/rollout.ts";
+import { NOTHING_KNOWN } from "#shadow/rollout/recommendation.ts";
 import { rolloutPlanTable } from "#cli/rollout/rollout-plan-table.ts";
 import { randomFor } from "#core/base/random.ts";
 import type { RolloutStudy } from "#shadow/rollout/rollout-study.ts";
@@ -86,6 +87,23 @@ test("of few blocks a plan states a probability as an upper end, of many as it i
   );
   assert.match(verdictIn(2), /with a probability of [\d.]+ %/);
   assert.doesNotMatch(verdictIn(2), /at most|blocks differ/);
+});
+
+test("windows that the trace has one block of: what blocks differ by is not known, and no rollout is written", async (t) => {
+  const [json, yaml] = ["few.json", "few.yaml"].map((name) => join(FOLDER, name)) as [string, string];
+  const flags = ["--design", "switchback", "--window", "24", "--runs", "10", "--json", json, "--output", yaml];
+  const { code, out, notes } = await plan(t, ...ARMS, ...flags);
+  assert.equal(code, 0);
+  const { designs, recommendation } = JSON.parse(readFileSync(json, "utf8")) as RolloutStudy;
+  const { clusters, biasError, varianceLeft, hoursAdjusted } = designs[0]!.figures["e2e.mean"];
+  assert.ok(clusters < 3, String(clusters));
+  assert.deepEqual([biasError, varianceLeft, hoursAdjusted], [undefined, undefined, undefined]);
+  assert.equal(recommendation.warning, NOTHING_KNOWN);
+  assert.match(out, /[+-]\d[\d.]* \+- (│.*\n│ +│ .*)?not/);
+  assert.doesNotMatch(out, /\+- 0\.00|biased here|run a switchback| \* .*│$/m);
+  assert.match(out.replaceAll("\n", " "), /Of switchback 24 s the trace has fewer than 3 values/);
+  assert.ok(!existsSync(yaml));
+  assert.match(notes, /no rollout is written to .*few\.yaml: no design can show it/);
 });
 
 test("of conversations it states how long the whole of each takes under both", async (t) => {

@@ -72,6 +72,17 @@ test("what cannot be known is not recommended: two pools, few tenants, figures w
   assert.equal(recommended([tenants(60), switchback], ...ASKED).design, "tenants");
 });
 
+test("what has too few values for its error to be known is neither called biased nor recommended", () => {
+  const few = studyOf("few", { bias: 300 * MILLI, biasError: undefined, runError: undefined, hours: 0.1 });
+  assert.ok(!isBiased(few, ...OF));
+  assert.equal(recommended([few, studyOf("right", { hours: 50 })], ...ASKED).design, "right");
+  // Nor where the others are biased.
+  const biased = studyOf("biased", { bias: 400 * MILLI });
+  assert.equal(recommended([few, biased], ...ASKED).design, "biased");
+  assert.match(recommended([few, biased], ...ASKED).warning, /every design whose bias is known is biased/);
+  assert.deepEqual(recommended([few], ...ASKED), { design: "few", hours: undefined, warning: NOTHING_KNOWN });
+});
+
 test("a bias is one that is more than chance, and more than a fifth of the truth", () => {
   assert.ok(!isBiased(studyOf("chance", { bias: 30 * MILLI, biasError: 6 * MILLI }), ...OF));
   assert.ok(isBiased(studyOf("sure", { bias: 30 * MILLI, biasError: 4 * MILLI }), ...OF));

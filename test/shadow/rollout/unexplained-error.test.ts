@@ -74,7 +74,7 @@ test("a plan from a trace whose requests were not as simulated runs longer, and 
   const noisy = observedWith((_, row) => 400_000 * randomFor(5, row).next());
   const [known, unknown] = [await rolloutStudy({ ...question, observed: noisy }), await rolloutStudy(question)];
   const [with_, without] = [known, unknown].map(({ designs }) => designs[0]!.figures["e2e.mean"]);
-  assert.ok(with_!.runError > 1.2 * without!.runError, `${with_!.runError} ${without!.runError}`);
+  assert.ok(with_!.runError! > 1.2 * without!.runError!, `${with_!.runError} ${without!.runError}`);
   assert.ok(with_!.detectable[0]! > 1.2 * without!.detectable[0]!, `${with_!.detectable[0]} ${without!.detectable[0]}`);
   assert.equal(with_!.estimate, without!.estimate);
 });

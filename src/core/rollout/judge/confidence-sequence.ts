@@ -24,6 +24,9 @@ export interface MeanEstimate {
   readonly skewness?: number;
 }
 
+/** Of fewer values the judge has no interval: it would reach further than any rollout does. */
+export const VALUES_MIN = 3;
+
 /** The prior that makes the interval about the narrowest when there are `count` values. */
 export function priorFor(count: number, level: number): number {
   const twice = -2 * Math.log(level);
@@ -73,7 +76,7 @@ export function valuesToFind(
   deviation: number,
   finding: Finding & { readonly valuesMax: number; readonly valuesMin?: number },
 ): number | undefined {
-  const { valuesMax, valuesMin = 3 } = finding;
+  const { valuesMax, valuesMin = VALUES_MIN } = finding;
   for (let count = valuesMin; count <= valuesMax; count = Math.max(count + 1, Math.floor(count * 1.02))) {
     if (effectFound(count, deviation, finding) <= Math.abs(effect)) return count;
   }
