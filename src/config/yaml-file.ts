@@ -22,7 +22,7 @@ export function readYamlFile(name: string): Checked<YamlFile> {
       return refused(`expected a file of at most ${FILE_BYTES_MAX} bytes, got ${name}`);
     text = readFileSync(name, "utf8");
   } catch (error) {
-    return refused(`expected a readable file, got ${name}: ${reasonOf(error)}`);
+    return refused(`expected a readable file, got ${name}: ${unreadableReason(error)}`);
   }
   return parseYamlFile(name, text);
 }
@@ -105,7 +105,8 @@ function refused(message: string): Checked<never> {
   return { ok: false, problems: [{ path: [], message }] };
 }
 
-function reasonOf(error: unknown): string {
+/** Why a file cannot be read, in words. */
+export function unreadableReason(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   switch (code) {
     case "ENOENT":

@@ -1,9 +1,9 @@
-import { readFileSync } from "node:fs";
 import { ConfigError } from "#config/config-error.ts";
 import { type KeyEntry, parseKeysFile } from "#config/keys-file.ts";
 import type { Config } from "#config/schema.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import { type ClientAuth, type ClientKey, ClientKeys, plainKeys } from "#live/http/client-auth.ts";
+import { readConfiguredFile } from "../process/configured-file.ts";
 import { secretOf } from "../process/secrets.ts";
 import { WatchedFile } from "../process/watched-file.ts";
 import { part } from "../assembly/part.ts";
@@ -29,7 +29,7 @@ export function liveKeys(
     const auth = given === undefined ? undefined : new ClientKeys(plain).of;
     return { auth, stop: () => Promise.resolve() };
   }
-  const text = readFileSync(file, "utf8");
+  const text = readConfiguredFile("clients.keysFile", file);
   const keys = new ClientKeys([...plain, ...keysOf(file, text)]);
   const refused = (detail: string): void =>
     report({ kind: "keys-refused", detail, done: "the keys of before go on being accepted" });

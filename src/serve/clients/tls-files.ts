@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { createSecureContext, type SecureContextOptions, type SecureVersion } from "node:tls";
 import { ConfigError } from "#config/config-error.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
+import { readConfiguredFile } from "../process/configured-file.ts";
 import { WatchedFile } from "../process/watched-file.ts";
 
 /** Files of one use of TLS, and the configuration's names for them. */
@@ -94,9 +95,9 @@ function contextOf({ section, cert, ca, minVersion }: TlsFilesOptions): SecureCo
 }
 
 function pairOf(section: string, { certKey, certFile, keyKey, keyFile }: NonNullable<TlsFilesOptions["cert"]>) {
-  const cert = read(`${section}.${certKey}`, certFile);
+  const cert = readConfiguredFile(`${section}.${certKey}`, certFile);
   const certificate = parsed(`${section}.${certKey}`, "a PEM certificate", certFile, () => new X509Certificate(cert));
-  const key = read(`${section}.${keyKey}`, keyFile);
+  const key = readConfiguredFile(`${section}.${keyKey}`, keyFile);
   const secret = parsed(`${section}.${keyKey}`, "a PEM private key", keyFile, () => createPrivateKey(key));
   if (!certificate.checkPrivateKey(secret)) {
     throw new ConfigError([`${section}.${keyKey}: expected the key of ${certFile}, got another one in ${keyFile}`]);
@@ -114,7 +115,7 @@ function pairOf(section: string, { certKey, certFile, keyKey, keyFile }: NonNull
 const BOUNDARY = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 function rootsOf(path: string, file: string): string {
-  const text = read(path, file);
+  const text = readConfiguredFile(path, file);
   const roots = text.match(BOUNDARY) ?? [];
   if (roots.length === 0) throw new ConfigError([`${path}: expected PEM certificates, got none in ${file}`]);
   for (const root of roots) parsed(path, "PEM certificates", file, () => new X509Certificate(root));
@@ -126,15 +127,6 @@ function parsed<T>(path: string, expected: string, file: string, parse: () => T)
     return parse();
   } catch (error) {
     throw new ConfigError([`${path}: expected ${expected}, got ${file}: ${reasonOf(error)}`]);
-  }
-}
-
-function read(path: string, file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
-    throw new ConfigError([`${path}: expected a readable file, got ${file}: ${code}`]);
   }
 }
 

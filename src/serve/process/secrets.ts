@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
+import { ConfigError } from "#config/config-error.ts";
 import type { Config } from "#config/schema.ts";
-import { CommandFailure } from "./command-failure.ts";
+import { readConfiguredFile } from "./configured-file.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -16,7 +16,7 @@ export interface Tokens {
   readonly statusToken: string | undefined;
 }
 
-/** Throws where a file of the configuration holds none. */
+/** Throws ConfigError where a file of the configuration holds none. */
 export function adminTokens({ admin }: Config, environment: Environment): Tokens {
   return {
     adminToken: fromFile("admin.tokenFile", admin.tokenFile) ?? secretOf(admin.tokenEnv, environment),
@@ -27,7 +27,7 @@ export function adminTokens({ admin }: Config, environment: Environment): Tokens
 
 function fromFile(key: string, file: string | undefined): string | undefined {
   if (file === undefined) return undefined;
-  const token = readFileSync(file, "utf8").trim();
-  if (token === "") throw new CommandFailure(`${key}: expected a token, got an empty file ${file}`);
+  const token = readConfiguredFile(key, file).trim();
+  if (token === "") throw new ConfigError([`${key}: expected a token, got an empty file ${file}`]);
   return token;
 }

@@ -222,7 +222,7 @@ test("files that are missing, hold something else, do not belong together or are
   const wrong: [Sections, RegExp][] = [
     [
       { tls: { certFile: "/nowhere/a.pem", keyFile: one.keyFile } },
-      /^listen\.tls\.certFile: expected a readable file, got \/nowhere\/a\.pem: ENOENT$/,
+      /^listen\.tls\.certFile: expected a readable file, got \/nowhere\/a\.pem: no such file$/,
     ],
     [
       { tls: { certFile: empty, keyFile: one.keyFile } },

@@ -10,6 +10,7 @@ import { ConfigError } from "#config/config-error.ts";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 import { liveKeys } from "#serve/clients/live-keys.ts";
+import { adminTokens } from "#serve/process/secrets.ts";
 
 const sha256 = (key: string): string => createHash("sha256").update(key).digest("hex");
 const entry = (key: string, more: object = {}): object => ({ name: `of-${key}`, sha256: sha256(key), ...more });
@@ -97,4 +98,24 @@ test("the file is followed: keys come, are revoked and expire; what cannot be re
 test("a file that is wrong at the start is refused with its problems", (t) => {
   const { file } = keysFile(t, [{ name: "x" }]);
   assert.throws(() => opened(t, file), ConfigError);
+});
+
+test("a file that cannot be read is refused by its key, of keys and of tokens alike", (t) => {
+  const { file } = keysFile(t, []);
+  const refused = (line: string) => (error: unknown) => {
+    assert.ok(error instanceof ConfigError);
+    assert.deepEqual(error.lines, [line]);
+    return true;
+  };
+  const missing = `${file}.none`;
+  const unreadable = `expected a readable file, got ${missing}: no such file`;
+  assert.throws(() => opened(t, missing), refused(`clients.keysFile: ${unreadable}`));
+  const tokens = (admin: object) => () => adminTokens(CONFIG_SCHEMA.parse({ admin }), {});
+  for (const key of ["tokenFile", "statusTokenFile"])
+    assert.throws(tokens({ [key]: missing }), refused(`admin.${key}: ${unreadable}`));
+  writeFileSync(missing, "\n");
+  assert.throws(
+    tokens({ tokenFile: missing }),
+    refused(`admin.tokenFile: expected a token, got an empty file ${missing}`),
+  );
 });
