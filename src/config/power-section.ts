@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { MIB, MILLIS_PER_DAY, millis } from "./schema-value.ts";
+import { MIB, MILLIS_PER_DAY, httpUrl, millis } from "./schema-value.ts";
 
 /** Power and activity of the endpoints' GPUs, from DCGM exporters. */
 export const power = z.strictObject({
   exporters: z
-    .array(z.url().max(1024))
+    .array(httpUrl())
     .max(1024)
     .default([])
     .describe("Metrics pages of DCGM exporters, for power and multiprocessor activity; none by default."),

@@ -14,6 +14,7 @@ export interface SchemaNode {
   readonly maximum?: number;
   readonly exclusiveMinimum?: number;
   readonly minLength?: number;
+  readonly format?: string;
   readonly maxItems?: number;
   readonly properties?: Readonly<Record<string, SchemaNode>>;
   readonly required?: readonly string[];
@@ -112,7 +113,7 @@ function typeExpectation(type: NodeType, node: SchemaNode): string {
     case "number":
       return `a number${range(node)}`;
     case "string":
-      return (node.minLength ?? 0) > 0 ? "a string that is not empty" : "a string";
+      return FORMATS[node.format ?? ""] ?? ((node.minLength ?? 0) > 0 ? "a string that is not empty" : "a string");
     case "boolean":
       return "true or false";
     case "array":
@@ -123,6 +124,11 @@ function typeExpectation(type: NodeType, node: SchemaNode): string {
       return "null";
   }
 }
+
+const FORMATS: Readonly<Record<string, string>> = {
+  uri: "a URL",
+  "date-time": "a date and time such as 2026-01-31T12:00:00Z",
+};
 
 function range(node: SchemaNode): string {
   const low = node.exclusiveMinimum !== undefined ? `(${node.exclusiveMinimum}` : `[${node.minimum ?? "-inf"}`;

@@ -20,6 +20,12 @@ export const origin = () =>
     .refine(isOrigin, { message: "not an origin" })
     .meta({ expected: "an origin such as http://10.0.0.5:8000" });
 
+export const httpUrl = () =>
+  z
+    .url({ protocol: /^https?$/ })
+    .max(1024)
+    .meta({ expected: "an http or https URL of at most 1024 characters" });
+
 export const header = () =>
   z
     .string()

@@ -1,11 +1,9 @@
 import * as z from "zod";
-import { environmentName, millis } from "./schema-value.ts";
+import { environmentName, httpUrl, millis } from "./schema-value.ts";
 
 /** Spans of requests, by OpenTelemetry's protocol. */
 export const tracing = z.strictObject({
-  url: z
-    .url()
-    .max(1024)
+  url: httpUrl()
     .optional()
     .describe("Where spans are sent, by OTLP over HTTP: http://collector:4318/v1/traces. Unset: no spans."),
   headersEnv: environmentName()

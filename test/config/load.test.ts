@@ -332,3 +332,24 @@ test("default.yaml shows what an element of each list and mapping looks like", (
     );
   }
 });
+
+test("an address of a page or a collector is an http or https URL, and an error names that", () => {
+  const expected = "expected an http or https URL of at most 1024 characters";
+  for (const [key, value] of [
+    ["tracing.url", "foo"],
+    ["tracing.url", "collector:4318"],
+    ["tracing.url", "grpc://collector:4317"],
+    ["tracing.url", `http://collector/${"a".repeat(1024)}`],
+    ["power.exporters", ["file:///metrics"]],
+  ] as const) {
+    const where = typeof value === "string" ? key : `${key}[0]`;
+    const lines = refused({ overrides: [{ path: key.split("."), value, from: "--set" }] });
+    assert.deepEqual(
+      lines.map((line) => line.startsWith(`${where}: ${expected}, got "`)),
+      [true],
+      lines.join("\n"),
+    );
+  }
+  for (const value of ["http://collector:4318/v1/traces", "https://collector"])
+    loadConfig({ file: undefined, environment: {}, overrides: [{ path: ["tracing", "url"], value, from: "--set" }] });
+});

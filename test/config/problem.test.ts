@@ -32,6 +32,15 @@ test("of a value that may also be null both are named", () => {
   ]);
 });
 
+test("of a text in a form of its own the form is named", () => {
+  const checked = checkShape(z.object({ page: z.url(), until: z.iso.datetime() }), { page: "foo", until: "now" });
+  const lines = checked.ok ? [] : checked.problems.map((problem) => problemLine(problem));
+  assert.deepEqual(lines, [
+    'page: expected a URL, got "foo"',
+    'until: expected a date and time such as 2026-01-31T12:00:00Z, got "now"',
+  ]);
+});
+
 test("a word outside a short set is shown with the set, outside a long one without", () => {
   assert.match(unknownWord("kind", "xyzzy", ["a", "b"]), /^expected one of a, b, got the unknown kind "xyzzy"$/);
   const many = Array.from({ length: 200 }, (_, i) => `word${i}`);
