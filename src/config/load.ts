@@ -1,6 +1,7 @@
 import { ADMIN_TOKEN_VARIABLE } from "./admin-section.ts";
 import { ConfigError } from "./config-error.ts";
 import { applyOverrides, overridesFromEnvironment, type Override } from "./override.ts";
+import { portClashes } from "./port-clashes.ts";
 import { checkShape, problemLine, type Problem } from "./problem.ts";
 import { CONFIG_SCHEMA, type Config } from "./schema.ts";
 import { schemaNode, type Path, type SchemaNode } from "./schema-node.ts";
@@ -38,6 +39,8 @@ export function loadConfig(sources: ConfigSources): Config {
     problems.push(
       ...unsetSecrets(asked, root, sources.environment).map((problem) => withOrigin(problem, overrides, file?.value)),
     );
+  if (checked.ok)
+    problems.push(...portClashes(checked.value).map((problem) => withOrigin(problem, overrides, file?.value)));
   if (!checked.ok || problems.length > 0) throw new ConfigError(problems);
   return checked.value;
 }

@@ -353,3 +353,29 @@ test("an address of a page or a collector is an http or https URL, and an error 
   for (const value of ["http://collector:4318/v1/traces", "https://collector"])
     loadConfig({ file: undefined, environment: {}, overrides: [{ path: ["tracing", "url"], value, from: "--set" }] });
 });
+
+test("a port for proxies that another one of the gateway takes is refused before anything starts", () => {
+  const set = (values: Record<string, unknown>) =>
+    Object.entries(values).map(([key, value]) => ({ path: key.split("."), value, from: `--set ${key}` }));
+  for (const [values, line] of [
+    [{ "listen.port": 9320, "picker.port": 9320 }, "picker.port: expected another port than listen.port, got 9320"],
+    [
+      { "listen.port": 9320, "picker.port": 9321 },
+      "picker.port: expected another port than listen.adminPort, got 9321",
+    ],
+    [
+      { "picker.port": 9002, "picker.healthPort": 9002 },
+      "picker.healthPort: expected another port than picker.port, got 9002",
+    ],
+    [{ "tap.envoy.port": 8080 }, "tap.envoy.port: expected another port than listen.port, got 8080"],
+  ] as const) {
+    const [problem, ...more] = refused({ overrides: set(values) });
+    assert.deepEqual([problem, more], [`${line} (--set ${Object.keys(values).at(-1)})`, []]);
+  }
+  for (const values of [
+    { "listen.port": 0, "picker.port": 0, "picker.healthPort": 0 },
+    { "picker.healthPort": 8080 },
+    { "listen.host": "10.0.0.1", "listen.adminPort": 9002, "picker.port": 9002 },
+  ])
+    loadConfig({ file: undefined, environment: {}, overrides: set(values) });
+});
