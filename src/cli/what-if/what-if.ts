@@ -25,7 +25,7 @@ export function whatIfCommand(): Command {
 async function answer(path: string, flags: WhatIfFlags): Promise<void> {
   const html = flags.html ?? (flags.output?.endsWith(".html") === true ? flags.output : undefined);
   if (html === "-") throw new ConfigError(["--html: expected a file, got -, which --json alone accepts"]);
-  checkOutputFile("--html", html);
+  checkOutputFile("--html", flags.html);
   checkOutputFile("--output", flags.output);
   checkOutputFile("--json", flags.json);
   checkHpa(flags);

@@ -137,6 +137,7 @@ test("wrong values are refused with what is accepted", async (t) => {
     ["--regret", "x", /expected a whole number of 0 to 10000/],
     ["--kv-blocks", "1", /expected a whole number of 2 to 100000000/],
     ["--json", "/nowhere/a.json", /--json: expected a file in a folder that is there, got \/nowhere\/a\.json/],
+    ["-o", "/nowhere/a.html", /--output: expected a file in a folder that is there, got \/nowhere\/a\.html/],
     ["--html", "/nowhere/a.html", /--html: expected a file in a folder that is there, got \/nowhere\/a\.html/],
     ["--html", FOLDER, /--html: expected a file, got the folder /],
     ["--html", "-", /--html: expected a file, got -/],
