@@ -104,7 +104,12 @@ test("answers that break take the rollout back, and the control routes from then
   assert.deepEqual(new Set(profiles), new Set(["profile-0"]));
   assert.equal(watch.look(220 * TENTH), undefined);
   const refused = steppedRollout(watch.state, stepOf("resume", 220 * TENTH));
-  assert.match(typeof refused === "string" ? refused : "", /resume expects it paused/);
+  assert.match(typeof refused === "string" ? refused : "", /resume expects it paused, and it is rolled-back$/);
+  const planned = steppedRollout({ ...watch.state, phase: "planned" }, stepOf("rollback", 220 * TENTH));
+  assert.match(
+    typeof planned === "string" ? planned : "",
+    /and it is planned; `rollout remove` takes away a planned one$/,
+  );
 });
 
 test("a canary steps on what was shown alone, and its next step begins a comparison of its own", () => {

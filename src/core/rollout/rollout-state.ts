@@ -72,7 +72,8 @@ export function steppedRollout(state: RolloutState, step: RolloutStep): RolloutS
   const { plan, phase } = state;
   const accepted = ACCEPTED[step.step];
   if (!accepted.includes(phase)) {
-    return `rollout ${plan.name}: ${step.step} expects it ${accepted.join(" or ")}, and it is ${phase}`;
+    const hint = step.step === "rollback" && phase === "planned" ? "; `rollout remove` takes away a planned one" : "";
+    return `rollout ${plan.name}: ${step.step} expects it ${accepted.join(" or ")}, and it is ${phase}${hint}`;
   }
   if (step.at < state.at) return `rollout ${plan.name}: ${step.step} is older than the last step`;
   const next = { ...state, at: step.at, reason: step.reason };
