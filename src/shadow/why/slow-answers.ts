@@ -41,7 +41,7 @@ export type TimePart = Removable | "retries" | "gateway" | "load" | "own" | "une
 export interface SlowPart {
   readonly part: TimePart;
   readonly micros: number;
-  /** 90 % over requests and drawn engines; undefined where neither can be drawn. */
+  /** 90 % over requests and drawn engines, and never without `micros`; undefined where neither can be drawn. */
   readonly interval: Interval | undefined;
 }
 
@@ -209,7 +209,7 @@ function figuresOf(study: Study, replicas: number, random: Random): Pick<SlowAns
     micros: [...parts.values()].reduce((sum, one) => sum + one, 0),
     parts: shown
       .filter((part) => parts.has(part))
-      .map((part) => ({ part, micros: parts.get(part)!, interval: intervalOf(drawn, part) })),
+      .map((part) => ({ part, micros: parts.get(part)!, interval: intervalOf(drawn, part, parts.get(part)!) })),
   };
 }
 
@@ -338,10 +338,16 @@ function drawnParts(study: Study, replicas: number, random: Random): readonly Ma
   });
 }
 
-function intervalOf(drawn: readonly Map<TimePart, number>[], part: TimePart): Interval | undefined {
+/**
+ * Where 90 % of the drawn parts lie, and out to the part itself where that is beyond. The part is of the run without noise, as
+ * all figures that add up are, and what noise does to a queue leans to one side: it can bring a cause that costs something
+ * without it to nothing in every draw. Then the two differ by what noise makes of the part, which is not known of the traffic
+ * that is asked about, so that the interval has both.
+ */
+function intervalOf(drawn: readonly Map<TimePart, number>[], part: TimePart, micros: number): Interval | undefined {
   const values = Float64Array.from(drawn, (one) => one.get(part) ?? 0).sort();
   if (values.length === 0) return undefined;
-  return { low: percentile(values, 5), high: percentile(values, 95) };
+  return { low: Math.min(micros, percentile(values, 5)), high: Math.max(micros, percentile(values, 95)) };
 }
 
 /** Of a percentile those at and beyond it, else all. */

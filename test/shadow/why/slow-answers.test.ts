@@ -278,6 +278,34 @@ test("intervals hold their parts, and come from drawn engines where there are re
   }
 });
 
+test("law: no interval leaves out its own part, whatever noise makes of it", () => {
+  const inForce = namedProfile("round-robin");
+  // Steps that wander far and first tokens that are late lean to one side: what the drawn engines have is above the run without.
+  const residuals = {
+    windowMicros: 1_000_000,
+    windows: [[0.7, 1.4, -0.5, 0.9, 1.2]],
+    levelError: 0.2,
+    delayError: 0,
+    prefillError: 0.2,
+  };
+  const setting = { ...SETTING, residuals, engine: { ...SETTING.engine, kvBlocks: 80 } };
+  const observed = observedOf(SETTING, inForce, 1.1);
+  const few = Array.from({ length: 30 }, (_, i) => i);
+  let moved = 0;
+  for (const kind of ["mean", 99] as const) {
+    for (const more of [{ replicas: 0 }, { replicas: 3, observed }, { replicas: 2, requests: few }]) {
+      const { parts } = answerOf({ setting, inForce, figure: { time: "ttft", of: kind }, ...more });
+      for (const { part, micros, interval } of parts) {
+        if (interval === undefined) continue;
+        const { low, high } = interval;
+        assert.ok(low <= micros && micros <= high, `${kind} ${part}: ${micros} in ${low}..${high}`);
+        if (low < high && (micros === low || micros === high)) moved++;
+      }
+    }
+  }
+  assert.ok(moved > 0, "some part is where no draw is, else this shows nothing");
+});
+
 test("same question, same answer", () => {
   const question = { inForce: namedProfile("round-robin"), worldsMax: 4 };
   assert.deepEqual(answerOf(question), answerOf(question));
