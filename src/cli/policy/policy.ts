@@ -151,6 +151,8 @@ function outcomeText(answer: PolicyOutcome): string {
   const changes = "changes" in answer ? answer.changes : [];
   const isNothing = answer.outcome === "checked" && changes.length === 0;
   const lines = changes.map(({ path, before, after }) => `  ${path}: ${valueText(before)} → ${valueText(after)}\n`);
+  const gaveWay = answer.outcome === "applied" ? (answer.gaveWay ?? []) : [];
+  lines.push(...gaveWay.map((line) => `  rollout ${line}\n`));
   return `${OUTCOME_TEXTS[isNothing ? "unchanged" : answer.outcome]} ${answer.version}\n${lines.join("")}`;
 }
 

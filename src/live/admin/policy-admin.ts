@@ -51,6 +51,8 @@ export type PolicyOutcome =
       readonly outcome: "applied";
       readonly version: number;
       readonly changes: readonly ChangedKey[];
+      /** Rollouts that it was forced over, and what became of each, a line each; absent without any. */
+      readonly gaveWay?: readonly string[];
       /** Why it may be lost yet, a line each: it is written again and again until it is kept. Absent where it is. */
       readonly unkept?: readonly string[];
     }

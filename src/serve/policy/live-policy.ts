@@ -65,7 +65,7 @@ function livePolicy({ plan, environment, intake, logs, state, share, changed }: 
   const workloads = new LiveWorkloads(running.discovery.workloads !== undefined);
   const start = policyOf(plan, running);
   const decided = decider(past?.versions.at(-1)?.policy ?? start, { intake, report, scrapeMillis, workloads });
-  let objecting: Objecting = { objections: () => [], giveWay: () => {} };
+  let objecting: Objecting = { objections: () => [], giveWay: () => [] };
   const apply = (settings: readonly LiveSetting[], { policy, version, source }: PolicyChange): void =>
     changed(settings, { ...policy, version, source });
   const keeper: PolicyKeeper = new PolicyKeeper({

@@ -30,8 +30,8 @@ export interface PolicyKeeperOptions {
   readonly past?: PolicyPast | undefined;
   /** What stands in the way of a policy that is well by itself, each with its path. */
   readonly objections?: (asked: Policy, inForce: Policy) => readonly string[];
-  /** Whatever stands in the way of a policy gives way to it. */
-  readonly giveWay?: (asked: Policy, inForce: Policy, by: string) => void;
+  /** Whatever stands in the way of a policy gives way to it: what became of each, a line each. */
+  readonly giveWay?: (asked: Policy, inForce: Policy, by: string) => readonly string[];
   /** Notified after a change, for what survives a restart. */
   readonly changed?: () => void;
   /** Versions that are remembered, that in force among them. */
@@ -170,8 +170,9 @@ export class PolicyKeeper {
     if (proposal.dryRun === true) return { outcome: "checked", version, changes };
     if (proposal.over !== undefined) this.#holds(proposal.source, asked);
     if (changes.length === 0) return { outcome: "unchanged", version };
-    if (problems.length > 0) this.#options.giveWay?.(policy, inForce, proposal.by);
-    return { outcome: "applied", version: this.#apply(proposal, policy), changes };
+    const gaveWay = problems.length > 0 ? (this.#options.giveWay?.(policy, inForce, proposal.by) ?? []) : [];
+    const applied = { outcome: "applied", version: this.#apply(proposal, policy), changes } as const;
+    return gaveWay.length > 0 ? { ...applied, gaveWay } : applied;
   }
 
   #holds(source: string, policy: Policy): void {

@@ -200,13 +200,15 @@ export class RolloutKeeper implements RolloutAdmin {
     return inTheWay(this.#rollouts, asked, inForce).flatMap(objectionsOf);
   }
 
-  /** Rolls back those that it changes something of, and forgets those that have not begun. */
-  giveWay(asked: Policy, inForce: Policy, by: string): void {
+  /** Rolls back those that it changes something of, and forgets those that have not begun: what became of each. */
+  giveWay(asked: Policy, inForce: Policy, by: string): string[] {
     const at = this.#options.now();
-    for (const { name, paths } of inTheWay(this.#rollouts, asked, inForce)) {
+    return inTheWay(this.#rollouts, asked, inForce).map(({ name, paths }) => {
       const reason = `${paths.join(", ")} had to change`;
-      if (this.#step(name, "rollback", { at, arm: "", reason, by }).length > 0) this.#forget(name, `${by}: ${reason}`);
-    }
+      if (this.#step(name, "rollback", { at, arm: "", reason, by }).length === 0) return `${name}: rolled back`;
+      this.#forget(name, `${by}: ${reason}`);
+      return `${name}: removed before it began; another one needs another name`;
+    });
   }
 
   /** One look, as the clock has it. */
@@ -256,7 +258,8 @@ export class RolloutKeeper implements RolloutAdmin {
     const { name } = spec.plan;
     const rival = this.#rollouts.rivalOf(spec.plan, at);
     if (rival !== undefined) return [rival];
-    if (this.#memory.hasEnded(name)) return [`name: expected one that no rollout had, got ${JSON.stringify(name)}`];
+    if (this.#memory.hasEnded(name))
+      return [`name: expected one that no rollout had, not even one that was removed, got ${JSON.stringify(name)}`];
     const planned = { kind: "rollout-planned", at, ...spec } as const;
     const refusal = this.#rollouts.refusal(planned);
     if (refusal !== undefined) return [refusal];

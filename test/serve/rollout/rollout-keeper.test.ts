@@ -24,6 +24,7 @@ import { switchbackArm } from "#core/rollout/assignment.ts";
 import { Router } from "#core/router.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 import { Intake } from "#live/base/intake.ts";
+import type { PolicyOutcome } from "#live/admin/policy-admin.ts";
 import { policyOf } from "#serve/policy/policy.ts";
 import { policyFromDocument } from "#serve/policy/policy-admin.ts";
 import { PolicyKeeper } from "#serve/policy/policy-keeper.ts";
@@ -136,14 +137,18 @@ function host(
 }
 
 function offerMerge(policies: PolicyKeeper, document: object, source = "admin", force = false): readonly string[] {
-  const outcome = policies.offer({
+  const outcome = offered(policies, document, source, force);
+  return outcome.outcome === "refused" ? outcome.problems : [];
+}
+
+function offered(policies: PolicyKeeper, document: object, source: string, force: boolean): PolicyOutcome {
+  return policies.offer({
     source,
     by: "test",
     note: "",
     force,
     read: (ground) => policyFromDocument(document, "merge", ground, PLAN.config, {}),
   });
-  return outcome.outcome === "refused" ? outcome.problems : [];
 }
 
 const document = (more: object = {}) => ({
@@ -368,12 +373,16 @@ test("what a rollout is made beside changes by force alone, which rolls it back 
         [],
       );
       assert.deepEqual([phaseOf(made), made.policies.version], [phase, 2]);
-      assert.deepEqual(offerMerge(made.policies, change, "admin", true), []);
+      const forced = offered(made.policies, change, "admin", true);
+      const became =
+        baselineMillis === 0 ? "rolled back" : "removed before it began; another one needs another name";
+      assert.deepEqual(forced.outcome === "applied" ? forced.gaveWay : forced, [`try: ${became}`]);
       // One that has not begun is gone.
       assert.deepEqual([phaseOf(made), made.policies.version], [baselineMillis === 0 ? "rolled-back" : "", 3]);
       assert.match(made.faults.at(-1)?.detail ?? "", new RegExp(`^try, .* by test: ${path} had to change$`));
       // It is over, and stands in the way of nothing any more.
-      assert.deepEqual(offerMerge(made.policies, { routing: { profile: "gnomon" } }), []);
+      const next = offered(made.policies, { routing: { profile: "gnomon" } }, "admin", true);
+      assert.deepEqual([next.outcome === "refused", "gaveWay" in next], [false, false]);
     }
   }
 });
