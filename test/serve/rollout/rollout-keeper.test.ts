@@ -374,8 +374,7 @@ test("what a rollout is made beside changes by force alone, which rolls it back 
       );
       assert.deepEqual([phaseOf(made), made.policies.version], [phase, 2]);
       const forced = offered(made.policies, change, "admin", true);
-      const became =
-        baselineMillis === 0 ? "rolled back" : "removed before it began; another one needs another name";
+      const became = baselineMillis === 0 ? "rolled back" : "removed before it began; another one needs another name";
       assert.deepEqual(forced.outcome === "applied" ? forced.gaveWay : forced, [`try: ${became}`]);
       // One that has not begun is gone.
       assert.deepEqual([phaseOf(made), made.policies.version], [baselineMillis === 0 ? "rolled-back" : "", 3]);

@@ -8,6 +8,7 @@ import { type BrokenPart, Continuation } from "#core/path/continuation/continuat
 import type { RequestContinued } from "#core/request/continued-input.ts";
 import { REROUTED } from "#core/path/path-event.ts";
 import type { NextPlace, PathRouter } from "#core/path/path-router.ts";
+import type { LeavingAttempt } from "#core/path/retry-policy.ts";
 
 test("an answer goes on as often as the router lets it, and only such times count and are paid back", () => {
   const BREAKS = fc.array(
@@ -28,7 +29,10 @@ test("an answer goes on as often as the router lets it, and only such times coun
       const router = {
         now: () => 7,
         sharedOf: () => ({ timesMax: 99 }),
-        denial: (_fault: string, times: number) => void timesAsked.push(times),
+        denial: (requestId: string, { times }: Pick<LeavingAttempt, "times">) => {
+          assert.equal(requestId, "r");
+          timesAsked.push(times);
+        },
         afterBreak: (answer: RequestContinued): NextPlace => {
           asked.push(answer);
           return granted ? { kind: "retry", decision } : { kind: "give-up", why: "budget" };
