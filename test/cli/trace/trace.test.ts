@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
@@ -116,6 +116,18 @@ test("scale, merge, export and import go from file to file", async (t) => {
   const { code, said } = await gnomon(t, "trace", "import", csv, "-o", imported, "--endpoints", "3");
   assert.equal(code, 0, said);
   assert.equal(await count(imported), await count(csv));
+});
+
+test("info states the engine of the last run that has a request", async (t) => {
+  const folder = fresh();
+  mkdirSync(folder);
+  const header = { ...(JSON.parse(recordedLines(6)[0]!) as object), engine: { sequencesMax: 37 } };
+  writeFileSync(join(folder, "1.ndjson"), `${[JSON.stringify(header), ...recordedLines(6).slice(1)].join("\n")}\n`);
+  const later = { ...header, run: "bbbbbbbb", engine: { sequencesMax: 99 } };
+  writeFileSync(join(folder, "2.ndjson"), `${JSON.stringify(later)}\n`);
+  const { out, said } = await gnomon(t, "trace", "info", folder);
+  assert.match(out, /^engine +sequencesMax 37$/m, said);
+  assert.match(out, /^recording +2 runs, 2 segments/m);
 });
 
 test("traces that are torn, damaged, empty, foreign or repeat an id: a clear error, or counted by reason", async (t) => {
