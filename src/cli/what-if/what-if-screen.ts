@@ -5,6 +5,7 @@ import type { CandidateAnswer, WhatIfAnswer } from "#shadow/question/what-if.ts"
 import { verdict } from "#shadow/report/verdict.ts";
 import { LINE_CHARS, millisOf, percentOf, wrapped } from "../output/figure-text.ts";
 import { switchSentence } from "./what-if-switch.ts";
+import { areMeansApart } from "./what-if-table.ts";
 import { objectiveSentence, objectiveValueOf, type WhatIfObjective } from "./objective-sentence.ts";
 
 /** A terminal that is larger is not filled; one that is smaller scrolls. */
@@ -56,7 +57,7 @@ export function whatIfScreen(answer: WhatIfAnswer, options: ScreenOptions): stri
     ...(objective === undefined ? [] : words(objectiveSentence(answer, objective))),
     ...words(verdict(answer, guessed)),
     "",
-    ...words(`${answer.requests} requests; in force: ${answer.inForce}. Simulated, milliseconds.`),
+    ...words(`${answer.requests} requests; in force: ${answer.inForce}. Simulated, milliseconds${apartWords(answer)}.`),
     ...headOf(columns, chars),
   ];
   const saturated = saturation(answer, words);
@@ -76,6 +77,10 @@ export function whatIfScreen(answer: WhatIfAnswer, options: ScreenOptions): stri
     "placement, causes, the model's own error",
   ];
   return `${[...before, ...rows, ...saturated, ...words(`Also with --all, or -o FILE.html: ${more.join(", ")}.`)].join("\n")}\n`;
+}
+
+function apartWords(answer: WhatIfAnswer): string {
+  return areMeansApart(answer) ? ", late first tokens included, which differences and sessions are without" : "";
 }
 
 function within(size: number | undefined, { least, most }: typeof LINES): number {

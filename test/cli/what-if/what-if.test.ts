@@ -4,8 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { randomFor } from "#core/base/random.ts";
-import type { WhatIfAnswer } from "#shadow/question/what-if.ts";
+import type { CandidateAnswer, WhatIfAnswer } from "#shadow/question/what-if.ts";
 import { simulateCommand } from "#cli/simulate/simulate.ts";
+import { whatIfScreen } from "#cli/what-if/what-if-screen.ts";
+import { whatIfTable } from "#cli/what-if/what-if-table.ts";
 import { whatIfCommand } from "#cli/what-if/what-if.ts";
 import { inProcess } from "../in-process.ts";
 
@@ -105,6 +107,21 @@ test("intervals come with a stated step error, and their absence is reported", a
   const { low, high } = candidates[0]!.intervals.e2eMicros!.mean;
   assert.ok(low < high);
   assert.equal((await answerTo(t, "--step-error", "0.05", "--replicas", "0")).replicas, 0);
+});
+
+test("means that do not subtract to the differences below them stand with the reason", async (t) => {
+  const answer = await answerTo(t, "--profile", "round-robin");
+  const said = /do not subtract to these: they include first tokens that are late/;
+  assert.doesNotMatch(whatIfTable(answer, {}).replaceAll("\n", " "), said);
+  const [first, ...others] = answer.candidates as [CandidateAnswer, ...CandidateAnswer[]];
+  const ttftMicros = { ...first.predicted.ttftMicros!, mean: first.predicted.ttftMicros!.mean + 400 };
+  const late = { ...first, predicted: { ...first.predicted, ttftMicros } };
+  const table = whatIfTable({ ...answer, candidates: [late, ...others] }, {});
+  assert.match(table.replaceAll("\n", " "), said);
+  const screen = (one: WhatIfAnswer) => whatIfScreen(one, { terminal: {}, beside: [] }).replaceAll("\n", " ");
+  assert.match(screen({ ...answer, candidates: [late, ...others] }), /late first tokens included/);
+  assert.doesNotMatch(screen(answer), /late first tokens included/);
+  for (const line of table.split("\n")) assert.ok(line.length <= 100, line);
 });
 
 test("regret is asked of so many decisions, with the alternatives listed", async (t) => {
