@@ -66,6 +66,8 @@ export const FAULT_KINDS = {
   "recorder-failed": { level: "error", message: "the recorder failed" },
   "recorder-recovered": { level: "info", message: "the recorder goes on" },
   "recorder-dropped": { level: "warn", message: "the recorder dropped records" },
+  "spans-failed": { level: "warn", message: "spans could not be sent" },
+  "spans-recovered": { level: "info", message: "spans are sent again" },
   "tap-failed": { level: "error", message: "a request of another router could not be observed" },
   "shadow-failed": { level: "warn", message: "the shadow failed" },
   "shadow-dropped": { level: "warn", message: "the shadow missed records" },

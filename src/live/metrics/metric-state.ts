@@ -26,6 +26,7 @@ import { registerTap, type TapStatus } from "./metric-tap.ts";
 import { registerTotals } from "./metric-totals.ts";
 import type { PolicyAdmin } from "../admin/policy-admin.ts";
 import type { RecorderStatus } from "../recorder/recorder.ts";
+import type { SpanCounts } from "../tracing/request-spans.ts";
 import type { ShareStatus } from "../share/share-status.ts";
 import type { ShadowStatus } from "./shadow-status.ts";
 import type { HangDetector } from "../keeper/hang-detector.ts";
@@ -50,6 +51,8 @@ export interface StateSources extends KvEventSources, ForecastSources, RolloutSo
   readonly judges?: () => StageJudges | undefined;
   /** Undefined when nothing is recorded. */
   readonly recorder: () => RecorderStatus | undefined;
+  /** Left out, or undefined, where there are no spans. */
+  readonly spans?: (() => SpanCounts | undefined) | undefined;
   /** Left out where no policy can change. */
   readonly policy?: Pick<PolicyAdmin, "counts">;
   /** Left out where nothing survives a restart. */
@@ -91,6 +94,7 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerShare(registry, sources.share);
   registerTotals(sources.counters, family, row);
   registerRecorder(sources.recorder, family, row);
+  registerSpans(sources.spans, family, row);
   registerTokenizers(sources, family, row);
   registerPolicy(sources, family, row);
   registerAdmission(sources.router, sources.counters, family, row);
@@ -391,6 +395,20 @@ function registerSources(registry: Registry, sources: Pick<SourceBoard, "rows"> 
         return value === undefined ? [] : [{ value, labels: { source: row.source }, sharedLabels: NO_LABELS }];
       });
     registerFamily(registry, { name: `gnomon_${name}`, help, type, rows });
+  }
+}
+
+/** Spans; undefined when none are made. */
+function registerSpans(spans: StateSources["spans"], family: Family, row: MetricRowOf): void {
+  const figures: readonly (readonly [string, string, (counts: SpanCounts) => number])[] = [
+    ["spans_sent_total", "Spans that the collector took.", (counts) => counts.sent],
+    ["spans_failed_total", "Spans lost because their batch could not be sent.", (counts) => counts.failed],
+  ];
+  for (const [name, help, of] of figures) {
+    family("counter", name, help, () => {
+      const counts = spans?.();
+      return counts === undefined ? [] : [row(of(counts))];
+    });
   }
 }
 

@@ -18,3 +18,9 @@ export interface RequestSpans extends PathWatch {
   /** The observer, the ends of requests watched. */
   observing(observe: RequestObserver): RequestObserver;
 }
+
+/** What became of spans so far: a collector took them, or a batch of them could not be sent. */
+export interface SpanCounts {
+  readonly sent: number;
+  readonly failed: number;
+}

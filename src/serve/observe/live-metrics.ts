@@ -13,6 +13,7 @@ import type { GatewayContext } from "../plan/gateway-context.ts";
 import type { LiveFront } from "../tap/live-tap.ts";
 import type { LivePolicy } from "../policy/live-policy.ts";
 import type { StateFolder } from "../state/state-folder.ts";
+import type { LiveTracing } from "./live-tracing.ts";
 import type { LiveLogs } from "./live-log.ts";
 import type { LiveShadow } from "./live-shadow.ts";
 
@@ -38,6 +39,7 @@ interface Needed extends Pick<GatewayContext, "plan">, Pick<MetricsOptions, "rol
   readonly logs: LiveLogs;
   readonly tokenizers: { readonly counts: NonNullable<MetricsOptions["tokenizers"]> };
   readonly recorder: Recorder | undefined;
+  readonly tracing: Pick<LiveTracing, "counts">;
   readonly state: { readonly folder: StateFolder | undefined };
   readonly shadow: LiveShadow | undefined;
   readonly kvEvents: { readonly metrics: Pick<MetricsOptions, "kvEvents" | "hitAccuracy"> };
@@ -60,6 +62,7 @@ export const metricsPart = part({
     "logs",
     "tokenizers",
     "recorder",
+    "tracing",
     "state",
     "shadow",
     "kvEvents",
@@ -75,6 +78,7 @@ export const metricsPart = part({
     logs,
     tokenizers,
     recorder,
+    tracing,
     state,
     shadow,
     kvEvents,
@@ -95,6 +99,7 @@ export const metricsPart = part({
       observed: front.status,
       tokenizers: tokenizers.counts,
       recorder: () => recorder?.status(),
+      spans: () => tracing.counts,
       policy: policy.admin,
       forecasts,
       orders: folder && (() => folder.orders.status),

@@ -3,7 +3,11 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 
+import { type ExportResult, ExportResultCode } from "@opentelemetry/core";
+import type { ReadableSpan } from "@opentelemetry/sdk-trace";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
+import type { FaultEvent } from "#live/log/fault-log.ts";
+import { CountedExporter } from "#live/tracing/counted-exporter.ts";
 import { openTracing } from "#serve/observe/live-tracing.ts";
 import { CHAT, NEVER_OPEN, type RigOptions, ask, startRig } from "../gateway/rig.ts";
 import { type Reply, chatAnswer, headerOf, jsonReply, streamOf } from "../gateway/stub-engine.ts";
@@ -76,10 +80,12 @@ async function collector(t: TestContext, status = 200) {
 }
 
 async function traced(t: TestContext, replies: readonly Reply[], tracing: object, options: RigOptions = {}) {
-  const live = await openTracing(CONFIG_SCHEMA.parse({ tracing }), { HEADERS: "x-key=abc, other=1" });
+  const faults: FaultEvent[] = [];
+  const log = { report: (event: FaultEvent) => void faults.push(event) };
+  const live = await openTracing(CONFIG_SCHEMA.parse({ tracing }), { HEADERS: "x-key=abc, other=1" }, log);
   const rig = await startRig(replies, { ...options, ...(live.spans && { spans: live.spans }) });
   t.after(() => rig.close());
-  return { rig, live };
+  return { rig, live, faults };
 }
 
 const fact = (span: Sent, key: string) => {
@@ -96,6 +102,7 @@ test("a request that is tried twice has a span of its own, one a decision and on
   });
   assert.equal(got.status, 200);
   await live.stop();
+  assert.deepEqual(live.counts, { sent: 5, failed: 0 });
   assert.deepEqual(spans.map(({ name }) => name).sort(), [
     "POST /v1/chat/completions",
     "attempt",
@@ -175,15 +182,42 @@ test("a client that was not sampled is not, and its engine gets its own context;
 test("a collector that is gone, refuses or hangs changes nothing for clients, and nothing is kept of their requests", async (t) => {
   const refusing = await collector(t, 503);
   for (const url of ["http://127.0.0.1:1/v1/traces", refusing.url]) {
-    const { rig, live } = await traced(t, [ok], { url, sampleShare: 1, sendMillis: 10, timeoutMillis: 50 });
+    const tracing = { url, sampleShare: 1, sendMillis: 10, timeoutMillis: 50, headersEnv: "HEADERS" };
+    const { rig, live, faults } = await traced(t, [ok], tracing);
     for (let i = 0; i < 5; i++) assert.equal((await ask(rig.url, CHAT)).status, 200);
     assert.equal((live.spans as unknown as { size: number }).size, 0);
     await live.stop();
+    assert.deepEqual(live.counts, { sent: 0, failed: 15 });
+    const { host } = new URL(url);
+    assert.deepEqual(
+      faults.map(({ kind, detail }) => [kind, detail.startsWith(`${host}: `)]),
+      [["spans-failed", true]],
+      "once a row of failures",
+    );
+    assert.doesNotMatch(JSON.stringify(faults), /abc/);
   }
 });
 
+test("of a row of failures the first is reported, and then that spans are taken again and how many were lost", () => {
+  const noted: (string | number)[] = [];
+  const { SUCCESS, FAILED } = ExportResultCode;
+  const codes = [FAILED, FAILED, SUCCESS, SUCCESS, FAILED];
+  const inner = {
+    export: (_: unknown, ended: (result: ExportResult) => void) =>
+      ended({ code: codes.shift()!, error: new Error("no") }),
+    shutdown: () => Promise.resolve(),
+  };
+  const watch = {
+    failed: (detail: string) => void noted.push(detail),
+    recovered: (lost: number) => void noted.push(lost),
+  };
+  const exporter = new CountedExporter(inner, watch);
+  for (const spans of [2, 3, 4, 5, 6]) exporter.export(Array<ReadableSpan>(spans), () => {});
+  assert.deepEqual([noted, exporter.counts], [["no", 5, "no"], { sent: 9, failed: 11 }]);
+});
+
 test("without an address nothing is traced and no code for it is loaded", async () => {
-  const live = await openTracing(CONFIG_SCHEMA.parse({}), {});
+  const live = await openTracing(CONFIG_SCHEMA.parse({}), {}, { report: () => assert.fail() });
   assert.equal(live.spans, undefined);
   await live.stop();
 });
