@@ -52,7 +52,7 @@ export interface StateSources extends KvEventSources, ForecastSources, RolloutSo
   /** Undefined when nothing is recorded. */
   readonly recorder: () => RecorderStatus | undefined;
   /** Left out, or undefined, where there are no spans. */
-  readonly spans?: (() => SpanCounts | undefined) | undefined;
+  readonly spans?: () => SpanCounts | undefined;
   /** Left out where no policy can change. */
   readonly policy?: Pick<PolicyAdmin, "counts">;
   /** Left out where nothing survives a restart. */

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { ConfigError } from "#config/config-error.ts";
 import { parseEndpointsFile } from "#config/endpoints-file.ts";
 import type { Config } from "#config/schema.ts";
@@ -6,6 +5,7 @@ import { SourceStatus } from "#live/endpoints/source-status.ts";
 import { staticTargets } from "#live/discovery/static.ts";
 import type { Target } from "#live/endpoints/target.ts";
 import type { Environment } from "../plan/gateway-context.ts";
+import { readConfiguredFile } from "../process/configured-file.ts";
 import { secretOf } from "../process/secrets.ts";
 import { WatchedFile } from "../process/watched-file.ts";
 import { namedStepTimes } from "#config/named-step-times.ts";
@@ -42,7 +42,7 @@ export class EndpointsFileSource {
     this.#config = config;
     this.#environment = environment;
     this.#status = new SourceStatus(`file ${file}`);
-    const text = read(file);
+    const text = readConfiguredFile("discovery.file", file);
     this.#take(text);
     stack.sources.add(this.#status);
     this.#watched = new WatchedFile({
@@ -112,14 +112,5 @@ function fileTargets(file: string, text: string, config: Config, environment: En
     return staticTargets(servers);
   } catch (error) {
     throw new ConfigError([`${error instanceof Error ? error.message : String(error)} (${file})`]);
-  }
-}
-
-function read(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new ConfigError([`discovery.file: expected a readable file, got ${file}: ${why}`]);
   }
 }

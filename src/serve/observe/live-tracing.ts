@@ -35,7 +35,7 @@ export async function openTracing(
   const exporter = new CountedExporter(new OTLPTraceExporter({ url, headers, timeoutMillis }), {
     failed: (detail) => report({ kind: "spans-failed", detail: `${host}: ${detail}`, done: LOST }),
     recovered: (lost) =>
-      report({ kind: "spans-recovered", detail: `${host}, after ${lost} spans that are lost`, done: "none" }),
+      report({ kind: "spans-recovered", detail: `${host}, after ${lost} spans that are lost`, done: GOES_ON }),
   });
   const provider = new sdk.TracerProvider({
     resource: resourceFromAttributes({ "service.name": serviceName, "service.version": gnomonVersion() }),
@@ -58,6 +58,7 @@ export async function openTracing(
 }
 
 const BATCH_MAX = 512;
+const GOES_ON = "spans are sent as before";
 const LOST = "this batch is lost and counted; the next ones are sent all the same; requests are not affected";
 
 function headersOf(text: string | undefined): Record<string, string> {

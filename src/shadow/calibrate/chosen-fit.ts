@@ -93,6 +93,7 @@ export function* fitWith(
       const key = jobDigest([known.evidence, engine, speeds, count, free]);
       const before = known.memory.get(key) as ReturnType<typeof residualsOf> | undefined;
       if (before !== undefined) return before;
+      // What is kept has its derivatives worked out.
       const { residuals, jacobian } = evaluated(engine);
       const result = { residuals, jacobian };
       known.memory.put(key, result);

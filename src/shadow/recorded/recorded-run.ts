@@ -54,9 +54,9 @@ const REQUEST_BYTES = 1024;
 const FLEET_EVENTS_MAX = 10_000;
 
 /**
- * Reads a trace's last run with a request; those of runs before it are counted. A request whose end or answer length is not known
- * cannot be simulated and is counted in `left`; so is one that was refused. A turn of a conversation that came after its
- * predecessor's end is closed loop with the think time seen.
+ * Reads a trace's last run with a request; those of runs before it are counted. A request whose end or answer length is
+ * not known cannot be simulated and is counted in `left`; so is one that was refused. A turn of a conversation that came
+ * after its predecessor's end is closed loop with the think time seen.
  */
 export async function readRecordedRun(
   items: AsyncIterable<TraceItem>,
@@ -67,7 +67,8 @@ export async function readRecordedRun(
     if (item.kind === "run") {
       const book = new RunBook();
       const before = runs.used;
-      if (before !== undefined) book.leave("of an earlier run of the recorder", before.book.arrived);
+      const arrived = before?.book.arrived ?? 0;
+      if (arrived > 0) book.leave("of an earlier run of the recorder", arrived);
       for (const endpoint of item.header.endpoints) book.endpoints.set(endpoint.id, endpoint);
       runs.begin({ header: item.header, book });
       continue;

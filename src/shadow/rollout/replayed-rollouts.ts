@@ -11,8 +11,9 @@ export interface ReplayedRollouts {
 }
 
 /**
- * The rollouts of a trace's last run as they stand at its end, or of the last one with a request where that had some: the same inputs to a fresh router, whose judges may be given
- * predictions that the live ones did not have. Every window is closed, unless `closes` is false.
+ * The rollouts of a trace's last run as they stand at its end, or of the last one with a request where that had some: the
+ * same inputs to a fresh router, whose judges may be given predictions that the live ones did not have. Every window is
+ * closed, unless `closes` is false.
  */
 export async function replayedRollouts(
   items: AsyncIterable<TraceItem>,

@@ -4,7 +4,6 @@ import {
   type MeanEstimate,
   priorFor,
   squaredReach,
-  VALUES_MIN,
   valuesToFind,
 } from "#core/rollout/judge/confidence-sequence.ts";
 
@@ -81,7 +80,6 @@ export function valuesUntilFound(
     level,
     standardErrors: 0,
     degreesOf,
-    valuesMin: VALUES_MIN,
     valuesMax,
   });
   const planned = plannedCount ?? half;
