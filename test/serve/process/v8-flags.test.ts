@@ -32,6 +32,31 @@ test("a thread has the room for objects just made that it is given, and not the 
   assert.ok(Number(stdout) < 20e6, `${stdout} bytes`);
 });
 
+const OF_TICKS = `
+import { createHook } from "node:async_hooks";
+import { setV8 } from ${JSON.stringify(join(SERVE, "process/v8-settings.ts"))};
+const made = [];
+const watch = (set) => {
+  const init = (id, type, trigger, resource) => type === "TickObject" && made.push(new WeakRef(resource));
+  const hook = createHook({ init }).enable();
+  set();
+  hook.disable();
+};
+watch(() => process.nextTick(() => {}));
+watch(setV8);
+setTimeout(() => {
+  gc();
+  process.stdout.write(made.map((tick) => typeof tick.deref()).join(" "));
+}, 1);
+`;
+
+test("of the objects that Node makes of ticks one is there behind a collection that meets no other", () => {
+  const args = ["--expose-gc", "--input-type=module", "-e", OF_TICKS];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+  assert.equal(stderr, "");
+  assert.equal(stdout, "undefined object");
+});
+
 test("this V8 has every flag that serve sets, which it would pass over otherwise", () => {
   const { stdout } = spawnSync(process.execPath, ["--v8-options"], { encoding: "utf8" });
   const known = new Set([...stdout.matchAll(/^ {2}--([\w-]+)/gm)].map(([, name]) => name));
