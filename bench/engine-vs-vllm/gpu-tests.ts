@@ -1,5 +1,5 @@
 import { minimise } from "./simplex.ts";
-import type { StepTimeSpec } from "#engine/step-time/step-time.ts";
+import type { StepTimeSpec } from "#engine/step-time/create-step-time.ts";
 import { judge, mean, meanError, printComparisons } from "./errors.ts";
 import { compareGpuRun, type GpuRun, replayGpuRun } from "./gpu-run.ts";
 import type { GpuSetup } from "./gpu-setup.ts";

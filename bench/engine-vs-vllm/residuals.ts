@@ -1,7 +1,7 @@
 import { nameHash, randomFor } from "#core/base/random.ts";
 import type { StepDrift } from "#engine/step-drift.ts";
 import type { BatchShape } from "#engine/step-time/batch-shape.ts";
-import { createStepTime, type StepTimeSpec } from "#engine/step-time/step-time.ts";
+import { createStepTime, type StepTimeSpec } from "#engine/step-time/create-step-time.ts";
 
 export interface MeasuredStep {
   readonly shape: Readonly<BatchShape>;

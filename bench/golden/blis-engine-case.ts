@@ -1,5 +1,5 @@
 import { engineDefaults, type EngineConfig, type EngineSemantics } from "#engine/config.ts";
-import type { StepTimeSpec } from "#engine/step-time/step-time.ts";
+import type { StepTimeSpec } from "#engine/step-time/create-step-time.ts";
 
 /** What BLIS does differently from vLLM. */
 export const BLIS_SEMANTICS: EngineSemantics = {

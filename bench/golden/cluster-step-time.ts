@@ -1,4 +1,4 @@
-import type { StepTimeSpec } from "#engine/step-time/step-time.ts";
+import type { StepTimeSpec } from "#engine/step-time/create-step-time.ts";
 import { roofline } from "./blis-engine-case.ts";
 
 /** The latency model of a case, as it is written. */

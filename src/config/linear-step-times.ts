@@ -1,7 +1,7 @@
 import type { StepTimes } from "#core/endpoint/step-times.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import { addDecode, addPrefill, emptyShape } from "#engine/step-time/batch-shape.ts";
-import { createStepTime } from "#engine/step-time/step-time.ts";
+import { createStepTime } from "#engine/step-time/create-step-time.ts";
 
 /** Where the lines are drawn: sizes that serving is usually between. */
 const SEQUENCES = 32;

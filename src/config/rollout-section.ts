@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { MARGIN_DEFAULT, STEP_SAMPLES_DEFAULT } from "#core/rollout/judge/canary-reading.ts";
-import { FIGURE_KEYS, PRIMARY_DEFAULT } from "#core/rollout/judge/figure-level.ts";
+import { FIGURE_KEYS, PRIMARY_DEFAULT } from "#core/rollout/judge/figure-key.ts";
 import { GUARDED_FIGURES } from "#core/rollout/judge/guardrail.ts";
 import { TIME_FIGURES, TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import { MILLIS_PER_DAY, millis } from "./schema-value.ts";

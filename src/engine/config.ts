@@ -1,5 +1,5 @@
 import type { StepDrift } from "./step-drift.ts";
-import type { StepTimeSpec } from "./step-time/step-time.ts";
+import type { StepTimeSpec } from "./step-time/create-step-time.ts";
 
 /** One engine: sizes as vLLM names them in comments, times in microseconds. */
 export interface EngineConfig {

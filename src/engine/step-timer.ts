@@ -2,7 +2,8 @@ import type { Micros } from "#core/base/units.ts";
 import type { EngineConfig, StepGap } from "./config.ts";
 import { driftAt, stalledMicros, type StepDrift } from "./step-drift.ts";
 import type { BatchShape } from "./step-time/batch-shape.ts";
-import { createStepTime, type StepTime } from "./step-time/step-time.ts";
+import { createStepTime } from "./step-time/create-step-time.ts";
+import type { StepTime } from "./step-time/step-time.ts";
 
 /** Whole microseconds for steps and for the idle time after them. */
 export class StepTimer {

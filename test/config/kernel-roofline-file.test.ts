@@ -4,7 +4,7 @@ import { engineOfParameters, engineParameters } from "#config/engine-file.ts";
 import { HARDWARE } from "#engine/hardware.ts";
 import { modelledEngine } from "#engine/modelled-engine.ts";
 import { addDecode, addPrefill, emptyShape } from "#engine/step-time/batch-shape.ts";
-import { createStepTime, type StepTimeSpec } from "#engine/step-time/step-time.ts";
+import { createStepTime, type StepTimeSpec } from "#engine/step-time/create-step-time.ts";
 import { readHuggingFaceModel } from "#engine/step-time/hugging-face.ts";
 
 const CONFIG = {

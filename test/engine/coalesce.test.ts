@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { randomFor } from "#core/base/random.ts";
 import { type EngineSemantics, engineDefaults } from "#engine/config.ts";
-import type { StepTimeSpec } from "#engine/step-time/step-time.ts";
+import type { StepTimeSpec } from "#engine/step-time/create-step-time.ts";
 import { type Act, chronicle, randomWorkload, type Workload } from "./random-workload.ts";
 import { drawnSeeds } from "../drawn-seeds.ts";
 

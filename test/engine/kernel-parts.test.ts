@@ -4,7 +4,7 @@ import { addDecode, addPrefill, emptyShape } from "#engine/step-time/batch-shape
 import { exchangeMicros, rankExchangeMicros } from "#engine/step-time/board-exchange.ts";
 import { activatedExperts, ExpertTime } from "#engine/step-time/expert-time.ts";
 import { graphTokens } from "#engine/step-time/graph-tokens.ts";
-import { createStepTime } from "#engine/step-time/step-time.ts";
+import { createStepTime } from "#engine/step-time/create-step-time.ts";
 
 test("steps are padded to the sizes of CUDA graphs, and beyond the last one not at all", () => {
   const sizes = (max: number) =>

@@ -2,7 +2,7 @@ import type { Hold } from "#engine/block-fetch.ts";
 import { type EngineConfig, engineDefaults, PREEMPTION_POLICIES, SCHEDULER_POLICIES } from "#engine/config.ts";
 import { Engine } from "#engine/engine.ts";
 import type { EngineRequest } from "#engine/request.ts";
-import type { StepTimeSpec } from "#engine/step-time/step-time.ts";
+import type { StepTimeSpec } from "#engine/step-time/create-step-time.ts";
 import { type Random, randomFor } from "#core/base/random.ts";
 
 /** Something a host does, or looks at. */

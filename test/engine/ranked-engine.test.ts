@@ -7,7 +7,7 @@ import { Engine } from "#engine/engine.ts";
 import { RankBalancer } from "#engine/rank-balancer.ts";
 import { RankedEngine } from "#engine/ranked-engine.ts";
 import { addDecode, emptyShape } from "#engine/step-time/batch-shape.ts";
-import { createStepTime } from "#engine/step-time/step-time.ts";
+import { createStepTime } from "#engine/step-time/create-step-time.ts";
 import type { EngineRequest } from "#engine/request.ts";
 import { createEngine } from "#engine/create-engine.ts";
 import type { ServingEngine } from "#engine/serving-engine.ts";

@@ -34,7 +34,7 @@ export interface PrefillCandidates<S> {
 }
 
 /** What chooses among endpoints, by a profile. */
-interface Chooser {
+export interface Chooser {
   choose(
     request: RouteRequest,
     states: readonly Snapshot[],

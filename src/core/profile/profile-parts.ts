@@ -1,5 +1,4 @@
-import { PromptDivision } from "../prefill/prefill-choice.ts";
-import type { Profile } from "./profile.ts";
+import { type Chooser, PromptDivision } from "../prefill/prefill-choice.ts";
 import { type ParameterProblem, shown } from "../plugin/parameter.ts";
 import type { Signal } from "../plugin/plugin.ts";
 import { checkChoice, isMapping, unknownKeys } from "../plugin/shape.ts";
@@ -28,10 +27,10 @@ export const ROLES_DEFAULT: RolesSpec = {
 export type { PromptDivision };
 
 /** With the profile that chooses who computes the prompt. */
-export function promptDivision<Chooser extends Profile>(
+export function promptDivision<Profile extends Chooser>(
   spec: DisaggregationSpec,
-  prefill: Chooser,
-): PromptDivision<Chooser> {
+  prefill: Profile,
+): PromptDivision<Profile> {
   return new PromptDivision(spec, prefill);
 }
 

@@ -2,7 +2,7 @@ import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../base/units.
 import { type CanaryReading, MARGIN_DEFAULT } from "./judge/canary-reading.ts";
 import { TENANTS_MIN } from "./judge/clusters-needed.ts";
 import { effectFound } from "./judge/confidence-sequence.ts";
-import { PRIMARY_DEFAULT } from "./judge/figure-level.ts";
+import { PRIMARY_DEFAULT } from "./judge/figure-key.ts";
 import type { Judge } from "./judge/judge.ts";
 import type { JudgeRules } from "./judge/judge-rules.ts";
 import type { TimeFigure, TimeMetric } from "./judge/outcome.ts";

@@ -5,7 +5,7 @@ import { type RolloutDocument, ROLLOUT_SCHEMA, WINDOW_MILLIS_DEFAULT } from "#co
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { nameHash } from "#core/base/random.ts";
 import type { JudgeRules } from "#core/rollout/judge/judge-rules.ts";
-import type { FigureKey } from "#core/rollout/judge/figure-level.ts";
+import type { FigureKey } from "#core/rollout/judge/figure-key.ts";
 import type { Prediction } from "#core/rollout/judge/verdict.ts";
 import type { RolloutSpec } from "#core/rollout/rollout-input.ts";
 import type { Design, RolloutPlan } from "#core/rollout/plan/rollout-plan.ts";

@@ -1,5 +1,5 @@
 import type { ArmAlternative, DecisionRollout } from "#core/input/decision.ts";
-import { FIGURE_KEYS } from "#core/rollout/judge/figure-level.ts";
+import { FIGURE_KEYS } from "#core/rollout/judge/figure-key.ts";
 import type { JudgeRules } from "#core/rollout/judge/judge-rules.ts";
 import type { RequestPrediction, RolloutInput } from "#core/rollout/rollout-input.ts";
 import type { Arm, Design, RolloutPlan } from "#core/rollout/plan/rollout-plan.ts";

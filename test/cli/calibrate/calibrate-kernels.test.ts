@@ -6,7 +6,7 @@ import { after, type TestContext, test } from "node:test";
 import { calibrateCommand } from "#cli/calibrate/calibrate.ts";
 import { loadEngine } from "#config/engine-file.ts";
 import { addDecode, addPrefill, emptyShape } from "#engine/step-time/batch-shape.ts";
-import { createStepTime } from "#engine/step-time/step-time.ts";
+import { createStepTime } from "#engine/step-time/create-step-time.ts";
 import { inProcess } from "../in-process.ts";
 
 const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-kernels-"));

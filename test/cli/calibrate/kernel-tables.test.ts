@@ -8,7 +8,7 @@ import { loadEngine } from "#config/engine-file.ts";
 import { achievedBy } from "#engine/achieved.ts";
 import { HARDWARE } from "#engine/hardware.ts";
 import { addDecode, addPrefill, type BatchShape, emptyShape } from "#engine/step-time/batch-shape.ts";
-import { createStepTime } from "#engine/step-time/step-time.ts";
+import { createStepTime } from "#engine/step-time/create-step-time.ts";
 import { inProcess } from "../in-process.ts";
 
 const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-kernel-tables-"));

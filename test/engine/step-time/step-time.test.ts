@@ -7,7 +7,7 @@ import { fitSteps, type StepSample } from "../../../bench/engine-vs-vllm/step-fi
 import { AttentionGrid, type AttentionRow } from "#engine/step-time/attention-grid.ts";
 import { addDecode, addPrefill, emptyShape } from "#engine/step-time/batch-shape.ts";
 import { Curve } from "#engine/step-time/curve.ts";
-import { createStepTime, type StepTimeSpec } from "#engine/step-time/step-time.ts";
+import { createStepTime, type StepTimeSpec } from "#engine/step-time/create-step-time.ts";
 
 const LLAMA_8B_H100 = {
   kind: "roofline",

@@ -1,4 +1,4 @@
-import type { FigureKey } from "./figure-level.ts";
+import type { FigureKey } from "./figure-key.ts";
 
 /** Where a document names none: what all traffic may lose by the next step, and requests of each arm that a step has. */
 export const MARGIN_DEFAULT = 0.1;

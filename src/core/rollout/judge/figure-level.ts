@@ -1,16 +1,6 @@
 import type { RolloutPlan } from "../plan/rollout-plan.ts";
+import { FIGURE_KEYS, type FigureKey, PRIMARY_DEFAULT } from "./figure-key.ts";
 import type { JudgeRules } from "./judge-rules.ts";
-import { TIME_FIGURES, TIME_METRICS, type TimeFigure, type TimeMetric } from "./outcome.ts";
-
-/** A figure that arms are compared by. */
-export type FigureKey = `${TimeMetric}.${TimeFigure}`;
-
-export const FIGURE_KEYS: readonly FigureKey[] = TIME_METRICS.flatMap((metric) =>
-  TIME_FIGURES.map((figure) => `${metric}.${figure}` as const),
-);
-
-/** What a rollout is to find, where it names nothing else. */
-export const PRIMARY_DEFAULT: FigureKey = "e2e.mean";
 
 /** Of the level: what all limits have together, and of the rest what the primary figure has. */
 export const GUARDRAILS_SHARE = 0.2;

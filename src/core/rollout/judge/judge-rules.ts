@@ -4,7 +4,7 @@ import { GUARDED_FIGURES, type Guardrail } from "./guardrail.ts";
 import type { Membership } from "./member-tallies.ts";
 import { TIME_FIGURES, TIME_METRICS } from "./outcome.ts";
 import { MARGIN_DEFAULT, STEP_SAMPLES_DEFAULT } from "./canary-reading.ts";
-import { FIGURE_KEYS, type FigureKey, PRIMARY_DEFAULT } from "./figure-level.ts";
+import { FIGURE_KEYS, type FigureKey, PRIMARY_DEFAULT } from "./figure-key.ts";
 import type { Prediction } from "./verdict.ts";
 
 /** How arms are compared, and what ends or pauses a rollout: plain data. */
