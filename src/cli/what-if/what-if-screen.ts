@@ -2,10 +2,10 @@ import { COVERAGE } from "#shadow/figure/interval.ts";
 import { KNOWABLE_WIDTH } from "#shadow/figure/backlog.ts";
 import type { Metric } from "#shadow/figure/metric.ts";
 import type { CandidateAnswer, WhatIfAnswer } from "#shadow/question/what-if.ts";
+import { areMeansApart } from "#shadow/report/means-apart.ts";
 import { verdict } from "#shadow/report/verdict.ts";
 import { LINE_CHARS, millisOf, percentOf, wrapped } from "../output/figure-text.ts";
 import { switchSentence } from "./what-if-switch.ts";
-import { areMeansApart } from "./what-if-table.ts";
 import { objectiveSentence, objectiveValueOf, type WhatIfObjective } from "./objective-sentence.ts";
 
 /** A terminal that is larger is not filled; one that is smaller scrolls. */

@@ -9,6 +9,7 @@ import type { Metric } from "#shadow/figure/metric.ts";
 import { causeWords } from "#shadow/report/cause-words.ts";
 import { type Coverage, type FigureIntervals, FIGURES } from "#shadow/question/uncertainty.ts";
 import type { CandidateAnswer, WhatIfAnswer } from "#shadow/question/what-if.ts";
+import { areMeansApart, MEANS_APART } from "#shadow/report/means-apart.ts";
 import { verdict } from "#shadow/report/verdict.ts";
 import {
   brokenName,
@@ -239,32 +240,7 @@ function differences(answer: WhatIfAnswer): string[] {
   return [
     wrapped(`Difference to ${inForce}, both simulated, request by request: the estimate [95 % over requests]${below}`),
     table.toString(),
-    ...apartWords(answer),
-  ];
-}
-
-/** Of what one figure is from another, less their difference: a table has no more digits. */
-const SAME_MICROS = 10;
-
-/** Whether means do not subtract to differences: they have what single first tokens are late by, and those have not. */
-export function areMeansApart({ candidates, inForce }: WhatIfAnswer): boolean {
-  const base = candidates.find(({ name }) => name === inForce);
-  return candidates.some(({ predicted, difference }) =>
-    METRICS.some(([metric]) => {
-      const [own, other, between] = [predicted[metric], base?.predicted[metric], difference[metric]];
-      if (own === undefined || other === undefined || between === undefined) return false;
-      return Math.abs(own.mean - other.mean - between.mean) > SAME_MICROS;
-    }),
-  );
-}
-
-function apartWords(answer: WhatIfAnswer): string[] {
-  if (!areMeansApart(answer)) return [];
-  return [
-    wrapped(
-      "Means of the first table do not subtract to these: they include first tokens that are late and steps that wander, " +
-        "while differences and sessions are of the runs without noise, and differences of requests that both answered.",
-    ),
+    ...(areMeansApart(answer) ? [wrapped(MEANS_APART)] : []),
   ];
 }
 

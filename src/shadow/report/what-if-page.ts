@@ -8,6 +8,7 @@ import { figuresTable, METRICS } from "./figures-table.ts";
 import { hitChart } from "./hit-chart.ts";
 import { loadCharts, loadLegend } from "./load-chart.ts";
 import { escaped } from "#page/part/format.ts";
+import { areMeansApart, MEANS_APART } from "./means-apart.ts";
 import { endpointsOf, type PageData, seriesOf } from "./page-data.ts";
 import { PAGE_SCRIPT } from "./page-script.ts";
 import { PAGE_STYLE } from "#page/part/page-style.ts";
@@ -85,6 +86,7 @@ function differences(answer: WhatIfAnswer, data: PageData): string {
   const band = answer.modelError === undefined ? "" : " The band is the model's own error on the mean.";
   return `<h2>Differences to ${escaped(answer.inForce)}</h2>
 <p>Mean over the same requests, both simulated; left is faster. Thick: 95 % interval over requests${thin}.${band}</p>
+${areMeansApart(answer) ? `<p class="below">${MEANS_APART}</p>` : ""}
 <div class="cards">${charts}</div>`;
 }
 

@@ -117,6 +117,27 @@ test("intervals, the order's sureness, causes and regret are there, and gone whe
   assert.match(without, /No prediction intervals/);
 });
 
+test("a sentence stands under differences that the means above them do not subtract to, and there alone", () => {
+  const meansOf = (ttftMicros: number): WhatIfAnswer => {
+    const candidates = answer.candidates.map((one) => {
+      const { ttftMicros: ttft, ...others } = one.predicted;
+      const predicted = {
+        ...others,
+        ttftMicros: ttft && { ...ttft, mean: one.name === answer.inForce ? 0 : ttftMicros },
+      };
+      const difference = {
+        ttftMicros: { ...one.difference.ttftMicros!, mean: 5_000 },
+        tpotMicros: undefined,
+        e2eMicros: undefined,
+      };
+      return one.name === answer.inForce ? { ...one, predicted } : { ...one, predicted, difference };
+    });
+    return { ...answer, candidates };
+  };
+  assert.match(whatIfPage(meansOf(5_200), data), /do not subtract to these/);
+  assert.doesNotMatch(whatIfPage(meansOf(5_000), data), /do not subtract to these/);
+});
+
 test("every line of a distribution rises from 0 to 1", () => {
   for (const [, text] of whatIfPage(answer, data).matchAll(
     /<polyline class="line (?:live|s\d)"[^>]*points="([^"]*)"/g,
