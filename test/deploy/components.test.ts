@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { parse } from "yaml";
 import { loadConfig } from "#config/load.ts";
 import { CLUSTER_FOLDER } from "../live/discovery/real-cluster.ts";
-import { COMPONENTS, pairs, renderedEach } from "./manifest-components.ts";
+import { COMPONENTS, pairs, renderedBeside, renderedEach } from "./manifest-components.ts";
 
 const FOLDER = resolve(import.meta.dirname, "../../k8s");
 /** What TEST_KUBE has, else the one on this machine: rendering needs no cluster. */
@@ -94,4 +94,22 @@ test("every pair renders, to the same whatever the order", { skip }, () => {
     known.set(pair.join(), JSON.stringify(one));
   }
   assert.equal(new Set(known.values()).size, known.size, "each pair differs from every other one");
+});
+
+test("beside another gateway in its namespace, each component speaks of its own", { skip }, () => {
+  const all = COMPONENTS.filter((name) => name !== "static");
+  const lines = renderedBeside(KUBECTL, all, "llama").flatMap(({ kind, metadata, spec }) =>
+    leaves(spec, `${kind} ${metadata.name}`).map(([path, value]) => `${path}=${String(value)}`),
+  );
+  for (const line of [
+    "HTTPRoute llama-gnomon.rules[0].backendRefs[llama-gnomon].name=llama-gnomon",
+    "HTTPRoute llama-vllm.rules[0].backendRefs[llama-vllm].name=llama-vllm",
+    "InferencePool llama-vllm.endpointPickerRef.name=llama-gnomon",
+    "HorizontalPodAutoscaler llama-gnomon.scaleTargetRef.name=llama-gnomon",
+    "ServiceMonitor llama-gnomon.selector.matchLabels.app.kubernetes.io/instance=llama",
+    "NetworkPolicy llama-gnomon.podSelector.matchLabels.app.kubernetes.io/instance=llama",
+  ])
+    assert.ok(lines.includes(line), line);
+  const others = lines.filter((line) => /instance=(?!llama$)/.test(line));
+  assert.deepEqual(others, []);
 });

@@ -40,14 +40,22 @@ export function renderedEach(kubectl: string, lists: readonly (readonly string[]
   );
 }
 
+/** The base with these components beside another one in its namespace: with a prefix and an instance of its own. */
+export function renderedBeside(kubectl: string, components: readonly string[], name: string): Manifest[] {
+  const pairs = { "app.kubernetes.io/instance": name };
+  return inFolder((folder, write) => {
+    write(".", {
+      namePrefix: `${name}-`,
+      labels: [{ pairs, includeSelectors: true, includeTemplates: true }],
+      resources: ["k8s/base"],
+      components: components.map((component) => `k8s/components/${component}`),
+    });
+    return kustomized(kubectl, folder);
+  });
+}
+
 function renderedAtOnce(kubectl: string, lists: readonly (readonly string[])[]): Manifest[][] {
-  const folder = mkdtempSync(join(tmpdir(), "gnomon-kustomize-"));
-  try {
-    // Kustomize takes no absolute paths.
-    symlinkSync(FOLDER, join(folder, "k8s"));
-    const head = { apiVersion: "kustomize.config.k8s.io/v1beta1", kind: "Kustomization" };
-    const write = (path: string, rest: object) =>
-      writeFileSync(join(folder, path, "kustomization.yaml"), stringify({ ...head, ...rest }));
+  return inFolder((folder, write) => {
     const prefixes = lists.map((_, i) => `list${i}-`);
     for (const [i, components] of lists.entries()) {
       mkdirSync(join(folder, String(i)));
@@ -55,14 +63,30 @@ function renderedAtOnce(kubectl: string, lists: readonly (readonly string[])[]):
       write(String(i), { resources: ["../k8s/base"], components: paths, namePrefix: prefixes[i] });
     }
     write(".", { resources: lists.map((_, i) => String(i)) });
-    const all = documentsOf(execFileSync(kubectl, ["kustomize", folder], { encoding: "utf8", stdio: "pipe" }));
+    const all = kustomized(kubectl, folder);
     return prefixes.map((prefix) => {
       const own = all.filter(({ metadata }) => metadata.name.startsWith(prefix));
       return JSON.parse(JSON.stringify(own).replaceAll(prefix, "")) as Manifest[];
     });
+  });
+}
+
+/** A folder with the manifests in it as `k8s`, since Kustomize takes no absolute paths, and what writes one beside them. */
+function inFolder<T>(use: (folder: string, write: (path: string, rest: object) => void) => T): T {
+  const folder = mkdtempSync(join(tmpdir(), "gnomon-kustomize-"));
+  const head = { apiVersion: "kustomize.config.k8s.io/v1beta1", kind: "Kustomization" };
+  try {
+    symlinkSync(FOLDER, join(folder, "k8s"));
+    return use(folder, (path, rest) =>
+      writeFileSync(join(folder, path, "kustomization.yaml"), stringify({ ...head, ...rest })),
+    );
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function kustomized(kubectl: string, folder: string): Manifest[] {
+  return documentsOf(execFileSync(kubectl, ["kustomize", folder], { encoding: "utf8", stdio: "pipe" }));
 }
 
 export function documentsOf(text: string): Manifest[] {
