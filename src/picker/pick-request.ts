@@ -231,7 +231,7 @@ export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
         observe.fault?.(cutEvent(this, effect.fault, this.tokens?.seen));
         break;
       case "report-turned-away":
-        observe.fault?.(turnedAwayEvent(this, effect.afterFault, this.#refusal?.message ?? "", this.#status));
+        observe.fault?.(turnedAwayEvent(this, effect.afterFault, this.#refusal?.message ?? "", this.status));
         break;
       case "report-client-left":
         counters.clientAborts++;
@@ -248,9 +248,9 @@ export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
     return undefined;
   }
 
-  /** Of the error that the gateway has the proxy answer with; 0 without one. */
-  get #status(): number {
-    return this.#refusal === undefined ? 0 : ERRORS[this.#refusal.reason].status;
+  /** Of the response as it was seen, or of the error that the proxy is to answer with; 0 without either. */
+  get status(): number {
+    return this.#refusal === undefined ? this.seen.status : ERRORS[this.#refusal.reason].status;
   }
 
   /** A sign of the endpoint. */
@@ -351,7 +351,7 @@ function pickSummary(pick: PickRequest, at: Micros, { outcome, usage, outputToke
     endpoint: pick.endpoint,
     profile: routed?.profile ?? "",
     reason: pick.refusedFor === "" ? (routed?.reason ?? "") : pick.refusedFor,
-    status: pick.seen.status,
+    status: pick.status,
     outcome,
     stream: pick.stream,
     attempts: pick.attempts,

@@ -325,6 +325,9 @@ test("what the gateway refuses the picker refuses in the same words", async (t) 
     });
     assert.equal(direct.status, status);
     if (status !== 413) assert.equal(immediateResponse.body.toString(), await direct.text());
+    const [picked, asked] = proxy.rig.summaries.slice(-2);
+    assert.deepEqual([picked!.status, picked!.outcome], [status, "refused"]);
+    assert.deepEqual([asked!.status, asked!.outcome], [status, "refused"]);
   }
   const declared = proxy.open();
   declared.head({ headers: { "content-length": "5000" } });
