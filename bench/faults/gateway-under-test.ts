@@ -54,7 +54,7 @@ export async function startGateway(ports: readonly number[], config: object): Pr
     else await new Promise((resolve) => setTimeout(resolve, 50));
   }
   const adminPort = Number(/"adminUrl":"http:\/\/[^:"]+:(\d+)/.exec(output)?.[1]);
-  const page = async (): Promise<string> => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const page = (): Promise<string> => metricsPage(port);
   return {
     port,
     adminPort,
@@ -79,7 +79,11 @@ export async function startGateway(ports: readonly number[], config: object): Pr
 
 const LOG_CHARS_MAX = 4_000_000;
 
-function sumOf(page: string, name: string): number {
+export async function metricsPage(port: number): Promise<string> {
+  return (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+}
+
+export function sumOf(page: string, name: string): number {
   let sum = 0;
   for (const line of page.split("\n")) {
     if (line.startsWith(`${name} `) || line.startsWith(`${name}{`)) sum += Number(line.slice(line.lastIndexOf(" ")));

@@ -1,3 +1,4 @@
+import { get } from "node:http";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
 const LOOK_MILLIS = 100;
@@ -54,13 +55,12 @@ export class TcpBalancer {
   async #probe(): Promise<void> {
     await Promise.all(
       [...this.#failed.keys()].map(async (port) => {
-        const isReady = await fetch(`http://127.0.0.1:${port}/readyz`, { headers: { connection: "close" } }).then(
-          async (answer) => {
-            await answer.body?.cancel();
-            return answer.ok;
-          },
-          () => false,
-        );
+        const isReady = await new Promise<boolean>((resolve) => {
+          get({ host: "127.0.0.1", port, path: "/readyz", agent: false }, (answer) => {
+            answer.resume();
+            resolve(answer.statusCode === 200);
+          }).on("error", () => resolve(false));
+        });
         const before = this.#failed.get(port);
         if (before !== undefined) this.#failed.set(port, isReady ? 0 : before + 1);
       }),
