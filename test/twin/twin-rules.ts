@@ -47,7 +47,7 @@ export const HEDGING: PathRules = {
   ...RULES,
   settings: { ...RULES.settings, retryBurst: 200, hedgeMillis: 500, hedgeShareMax: 0.1, hedgeBurst: 3 },
 };
-/** Every step takes 20 ms. */
+/** Every step takes 20 ms where a script does not say otherwise. */
 export const ENGINE: EngineConfig = engineDefaults({
   check: true,
   coalesce: false,

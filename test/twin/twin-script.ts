@@ -24,6 +24,8 @@ export interface TwinScript {
   readonly roles?: readonly ("prefill" | "decode")[];
   /** Requests that an endpoint serves at once; the rest wait there. */
   readonly sequencesMax?: number;
+  /** Time of an engine's step: long where answers last long, which every token is sent for. 20 ms where it is left out. */
+  readonly stepMicros?: Micros;
   /** Everybody is let in where it is left out. */
   readonly admission?: AdmissionSpec;
   readonly requests: readonly ScriptedRequest[];
@@ -31,8 +33,9 @@ export interface TwinScript {
 }
 
 /** Every endpoint is such an engine. */
-export function engineOf({ sequencesMax }: Pick<TwinScript, "sequencesMax">): EngineConfig {
-  return sequencesMax === undefined ? ENGINE : { ...ENGINE, sequencesMax };
+export function engineOf({ sequencesMax, stepMicros }: TwinScript): EngineConfig {
+  const stepTime = { ...ENGINE.stepTime, ...(stepMicros !== undefined && { baseMicros: stepMicros }) };
+  return { ...ENGINE, stepTime, ...(sequencesMax !== undefined && { sequencesMax }) };
 }
 
 export function labelsOf({ roles }: Pick<TwinScript, "roles">, number: number): Readonly<Record<string, string>> {

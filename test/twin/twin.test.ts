@@ -106,7 +106,8 @@ test("leave, cordon, drain, refuse, cut", async (t) => {
 test("lost: killed under load, found out by requests, then by probes, back with an empty cache; back before it is missed", async (t) => {
   const script = {
     endpoints: 3,
-    requests: requests(95, 200_000, 30),
+    stepMicros: 60_000,
+    requests: requests(95, 200_000, 10),
     events: [
       happens("engine-killed", 1.05, "a"),
       happens("engine-started", 9.05, "a"),
@@ -121,7 +122,8 @@ test("lost: killed under load, found out by requests, then by probes, back with 
 test("asleep: what has no byte goes elsewhere, begun answers go on when it wakes; all asleep, requests are refused", async (t) => {
   const script = {
     endpoints: 2,
-    requests: requests(80, 100_000, 40),
+    stepMicros: 60_000,
+    requests: requests(80, 100_000, 13),
     events: [
       happens("engine-asleep", 1.55, "a"),
       happens("engine-awake", 4.05, "a"),
@@ -147,7 +149,8 @@ test("asleep: what has no byte goes elsewhere, begun answers go on when it wakes
 test("hung: silent requests move, begun ones are cut, the endpoint is suspended and let back slowly", async (t) => {
   const script = {
     endpoints: 3,
-    requests: requests(150, 130_000, 60),
+    stepMicros: 100_000,
+    requests: requests(150, 130_000, 12),
     events: [happens("engine-hung", 2.05, "a"), happens("engine-continued", 14.05, "a")],
   };
   const { path } = await compare(t, script, ["endpoint-suspended a", "endpoint-resumed a"]);
@@ -161,14 +164,16 @@ test("all hang: whoever nobody else may serve is waited for, and goes on where i
   ] as const) {
     const alone = {
       endpoints: 1,
-      requests: requests(30, 130_000, 200),
+      stepMicros: 100_000,
+      requests: requests(30, 130_000, 40),
       events: [happens("engine-hung", 2.05, "a"), happens("engine-continued", 22.05, "a")],
     };
     const one = await compare(t, alone, ["endpoint-suspended a", "endpoint-resumed a"], rules);
     assert.deepEqual([one.path.cuts, one.path.timeouts, one.ends.completed], [0, 0, 30]);
     const together = {
       endpoints: 2,
-      requests: requests(30, 130_000, 200),
+      stepMicros: 100_000,
+      requests: requests(30, 130_000, 40),
       events: [
         happens("engine-hung", 2.05, "a"),
         happens("engine-hung", 2.06, "b"),
@@ -187,7 +192,8 @@ test("all hang: whoever nobody else may serve is waited for, and goes on where i
 test("a draining engine ends what it makes; once it is silent, what it has goes on elsewhere at once", async (t) => {
   const script = {
     endpoints: 3,
-    requests: requests(60, 130_000, 120),
+    stepMicros: 100_000,
+    requests: requests(60, 130_000, 24),
     events: [happens("engine-draining", 2.05, "a"), happens("engine-hung", 3.05, "a")],
   };
   const twin = await compare(t, script, ["request-continued", "attempt-failed"], GOING_ON);
@@ -199,8 +205,9 @@ test("a draining engine ends what it makes; once it is silent, what it has goes 
 test("what waits without a token where a fault brought it moves to endpoints that are back, and none waits in vain", async (t) => {
   const script: TwinScript = {
     endpoints: 3,
+    stepMicros: 100_000,
     sequencesMax: 4,
-    requests: requests(12, 71_003, 1_500),
+    requests: requests(12, 71_003, 300),
     events: [
       happens("engine-hung", 3.05, "a"),
       happens("engine-hung", 3.06, "b"),
@@ -319,7 +326,8 @@ test("late first tokens are asked for at a second engine: it answers first, or t
 test("answers that break go on elsewhere: cut, killed, hung", async (t) => {
   const script = {
     endpoints: 4,
-    requests: requests(90, 130_000, 60),
+    stepMicros: 60_000,
+    requests: requests(90, 130_000, 20),
     events: [
       happens("answers-cut", 1.05, "a"),
       happens("engine-killed", 2.05, "b"),
