@@ -14,7 +14,7 @@ import type { RolloutOutcome, Times } from "./rollout/judge/outcome.ts";
 import { proposedStep } from "./rollout/proposed-step.ts";
 import type { RequestPrediction } from "./rollout/rollout-input.ts";
 import { canaryPercent, type RolloutState, type RolloutStep } from "./rollout/rollout-state.ts";
-import { sloResults } from "./request/slo.ts";
+import { sloResults, tokensOfEach } from "./request/slo.ts";
 import type { Micros } from "./base/units.ts";
 
 /** A request that an arm routes, between its arrival and its end. */
@@ -263,8 +263,10 @@ export class RolloutWatch {
     const { request, assignment, stretch, slice, cluster, arrivedAt, firstTokenAt, endpoint } = watched;
     const { arm, window, counted } = assignment;
     const answered = outcome === "ok" && firstTokenAt !== undefined;
-    const slo =
-      request.slo && sloResults(request.slo, { outcome, arrivedAt, firstTokenAt, endedAt: at, outputTokens })?.all;
+    const { sequences } = request;
+    const end = { outcome, arrivedAt, firstTokenAt, endedAt: at, outputTokens, sequences };
+    const slo = request.slo && sloResults(request.slo, end)?.all;
+    const tokens = tokensOfEach(outputTokens ?? 0, sequences);
     const predicted = counted ? this.#predictionOf(request) : undefined;
     const ended: RolloutOutcome = {
       arm,
@@ -278,10 +280,7 @@ export class RolloutWatch {
       status: STATUS[outcome],
       times: {
         ttft: firstTokenAt === undefined ? undefined : firstTokenAt - arrivedAt,
-        tpot:
-          answered && outputTokens !== undefined && outputTokens > 1
-            ? (at - firstTokenAt) / (outputTokens - 1)
-            : undefined,
+        tpot: answered && tokens > 1 ? (at - firstTokenAt) / (tokens - 1) : undefined,
         e2e: outcome === "ok" ? at - arrivedAt : undefined,
       },
       ...(predicted !== undefined && { predicted }),

@@ -19,6 +19,7 @@ import {
 import type { PathRouter } from "#core/path/path-router.ts";
 import { type PathHost, type PerformedEffect, RequestPath } from "#core/path/request-path.ts";
 import type { PathStage } from "#core/path/stage.ts";
+import { tokensOfEach } from "#core/request/slo.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { AnswerReader } from "#live/answer/answer-reader.ts";
 import { ERRORS, type ErrorReason, type Refusal } from "#live/http/errors.ts";
@@ -92,6 +93,7 @@ export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
   model = "";
   tenant = "";
   stream = false;
+  sequences = 1;
   prompt: CountedPrompt = { promptTokens: 0, exact: true };
   answerReader: AnswerReader | undefined;
   nameSwap: NameSwap | undefined;
@@ -341,7 +343,8 @@ function pickSummary(pick: PickRequest, at: Micros, { outcome, usage, outputToke
   const { routed } = pick;
   const firstAt = pick.tokens?.firstAt;
   const ttftEnd = firstAt ?? (outcome === "ok" && !pick.stream ? at : undefined);
-  const counted = outcome === "ok" && firstAt !== undefined && outputTokens !== undefined && outputTokens > 1;
+  const tokens = tokensOfEach(outputTokens ?? 0, pick.sequences);
+  const counted = outcome === "ok" && firstAt !== undefined && tokens > 1;
   return {
     requestId: pick.requestId,
     method: pick.headers.get(":method"),
@@ -357,7 +360,7 @@ function pickSummary(pick: PickRequest, at: Micros, { outcome, usage, outputToke
     attempts: pick.attempts,
     queuedMicros: pick.queuedMicros,
     ttftMicros: ttftEnd === undefined || routed === undefined ? undefined : ttftEnd - routed.at,
-    tpotMicros: counted ? (at - firstAt) / (outputTokens - 1) : undefined,
+    tpotMicros: counted ? (at - firstAt) / (tokens - 1) : undefined,
     e2eMicros: at - pick.arrivedAt,
     promptTokens: usage?.promptTokens,
     cachedTokens: usage?.cachedTokens,

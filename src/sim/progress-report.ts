@@ -20,8 +20,9 @@ export function progressLater(host: ProgressHost, everyMicros: Micros | undefine
 
 /** It is time to. */
 export function progress(host: ProgressHost, everyMicros: Micros | undefined, flight: Flight): void {
-  const outputTokens = flight.closed ? undefined : host.fleet.outputTokens(host.clock, flight);
-  if (outputTokens === undefined) return;
+  const tokens = flight.closed ? undefined : host.fleet.outputTokens(host.clock, flight);
+  if (tokens === undefined) return;
+  const outputTokens = tokens * flight.sequences;
   host.accept({ kind: "progress", at: host.clock, requestId: flight.id, outputTokens });
   progressLater(host, everyMicros, flight);
 }

@@ -291,6 +291,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
     if (flight.closed) return;
     flight.closed = true;
     const ok = outcome === "ok";
+    const tokens = ok ? this.outcomes.outputTokens[flight.row]! : outputTokens;
     const finished = {
       kind: "request-finished",
       at: this.clock,
@@ -298,7 +299,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
       outcome,
       promptTokens: ok ? flight.source.route.promptTokens : undefined,
       cachedTokens: ok && flight.timesElsewhere === 0 ? this.outcomes.cachedTokens[flight.row]! : undefined,
-      outputTokens: ok ? this.outcomes.outputTokens[flight.row]! : outputTokens,
+      outputTokens: tokens === undefined ? undefined : tokens * flight.sequences,
     } as const;
     const answerHashes = ok ? flight.source.answerHashes?.() : undefined;
     this.accept(answerHashes === undefined ? finished : { ...finished, answerHashes });

@@ -22,8 +22,10 @@ export interface WorkloadRequest {
   /** Between the completion of what came before and this request: closed loop. Undefined for an open-loop arrival. */
   readonly thinkMicros: Micros | undefined;
   readonly promptTokens: number;
-  /** Tokens that the answer had, at least 1. */
+  /** Tokens that the answer had, at least 1; of several all together. */
   readonly outputTokens: number;
+  /** Answers that were made side by side, where there were several. */
+  readonly sequences?: number | undefined;
   /**
    * Content identity of consecutive blocks of `blockTokens` tokens from the start of the prompt: equal ids are equal
    * content, what came before included. The last one may cover a partial block. Tokens beyond the last block are this

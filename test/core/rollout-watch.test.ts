@@ -29,7 +29,7 @@ function routed(requestId: string, at: number, endpoint: string): Routed {
   return { ...({ kind: "routed", at, requestId, endpoint } as Routed) };
 }
 
-/** One request from its arrival to its end, 30 ms to the first token and 10 for each of ten more. */
+/** One request from its arrival to its end, 30 ms to the first token and 10 for each of ten more, of each answer. */
 function pass(
   watch: RolloutWatch,
   number: number,
@@ -44,7 +44,7 @@ function pass(
   const requestId = request.id;
   if (outcome === "ok") watch.observe({ kind: "first-token", at: at + 30_000, requestId }, undefined);
   const end = { kind: "request-finished", at: at + 130_000, requestId, outcome, promptTokens: 100 } as const;
-  watch.observe({ ...end, cachedTokens: 40, outputTokens: 11 }, undefined);
+  watch.observe({ ...end, cachedTokens: 40, outputTokens: 11 * request.sequences }, undefined);
 }
 
 test("of the requests that are promised times each arm's goodput is counted, and kept over a restart", () => {
@@ -71,7 +71,8 @@ test("the router's inputs become each arm's figures; what is not counted does no
   pass(watch, 0, 0, "ok");
   assert.equal(judge.totals[0]!.counts.requests, 0);
   take(stepOf("start", 1));
-  for (let number = 0; number < 200; number++) pass(watch, number, 10 + number, number % 4 === 0 ? "aborted" : "ok");
+  for (let number = 0; number < 200; number++)
+    pass(watch, number, 10 + number, number % 4 === 0 ? "aborted" : "ok", { sequences: 1 + (number % 2) });
   const counts = judge.totals.map(({ counts }) => counts.requests);
   assert.equal(counts[0]! + counts[1]!, 200);
   for (const tally of judge.totals) {

@@ -380,6 +380,24 @@ test("a response that streams: first token, progress, usage and end reach the ro
   assert.ok(proxy.rig.summaries[0]!.ttftMicros !== undefined);
 });
 
+test("tokens of answers side by side come as often as those of one", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const exchange = proxy.open();
+  exchange.head();
+  exchange.body(chat({ n: 2, stream: true, stream_options: { include_usage: true } }));
+  await exchange.nexts(2);
+  exchange.response(200, "text/event-stream", "10.0.0.1:8000");
+  await exchange.next();
+  exchange.answer(event("a"), false);
+  await exchange.next();
+  const since = nowMicros();
+  while (nowMicros() - since < 40_000) await new Promise((resolve) => setTimeout(resolve, 10));
+  exchange.answer('data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":6}}\n\ndata: [DONE]\n\n', true);
+  await exchange.next();
+  await exchange.end();
+  assert.ok(proxy.rig.summaries[0]!.tpotMicros! >= 40_000 / 2);
+});
+
 test("a response in one piece counts by its usage; one that is broken off is the client's leaving", async (t) => {
   const proxy = await ProxyRig.start(t);
   const exchange = proxy.open();

@@ -5,6 +5,7 @@ import { createAdmission } from "#core/admission/create.ts";
 import type { Decision } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
 import { simulate } from "#sim/simulate.ts";
+import { tenantFigures } from "#sim/result/metrics.ts";
 import { Simulation } from "#sim/simulation.ts";
 import { NO_LATENCY, type SimulationOptions } from "#sim/setting/simulation-options.ts";
 import { type ListedArrival, ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
@@ -94,6 +95,29 @@ test("scrapes are taken at their interval, arrive a delay later, and are lost as
   );
   const left = [...heard.values()].reduce((sum, times) => sum + times.length, 0);
   assert.ok(left > 0.25 * whole && left < 0.75 * whole, `${left} of ${whole}`);
+});
+
+test("answers to one prompt are made side by side: as long as one of them, each with a place in the batch", () => {
+  const one = listed(0, 0, 40, 4);
+  const three = { ...one, route: { ...one.route, sequences: 3 } };
+  const finished: (number | undefined)[] = [];
+  let most = 0;
+  const observe = (input: Input) => {
+    if (input.kind === "request-finished") finished.push(input.outputTokens);
+    if (input.kind === "load-observed") most = Math.max(most, input.load.running ?? 0);
+  };
+  const signals = { mode: "scrape", intervalMicros: 500, phase: "together", delayMicros: 0, lossShare: 0 } as const;
+  const { outcomes, requests } = run([three], { signals, observe });
+  assert.deepEqual([outcomes.ttft[0], outcomes.e2e[0], outcomes.outputTokens[0]], [1000, 4000, 4]);
+  assert.deepEqual([finished, most, requests.completed], [[12], 3, 1]);
+  assert.equal(tenantFigures(outcomes)[0]!.outputTokens, 12);
+  const perDecode = { stepTime: { ...STEP, perDecodeMicros: 100 } };
+  const specs = engines(1, perDecode);
+  const slow = simulate(cluster(ROUND_ROBIN, specs, { arrivals: new ListedArrivals([three]) }));
+  assert.equal(slow.outcomes.e2e[0], 1000 + 3 * 1300);
+  const gone = { ...three, deadlineAt: 2500 };
+  const left = run([gone, listed(1, 3000, 10, 1)], { signals });
+  assert.deepEqual([left.outcomes.statusOf(0), left.outcomes.statusOf(1)], ["timed-out", "completed"]);
 });
 
 test("what can never be served is reported, and the rest goes on", () => {

@@ -15,6 +15,13 @@ export function sloWith(ttftMicros: Micros | undefined, tpotMicros: Micros | und
   return { ...(ttftMicros !== undefined && { ttftMicros }), ...(tpotMicros !== undefined && { tpotMicros }) };
 }
 
+/**
+ * Tokens of each of so many answers to one request, which come side by side, where together they have `outputTokens`.
+ */
+export function tokensOfEach(outputTokens: number, sequences: number): number {
+  return Math.ceil(outputTokens / sequences);
+}
+
 /** `unseen`: nobody saw its first token, as of an answer that does not stream, or counted its tokens. */
 export type SloResult = "met" | "missed" | "unseen";
 
@@ -26,6 +33,8 @@ export interface PromisedEnd {
   readonly endedAt: Micros;
   /** Undefined where nobody counted them. */
   readonly outputTokens: number | undefined;
+  /** Answers that have them together. */
+  readonly sequences: number;
 }
 
 export interface SloResults {
@@ -56,11 +65,13 @@ function ttftResult(targetMicros: Micros, { outcome, arrivedAt, firstTokenAt }: 
   return firstTokenAt - arrivedAt <= targetMicros ? "met" : "missed";
 }
 
-function tpotResult(targetMicros: Micros, { outcome, firstTokenAt, endedAt, outputTokens }: PromisedEnd): SloResult {
+function tpotResult(targetMicros: Micros, end: PromisedEnd): SloResult {
+  const { outcome, firstTokenAt, endedAt, outputTokens, sequences } = end;
   if (outcome !== "ok") return "missed";
   if (outputTokens === undefined) return "unseen";
+  const tokens = tokensOfEach(outputTokens, sequences);
   // It has no token after the first.
-  if (outputTokens < 2) return "met";
+  if (tokens < 2) return "met";
   if (firstTokenAt === undefined) return "unseen";
-  return (endedAt - firstTokenAt) / (outputTokens - 1) <= targetMicros ? "met" : "missed";
+  return (endedAt - firstTokenAt) / (tokens - 1) <= targetMicros ? "met" : "missed";
 }

@@ -1,3 +1,4 @@
+import { tokensOfEach } from "#core/request/slo.ts";
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
@@ -85,6 +86,7 @@ export class InferenceExchange implements Swept, PathHost, AskingRequest, Forwar
   model = "";
   tenant = "";
   stream = false;
+  sequences = 1;
   /** Where the answer's tokens can be found out and continue the prompt's blocks. */
   answerReader: AnswerReader | undefined;
   judge: AnswerJudge | undefined;
@@ -384,7 +386,8 @@ function summarize(
   const whole = outcome === "ok" && firstTokenAt === undefined ? at : undefined;
   // What its judge held back came later.
   const ttftEnd = firstTokenAt === undefined ? whole : Math.max(firstTokenAt, exchange.judge?.decidedAt ?? 0);
-  const counted = outcome === "ok" && firstTokenAt !== undefined && outputTokens !== undefined && outputTokens > 1;
+  const tokens = tokensOfEach(outputTokens ?? 0, exchange.sequences);
+  const counted = outcome === "ok" && firstTokenAt !== undefined && tokens > 1;
   return {
     requestId: exchange.requestId,
     routeId: exchange.routeId,
@@ -400,7 +403,7 @@ function summarize(
     stream: exchange.stream,
     attempts: exchange.state.attempts,
     ttftMicros: ttftEnd === undefined || forward === undefined ? undefined : ttftEnd - forward.decidedAt,
-    tpotMicros: counted ? (at - firstTokenAt) / (outputTokens - 1) : undefined,
+    tpotMicros: counted ? (at - firstTokenAt) / (tokens - 1) : undefined,
     queuedMicros: exchange.queuedMicros,
     e2eMicros: at - exchange.arrivedAt,
     promptTokens: usage?.promptTokens,

@@ -377,6 +377,7 @@ const TARGETS_MAX = 8;
 interface Promised {
   readonly slo: Slo;
   readonly sloClass: string;
+  readonly sequences: number;
   readonly arrivedAt: Micros;
   arm: string;
   firstTokenAt: Micros | undefined;
@@ -412,10 +413,10 @@ export class SloMetrics {
 
   accepted(input: Input, decision: Decision | undefined): void {
     if (input.kind === "request-arrived") {
-      const { id, slo, sloClass } = input.request;
+      const { id, slo, sloClass, sequences } = input.request;
       if (slo === undefined) return;
       const arm = armOf(decision);
-      this.#promised.set(id, { slo, sloClass, arrivedAt: input.at, arm, firstTokenAt: undefined });
+      this.#promised.set(id, { slo, sloClass, sequences, arrivedAt: input.at, arm, firstTokenAt: undefined });
       return;
     }
     // Most gateways promise nothing.
@@ -430,8 +431,9 @@ export class SloMetrics {
     const one = this.#promised.get(requestId);
     if (one === undefined) return;
     this.#promised.delete(requestId);
-    const { slo, sloClass, arm, arrivedAt, firstTokenAt } = one;
-    const results = sloResults(slo, { outcome, arrivedAt, firstTokenAt, endedAt: at, outputTokens });
+    const { slo, sloClass, sequences, arm, arrivedAt, firstTokenAt } = one;
+    const end = { outcome, arrivedAt, firstTokenAt, endedAt: at, outputTokens, sequences };
+    const results = sloResults(slo, end);
     if (results === undefined) return;
     for (const [target, result] of Object.entries(results) as [string, SloResult][])
       this.#requests.add(

@@ -1,6 +1,7 @@
 import type { Decision } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Input } from "#core/input/input.ts";
+import { tokensOfEach } from "#core/request/slo.ts";
 import type { Forecast } from "#core/latency/forecast.ts";
 import { RecentRequests, RequestTable } from "#core/base/request-table.ts";
 import type { Micros } from "#core/base/units.ts";
@@ -27,6 +28,8 @@ export interface ForecastCounts {
 interface Awaited {
   readonly endpoint: EndpointId;
   readonly forecast: Forecast;
+  /** Answers that come side by side. */
+  readonly sequences: number;
   readonly sentAt: Micros;
   firstTokenAt: Micros | undefined;
 }
@@ -42,7 +45,7 @@ export class ForecastAccuracy implements IntakeListener {
   }
 
   accepted(input: Input, decision: Decision | undefined): void {
-    if (decision?.kind === "routed") this.#routed(decision);
+    if (decision?.kind === "routed") this.#routed(decision, input);
     else if (input.kind === "first-token") this.#firstToken(input.at, input.requestId);
     else if (input.kind === "request-finished") this.#finished(input);
     else if (input.kind === "endpoint-left") this.#counts.delete(input.endpoint);
@@ -58,11 +61,18 @@ export class ForecastAccuracy implements IntakeListener {
     );
   }
 
-  #routed({ at, requestId, endpoint, forecast }: Extract<Decision, { kind: "routed" }>): void {
-    if (forecast !== undefined)
-      this.#awaited.set(requestId, { endpoint, forecast, sentAt: at, firstTokenAt: undefined });
+  #routed({ at, requestId, endpoint, forecast }: Extract<Decision, { kind: "routed" }>, input: Input): void {
+    if (forecast !== undefined) {
+      const sequences = input.kind === "request-arrived" ? input.request.sequences : this.#sequencesOf(requestId);
+      this.#awaited.set(requestId, { endpoint, forecast, sequences, sentAt: at, firstTokenAt: undefined });
+    }
     // Another profile decided this time, as when a rollout's arm changes between two attempts.
     else if (this.#awaited.size > 0) this.#awaited.delete(requestId);
+  }
+
+  /** As of an attempt before. */
+  #sequencesOf(requestId: string): number {
+    return this.#awaited.get(requestId)?.sequences ?? 1;
   }
 
   #firstToken(at: Micros, requestId: string): void {
@@ -76,8 +86,9 @@ export class ForecastAccuracy implements IntakeListener {
     const one = this.#awaited.get(requestId);
     if (one === undefined) return;
     this.#awaited.delete(requestId);
-    if (outcome !== "ok" || one.firstTokenAt === undefined || outputTokens === undefined || outputTokens < 2) return;
-    this.#add(one.endpoint, "tpot", one.forecast.tpotMicros, (at - one.firstTokenAt) / (outputTokens - 1));
+    const tokens = tokensOfEach(outputTokens ?? 0, one.sequences);
+    if (outcome !== "ok" || one.firstTokenAt === undefined || tokens < 2) return;
+    this.#add(one.endpoint, "tpot", one.forecast.tpotMicros, (at - one.firstTokenAt) / (tokens - 1));
   }
 
   #add(endpoint: EndpointId, figure: ForecastFigure, forecast: Micros, measured: Micros): void {

@@ -76,6 +76,8 @@ export interface AskingRequest extends Asker {
   /** As of Identity; "" before it is known. */
   tenant: string;
   stream: boolean;
+  /** Answers that its engine makes side by side. */
+  sequences: number;
   prompt: CountedPrompt;
   answerReader: AnswerReader | undefined;
   /** Judges its answers, where it asked for a name of what does. */
@@ -210,6 +212,7 @@ function askParsed(question: Question, parsed: ParsedRequest): void {
   const { asking } = question;
   const { shared } = asking;
   asking.stream = parsed.stream;
+  asking.sequences = parsed.sequences;
   const asked = parsed.model === "" ? onlyModel(shared.directory) : parsed.model;
   if (asked === undefined) return unread(question, noModel(shared));
   const named = rewritten(asking, asked, parsed);

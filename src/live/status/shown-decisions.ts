@@ -78,10 +78,17 @@ export class DecisionRing implements IntakeListener {
     const isFirst = input.kind === "request-arrived" || !asksForStandby(input);
     if (!isKept) return isFirst ? this.#following.decided(decision, undefined) : undefined;
     const request = input.kind === "request-arrived" ? input.request : undefined;
-    const { model, promptTokens, promptTokensExact } = request ?? {};
+    const { model, promptTokens, promptTokensExact, sequences = 1 } = request ?? {};
     const last = this.#kept[this.#next];
     if (last !== undefined) this.#following.forget(last);
-    const kept = { decision, model, promptTokens, promptTokensExact, decisionMicros, came: {} };
+    const kept = {
+      decision,
+      model,
+      promptTokens,
+      promptTokensExact,
+      decisionMicros,
+      came: sequences > 1 ? { sequences } : {},
+    };
     this.#kept[this.#next] = kept;
     if (isFirst) this.#following.decided(decision, kept);
     this.#next = (this.#next + 1) % this.#max;

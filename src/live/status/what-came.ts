@@ -1,4 +1,5 @@
 import type { Decision } from "#core/input/decision.ts";
+import { tokensOfEach } from "#core/request/slo.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 
@@ -9,6 +10,8 @@ export interface Came {
   /** Beyond a request's own: the attempt failed and another decision followed, or who carries it took it elsewhere. */
   outcome?: Outcome | "attempt-failed" | "moved";
   outputTokens?: number;
+  /** Answers that have them together, where there are several. */
+  sequences?: number;
   cachedTokens?: number;
 }
 
@@ -32,16 +35,18 @@ export function isOver({ decision, came }: Followed): boolean {
 export function cameText({ decision, came }: Followed): string {
   if (decision.kind !== "routed") return "";
   const { forecast, heldTokens = decision.hitTokens } = decision;
-  const { firstTokenMicros: first, endMicros: end, outcome, outputTokens: tokens, cachedTokens } = came;
+  const { firstTokenMicros: first, endMicros: end, outcome, outputTokens: tokens, sequences = 1, cachedTokens } = came;
   if (first === undefined && outcome === undefined) return "";
   let text = first === undefined ? "" : `first token after ${besides(first, forecast?.ttftMicros)}`;
   if (outcome === undefined || end === undefined) return text;
   if (outcome === "ok") {
     const pace = paceOf(came);
-    if (pace !== undefined) text += `, then ${tokens} tokens at ${besides(pace, forecast?.tpotMicros)} each, `;
+    const side = sequences > 1 ? ` of ${sequences} answers side by side` : "";
+    if (pace !== undefined) text += `, then ${tokens} tokens${side} at ${besides(pace, forecast?.tpotMicros)} each, `;
     else if (text !== "") text += ", ";
     // Of an answer that is no stream nobody sees the first token.
-    const whole = forecast === undefined || tokens === undefined ? undefined : wholeOf(forecast, tokens);
+    const whole =
+      forecast === undefined || tokens === undefined ? undefined : wholeOf(forecast, tokensOfEach(tokens, sequences));
     text += `whole after ${besides(end, whole)}`;
   } else text += `${text === "" ? "no token" : ""}, ${ENDED[outcome]} after ${besides(end)}`;
   if (cachedTokens === undefined) return text;
@@ -58,9 +63,10 @@ const ENDED: Readonly<Record<Exclude<NonNullable<Came["outcome"]>, "ok">, string
 };
 
 /** Mean time of a token after the first; undefined where there was none, or nobody counted. */
-export function paceOf({ firstTokenMicros, endMicros, outputTokens = 0 }: Came): Micros | undefined {
-  if (firstTokenMicros === undefined || endMicros === undefined || outputTokens < 2) return undefined;
-  return (endMicros - firstTokenMicros) / (outputTokens - 1);
+export function paceOf({ firstTokenMicros, endMicros, outputTokens = 0, sequences = 1 }: Came): Micros | undefined {
+  const tokens = tokensOfEach(outputTokens, sequences);
+  if (firstTokenMicros === undefined || endMicros === undefined || tokens < 2) return undefined;
+  return (endMicros - firstTokenMicros) / (tokens - 1);
 }
 
 /** What the whole answer was expected to take, had its length been known. */

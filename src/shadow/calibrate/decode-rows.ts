@@ -7,7 +7,7 @@ export interface DecodeRow {
   /** Its tokens after the first: steps. */
   readonly steps: number;
   readonly micros: number;
-  /** Requests that decoded meanwhile, this one included, averaged over time. */
+  /** Answers that were decoded meanwhile, its own included, averaged over time. */
   readonly concurrency: number;
   /** Tokens before the decodes of a step, summed over those requests, averaged over time. */
   readonly contextTokens: number;
@@ -48,8 +48,9 @@ function rowOf(row: Served, others: readonly Served[], earliest: number): Decode
     const first = other.arrivalAt + other.ttftMicros;
     const shared = Math.min(to, endOf(other)) - Math.max(from, first);
     if (shared > 0) {
-      overlap += shared;
-      context += shared * (other.promptTokens + other.outputTokens / 2);
+      const { sequences = 1 } = other;
+      overlap += shared * sequences;
+      context += shared * sequences * (other.promptTokens + other.outputTokens / 2);
     }
     if (other !== row && first > from && first <= to) {
       prefills++;

@@ -1,3 +1,4 @@
+import { tokensOfEach } from "#core/request/slo.ts";
 import type { Micros } from "#core/base/units.ts";
 import { WorkloadChains } from "#sim/source/workload-chains.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
@@ -10,7 +11,10 @@ export interface Served {
   /** Position in the evidence's endpoints. */
   readonly endpoint: number;
   readonly promptTokens: number;
+  /** Of one answer, where it had several side by side. */
   readonly outputTokens: number;
+  /** Answers, where there were several. */
+  readonly sequences?: number | undefined;
   /** As the engine reported them; NaN where it did not. */
   readonly cachedTokens: number;
   readonly ttftMicros: number;
@@ -74,12 +78,13 @@ export function evidenceOf(run: EvidenceSource, blockTokens: number, endpoints?:
       arrivalAt: request.arrivalMicros + seen.retriedMicros,
       endpoint,
       promptTokens: request.promptTokens,
-      outputTokens: request.outputTokens,
+      outputTokens: tokensOfEach(request.outputTokens, request.sequences ?? 1),
+      ...(request.sequences !== undefined && { sequences: request.sequences }),
       cachedTokens: seen.cachedTokens,
       ttftMicros: seen.ttftMicros - seen.retriedMicros,
       e2eMicros: seen.e2eMicros - seen.retriedMicros,
       ok: seen.ok && !retried && seen.ttftMicros > 0 && seen.e2eMicros >= seen.ttftMicros,
-      hashes: chains.withAnswer(prompt, request, next),
+      hashes: request.sequences === undefined ? chains.withAnswer(prompt, request, next) : prompt,
       ...(request.cacheRead === false && { cacheRead: false }),
     });
   });

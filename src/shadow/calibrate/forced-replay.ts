@@ -2,6 +2,7 @@ import { type EngineConfig } from "#engine/config.ts";
 import { Engine } from "#engine/engine.ts";
 import { RankedEngine } from "#engine/ranked-engine.ts";
 import type { EngineSink } from "#engine/sink.ts";
+import { FurtherAnswer } from "#engine/further-answer.ts";
 import type { Evidence } from "./evidence.ts";
 import { PARAMETERS } from "./parameters.ts";
 import { WorkLog, type WorkTimes } from "./work-log.ts";
@@ -44,9 +45,12 @@ function replay(
   const outcome = { ttftMicros: column(), e2eMicros: column(), tpotMicros: column(), cachedTokens: column() };
   const arrived = new Float64Array(times === undefined ? 0 : rows.length * PARAMETERS.length);
   const sinkInto = (log: WorkLog | undefined): EngineSink => ({
-    admitted: (_at, { id }, cached) => (outcome.cachedTokens[Number(id)] = cached),
-    token: (at, { id }, tokens) => {
-      const row = Number(id);
+    admitted: (_at, request, cached) => {
+      if (!(request instanceof FurtherAnswer)) outcome.cachedTokens[Number(request.id)] = cached;
+    },
+    token: (at, request, tokens) => {
+      if (request instanceof FurtherAnswer) return;
+      const row = Number(request.id);
       const since = at - rows[row]!.arrivalAt;
       if (tokens === 1) {
         outcome.ttftMicros[row] = since;
@@ -54,7 +58,9 @@ function replay(
       }
       outcome.e2eMicros[row] = since;
     },
-    finished: (_at, { id }) => log?.lastToken(Number(id)),
+    finished: (_at, request) => {
+      if (!(request instanceof FurtherAnswer)) log?.lastToken(Number(request.id));
+    },
     ...(log && { step: (startAt, endAt, shape) => log.step(startAt, endAt, shape) }),
   });
   const ranks = Array.from({ length: config.dataParallel });
@@ -65,19 +71,12 @@ function replay(
     return new Engine(config, sinkOf(0));
   });
   for (let row = 0; row < count; row++) {
-    const { endpoint, arrivalAt, promptTokens, outputTokens, hashes, cacheRead = true } = rows[row]!;
+    const { endpoint, arrivalAt, promptTokens, outputTokens, hashes, sequences = 1, cacheRead = true } = rows[row]!;
     const engine = engines[endpoint]!;
     const id = String(row);
-    const submitted = engine.submit(arrivalAt, {
-      id,
-      promptTokens,
-      outputTokens,
-      hashes,
-      priority: 0,
-      deadlineAt: undefined,
-      cacheRead,
-    });
-    if (submitted !== "queued") continue;
+    const request = { id, promptTokens, outputTokens, hashes, priority: 0, deadlineAt: undefined, cacheRead };
+    if (engine.submit(arrivalAt, request) !== "queued") continue;
+    for (let i = 1; i < sequences; i++) engine.submit(arrivalAt, new FurtherAnswer(request, i, config.blockTokens));
     const rank = engine instanceof RankedEngine ? engine.rankOf(id)! : 0;
     logs?.[endpoint]?.[rank]?.expect(row, arrivalAt + Math.trunc(config.queueDelay.baseMicros));
   }

@@ -55,6 +55,7 @@ export function workloadRequest(
     thinkMicros: before === undefined ? undefined : at - before.endAt,
     promptTokens: Math.max(1, end.promptTokens ?? route.promptTokens),
     outputTokens: end.outputTokens ?? 1,
+    ...(route.sequences > 1 && { sequences: route.sequences }),
     blockIds: blockIds(route.blocks.hashes, route.blocks.length),
     ...(answerHashes !== undefined && { answerIds: blockIds(answerHashes, answerHashes.length / 2) }),
     ...(route.cacheRead === false && { cacheRead: false }),

@@ -8,6 +8,7 @@ export interface Observed {
   readonly uncompared?: string | undefined;
   readonly ttftMicros: number;
   readonly e2eMicros: number;
+  /** Of one answer, where it had several side by side. */
   readonly outputTokens: number;
   readonly cachedTokens: number;
   /** Endpoints that it was sent to, one after another: 1 where nothing failed. */

@@ -23,6 +23,7 @@ import { followStandby } from "./follow-standby.ts";
 import { FleetHistory } from "./fleet-history.ts";
 import { LastRun } from "./last-run.ts";
 import { ScrapePace } from "./scrape-pace.ts";
+import { tokensOfEach } from "#core/request/slo.ts";
 import { NOT_WHOLE } from "./uncompared-reason.ts";
 
 /** A trace as a simulation can use it: its exogenous part as a workload, and what was observed beside it. */
@@ -320,13 +321,14 @@ function bytesOf({ route }: RecordedEnd): number {
 
 function observedOf(ended: RecordedEnd): Observed {
   const { at, endAt, end, prefilledAt, firstTokenAt, endpoint, attempts, sentAt, queuedMicros, heldMicros } = ended;
+  const { outputTokens = NaN } = end;
   return {
     endpoint,
     ok: end.outcome === "ok",
     ...(end.outcome !== "ok" && { uncompared: NOT_WHOLE[end.outcome] }),
     ttftMicros: firstTokenAt - at,
     e2eMicros: endAt - at,
-    outputTokens: end.outputTokens ?? NaN,
+    outputTokens: tokensOfEach(outputTokens, ended.route.sequences),
     cachedTokens: end.cachedTokens ?? NaN,
     attempts,
     retriedMicros: sentAt - at,

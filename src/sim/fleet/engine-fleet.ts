@@ -9,6 +9,7 @@ import type { ServingEngine } from "#engine/serving-engine.ts";
 import type { EngineGauges, EngineSink } from "#engine/sink.ts";
 import { EngineClock } from "./engine-clock.ts";
 import type { EngineCondition } from "./engine-event.ts";
+import { FurtherAnswer, furtherId } from "#engine/further-answer.ts";
 
 /** A request that an engine has, or is given, by that engine's number. */
 interface Sent {
@@ -92,18 +93,24 @@ export class EngineFleet {
   }
 
   /** Everything that ended before `at` took effect there, and nothing at `at` itself. */
-  submit(at: Micros, sent: Sent & { readonly asSent: EngineRequest }): SubmitOutcome {
+  submit(at: Micros, sent: Sent & { readonly asSent: EngineRequest; readonly sequences: number }): SubmitOutcome {
     const engine = this.#engines[sent.engine]!;
     const local = this.#clocks[sent.engine]!.local(at);
     engine.advanceTo(local - 1);
     const outcome = engine.submit(local, sent.asSent);
+    if (outcome === "queued") {
+      const blockTokens = this.blockTokens(sent.engine);
+      for (let i = 1; i < sent.sequences; i++) engine.submit(local, new FurtherAnswer(sent.asSent, i, blockTokens));
+    }
     this.#schedule(sent.engine);
     return outcome;
   }
 
   /** False when it was not there. */
   abort(at: Micros, { engine, id }: Sent): boolean {
-    const aborted = this.#engines[engine]!.abort(this.#clocks[engine]!.local(at), id);
+    const local = this.#clocks[engine]!.local(at);
+    const aborted = this.#engines[engine]!.abort(local, id);
+    for (let i = 1; this.#engines[engine]!.abort(local, furtherId(id, i)); i++);
     this.#schedule(engine);
     return aborted;
   }

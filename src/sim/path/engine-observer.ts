@@ -5,6 +5,7 @@ import type { EngineRequest, FinishReason } from "#engine/request.ts";
 import type { EngineSink } from "#engine/sink.ts";
 import type { EngineClock } from "../fleet/engine-clock.ts";
 import { Flight } from "./flight.ts";
+import { FurtherAnswer } from "#engine/further-answer.ts";
 import { PrefillLeg } from "./prefill-leg.ts";
 import type { AheadOfFlights } from "./stage-performer.ts";
 import { Outcomes } from "../result/outcomes.ts";
@@ -80,6 +81,7 @@ export class EngineObserver {
       },
       preempted: (_at, request) => {
         this.preemptions++;
+        if (request instanceof FurtherAnswer) return;
         const flight = flightOf(request);
         this.outcomesOf(flight).preemptions[rowOf(flight)]! += 1;
       },
@@ -106,6 +108,7 @@ export class EngineObserver {
   }
 
   #admitted(at: Micros, request: EngineRequest, cachedTokens: number): void {
+    if (request instanceof FurtherAnswer) return;
     const flight = flightOf(request);
     const { source, timesElsewhere, fetch } = flight;
     if (request instanceof PrefillLeg) request.cachedTokens = cachedTokens;
@@ -118,6 +121,7 @@ export class EngineObserver {
   }
 
   #token(at: Micros, engine: number, request: EngineRequest, outputTokens: number): void {
+    if (request instanceof FurtherAnswer) return;
     if (!(request instanceof Flight)) return this.#prompted(at, engine, flightOf(request));
     const flight = request;
     const outcomes = this.outcomesOf(flight);
@@ -156,8 +160,9 @@ export class EngineObserver {
   }
 
   #finished(at: Micros, engine: number, request: EngineRequest, reason: FinishReason): void {
-    const flight = flightOf(request);
     this.lastEndAt[engine] = at;
+    if (request instanceof FurtherAnswer) return;
+    const flight = flightOf(request);
     if (request instanceof PrefillLeg && (reason === "stop" || reason === "length"))
       return this.#listener.ahead.computed(at, request);
     for (const gap of (reason === "stop" || reason === "length" ? flight.gaps : undefined) ?? []) {

@@ -88,6 +88,11 @@ export class Flight implements EngineRequest, PathHost {
     this.deadlineAt = source.deadlineAt === Infinity ? undefined : source.deadlineAt;
   }
 
+  /** Answers that its engine makes side by side. */
+  get sequences(): number {
+    return this.source.route.sequences;
+  }
+
   /** As the engine at hand is given it. */
   get asSent(): Flight | PrefillLeg {
     return this.leg ?? this;

@@ -169,7 +169,7 @@ function grouped(outcomes: Outcomes, groupOf: Int16Array | Uint16Array, count: n
     const group = groups[groupOf[row]!];
     if (group === undefined) continue;
     group.requests++;
-    group.outputTokens += outcomes.outputTokens[row]!;
+    group.outputTokens += outcomes.tokensOf(row);
     if (!Number.isNaN(outcomes.queueDelay[row]!)) {
       group.promptTokens += outcomes.promptTokens[row]!;
       group.cachedTokens += outcomes.cachedTokens[row]!;
@@ -201,7 +201,7 @@ function totalsOf(outcomes: Outcomes) {
   const totals = { completed: 0, outputTokens: 0, servedPrompt: 0, cached: 0, preemptions: 0 };
   for (let row = 0; row < outcomes.length; row++) {
     if (outcomes.isCompleted(row)) totals.completed++;
-    totals.outputTokens += outcomes.outputTokens[row]!;
+    totals.outputTokens += outcomes.tokensOf(row);
     totals.preemptions += outcomes.preemptions[row]!;
     if (Number.isNaN(outcomes.queueDelay[row]!)) continue;
     totals.servedPrompt += outcomes.promptTokens[row]!;
@@ -282,7 +282,7 @@ function sloFigures(
 
 function jain(outcomes: Outcomes): number {
   const tokens = new Float64Array(outcomes.tenants.length);
-  for (let row = 0; row < outcomes.length; row++) tokens[outcomes.tenant[row]!]! += outcomes.outputTokens[row]!;
+  for (let row = 0; row < outcomes.length; row++) tokens[outcomes.tenant[row]!]! += outcomes.tokensOf(row);
   let sum = 0;
   let squares = 0;
   for (const x of tokens) {

@@ -39,8 +39,10 @@ export class Outcomes {
   /** From arrival until first admitted to a batch. */
   queueDelay: Float64Array = new Float64Array(ROWS);
   promptTokens: Int32Array = new Int32Array(ROWS);
-  /** Tokens that the client got. */
+  /** Tokens that the client got of each answer. */
   outputTokens: Int32Array = new Int32Array(ROWS);
+  /** Answers that the engine made side by side. */
+  sequences: Uint16Array = new Uint16Array(ROWS);
   /** Prompt tokens that the engine found in its cache. */
   cachedTokens: Int32Array = new Int32Array(ROWS);
   /** Prompt tokens that the router expected the engine to hold. */
@@ -83,6 +85,7 @@ export class Outcomes {
     this.e2e[row] = NaN;
     this.queueDelay[row] = NaN;
     this.promptTokens[row] = route.promptTokens;
+    this.sequences[row] = Math.min(route.sequences, SEQUENCES_MAX);
     this.priority[row] = route.priority;
     this.sloClass[row] = numbered(route.sloClass, this.classes, this.#classOf);
     this.tenant[row] = numbered(route.tenant, this.tenants, this.#tenantOf);
@@ -122,6 +125,11 @@ export class Outcomes {
     this.preemptions[row] = from.preemptions[fromRow]!;
   }
 
+  /** Tokens that the client got of all its answers. */
+  tokensOf(row: number): number {
+    return this.outputTokens[row]! * this.sequences[row]!;
+  }
+
   statusOf(row: number): Status {
     return STATUSES[this.status[row] ?? 0] ?? "open";
   }
@@ -146,6 +154,7 @@ export class Outcomes {
     this.queueDelay = sized(this.queueDelay, rows);
     this.promptTokens = sized(this.promptTokens, rows);
     this.outputTokens = sized(this.outputTokens, rows);
+    this.sequences = sized(this.sequences, rows);
     this.cachedTokens = sized(this.cachedTokens, rows);
     this.expectedTokens = sized(this.expectedTokens, rows);
     this.preemptions = sized(this.preemptions, rows);
@@ -170,6 +179,7 @@ function sized<T extends Numbers>(column: T, rows: number): T {
 
 const COMPLETED = STATUSES.indexOf("completed");
 const LENGTH = STATUSES.indexOf("length");
+const SEQUENCES_MAX = 65_535;
 /** Names beyond so many are counted as the last one. */
 const NAMES_MAX = 65_535;
 

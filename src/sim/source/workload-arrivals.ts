@@ -1,3 +1,4 @@
+import { tokensOfEach } from "#core/request/slo.ts";
 import { assert } from "#core/base/assert.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import { type Slo, sloWith } from "#core/request/slo.ts";
@@ -159,7 +160,8 @@ class WorkloadArrival implements SimulatedRequest {
   ) {
     this.workload = workload;
     this.arrivalAt = arrivalAt;
-    this.outputTokens = workload.outputTokens;
+    const { sequences = 1 } = workload;
+    this.outputTokens = tokensOfEach(workload.outputTokens, sequences);
     this.deadlineAt = arrivalAt + Math.min(options.timeoutMicros, workload.timeoutMicros ?? Infinity);
     this.#next = next;
     this.#answers = options.answers ?? "recorded";
@@ -175,7 +177,7 @@ class WorkloadArrival implements SimulatedRequest {
       promptTokens: workload.promptTokens,
       promptTokensExact: true,
       outputTokensMax: undefined,
-      sequences: 1,
+      sequences,
       blocks: chainsOf(options.blockTokens).chainOf(workload),
       profile: "",
     };
@@ -185,6 +187,8 @@ class WorkloadArrival implements SimulatedRequest {
 
   answerHashes(): Int32Array | undefined {
     const { workload } = this;
+    // Nobody knows which of several the conversation goes on with.
+    if (workload.sequences !== undefined) return undefined;
     if (this.#answers === "recorded" && workload.answerIds === undefined) return undefined;
     const { hashes, length, blockTokens } = this.route.blocks;
     const sequence = this.#chainsOf(blockTokens).withAnswer(hashes, workload, this.#next);
@@ -198,6 +202,7 @@ class WorkloadArrival implements SimulatedRequest {
     const { blocks } = this.route;
     const prompt =
       blocks.blockTokens === blockTokens ? blocks.hashes : this.#chainsOf(blockTokens).chainOf(this.workload).hashes;
+    if (this.workload.sequences !== undefined) return prompt;
     return this.#chainsOf(blockTokens).withAnswer(prompt, this.workload, this.#next);
   }
 }

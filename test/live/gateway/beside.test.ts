@@ -9,7 +9,18 @@ import { adminAccess } from "#live/admin/admin-access.ts";
 import { enginePages } from "#live/status/open-pages.ts";
 import { Readiness } from "#live/status/readiness.ts";
 import { CHAT, type Got, type Rig, type RigOptions, ask, errorOf, startRig } from "./rig.ts";
-import { type Reply, STREAM_END, STREAM_HEAD, chatAnswer, chunk, headerOf, jsonReply } from "./stub-engine.ts";
+import {
+  type Reply,
+  STREAM_END,
+  STREAM_HEAD,
+  chatAnswer,
+  chunk,
+  event,
+  headerOf,
+  jsonReply,
+  roleChunk,
+  tokenChunk,
+} from "./stub-engine.ts";
 
 async function rigOf(t: TestContext, replies: readonly Reply[], options: RigOptions = {}): Promise<Rig> {
   const rig = await startRig(replies, options);
@@ -326,6 +337,17 @@ test("a stream is asked for by what vLLM reads as true", async (t) => {
     assert.equal(rig.summaries.at(-1)!.stream, expected, String(stream));
   }
   assert.equal((await ask(rig.url, { ...CHAT, stream: 2 })).status, 400);
+});
+
+test("tokens of answers side by side come as often as those of one", async (t) => {
+  const usage = { prompt_tokens: 5, total_tokens: 11, completion_tokens: 6 };
+  const slow: Reply = (_r, socket) => {
+    socket.write(STREAM_HEAD + roleChunk() + tokenChunk("one"));
+    setTimeout(() => socket.write(event({ choices: [], usage }) + event("[DONE]") + STREAM_END), 50);
+  };
+  const rig = await rigOf(t, [slow]);
+  await ask(rig.url, { ...CHAT, n: 2, stream: true, stream_options: { include_usage: true } });
+  assert.ok(rig.summaries[0]!.tpotMicros! >= 40_000 / 2);
 });
 
 test("vLLM's pages about itself are there", async (t) => {

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Decision } from "#core/input/decision.ts";
 import { EMPTY_BREAKDOWN } from "#core/input/breakdown.ts";
 import type { Forecast } from "#core/latency/forecast.ts";
+import { request } from "../../core/state.ts";
 import { ForecastAccuracy } from "#live/metrics/prediction-accuracy.ts";
 
 function routed(at: number, requestId: string, endpoint: string, forecast?: Forecast): Decision {
@@ -46,6 +47,17 @@ test("forecasts stand beside what was measured, by endpoint and figure", () => {
     figure: "tpot",
     counts: { requests: 1, forecastMicros: 20, measuredMicros: 10, errorMicros: 10, errorShares: 1 },
   });
+});
+
+test("the pace of answers that came side by side is that of one, after another attempt too", () => {
+  const accuracy = new ForecastAccuracy(10);
+  const forecast = { ttftMicros: 300, tpotMicros: 20 };
+  const arrived = { kind: "request-arrived", at: 900, request: request({ id: "r", sequences: 2 }) } as const;
+  accuracy.accepted(arrived, routed(900, "r", "a", forecast));
+  accuracy.accepted(RETRIED, routed(1_000, "r", "a", forecast));
+  accuracy.accepted({ kind: "first-token", at: 1_200, requestId: "r" }, undefined);
+  accuracy.accepted(finished(1_300, "r", 22), undefined);
+  assert.equal(accuracy.rows()[1]!.counts.measuredMicros, 10);
 });
 
 test("what failed, has one token or was decided without a forecast is no evidence of the pace", () => {

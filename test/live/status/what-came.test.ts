@@ -5,6 +5,7 @@ import type { Routed } from "#core/input/decision.ts";
 import type { Input } from "#core/input/input.ts";
 import { decisionView } from "#live/status/status-view.ts";
 import { DecisionRing } from "#live/status/shown-decisions.ts";
+import { request } from "../../core/state.ts";
 import { cameText, isOver } from "#live/status/what-came.ts";
 
 const BREAKDOWN = { candidates: [], scorers: [], values: new Float64Array(0), totals: new Float64Array(0), clamped: 0 };
@@ -41,6 +42,20 @@ test("what came stands beside what was expected, from the decision on, and grows
   const { text: _text, ...came } = view.came;
   const times = { ttftMillis: 52, tpotMillis: 10, e2eMillis: 1_842 };
   assert.deepEqual(came, { outcome: "ok", ...times, outputTokens: 180, cachedTokens: 640 });
+});
+
+test("answers side by side have the pace of one, and are expected to end as one does", () => {
+  const ring = new DecisionRing(4);
+  const arrived: Input = { kind: "request-arrived", at: 0, request: request({ id: "r", sequences: 2 }) };
+  ring.accepted(arrived, routed(0, 0, "r"), 1);
+  ring.accepted(firstToken(50_000, "r"), undefined, 0);
+  ring.accepted(finished(150_000, "r", "ok", 22), undefined, 0);
+  const [kept] = ring.last(1);
+  assert.match(
+    cameText(kept!),
+    /, then 22 tokens of 2 answers side by side at 10 ms \(expected 9\.0 ms\) each, whole after 150 ms \(expected 135 ms\); /,
+  );
+  assert.equal(decisionView(kept!).came.tpotMillis, 10);
 });
 
 test("an attempt that failed has ended there, and what comes belongs to the decision after it", () => {

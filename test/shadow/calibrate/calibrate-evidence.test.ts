@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { evidenceOf } from "#shadow/calibrate/evidence.ts";
+import { engineDefaults } from "#engine/config.ts";
+import { decodeRows } from "#shadow/calibrate/decode-rows.ts";
+import { evidenceOf, tpotOf } from "#shadow/calibrate/evidence.ts";
+import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";
 import { recordedSizes } from "#shadow/calibrate/recorded-sizes.ts";
 import { type RecordedRun, RunBook } from "#shadow/recorded/recorded-run.ts";
 import type { Observed } from "#shadow/recorded/observed.ts";
@@ -41,6 +44,17 @@ test("the block size is what counts of cached tokens share, and the cache has th
       },
     ),
   );
+});
+
+test("answers side by side are load, and the steps are those of one", () => {
+  const run = runOf([{ ...SEEN, outputTokens: 5 }]);
+  const workload = run.workload.map((one) => ({ ...one, outputTokens: 15, sequences: 3 }));
+  const { rows } = evidenceOf({ ...run, workload }, 16);
+  assert.deepEqual([rows[0]!.outputTokens, tpotOf(rows[0]!)], [5, 100]);
+  assert.equal(decodeRows({ endpoints: ["a"], rows, left: {} })[0]!.concurrency, 3);
+  const stepTime = { kind: "coefficients", baseMicros: 1000, perPrefillTokenMicros: 0, perDecodeMicros: 100 } as const;
+  const { tpotMicros, e2eMicros } = forcedReplay({ endpoints: ["a"], rows, left: {} }, engineDefaults({ stepTime }));
+  assert.deepEqual([tpotMicros[0], e2eMicros[0]], [1300, 1000 + 4 * 1300]);
 });
 
 test("an endpoint that showed two ranks has two, with half of the room each", () => {

@@ -64,6 +64,16 @@ test("from when another endpoint had computed a prompt to its first token is its
   assert.equal(handoverMicros, 5_000);
 });
 
+test("of several answers side by side the times are those of one, and a simulation makes as many", () => {
+  const book = new RunBook();
+  book.take({ kind: "request-arrived", at: 1_000, request: { ...request, sequences: 2 } }, "a");
+  book.take({ kind: "first-token", at: 2_000, requestId: "one" }, undefined);
+  book.take({ ...finished(5_000), outputTokens: 7 } as Input, undefined);
+  const { observed, workload } = book.close(HEADER);
+  assert.equal(observed[0]!.outputTokens, 4);
+  assert.deepEqual([workload[0]!.outputTokens, workload[0]!.sequences], [7, 2]);
+});
+
 test("a request that was sent at once waited for nothing, and nothing is stated of it", () => {
   const observed = observedOf([
     [{ kind: "request-arrived", at: 1_000, request }, "a"],
