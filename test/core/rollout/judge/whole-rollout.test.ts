@@ -18,6 +18,16 @@ const DESIGNS: readonly Design[] = [
   { kind: "canary", windowMicros: WINDOW_MICROS, by: "session", stepPercents: [25, 50, 100] },
 ];
 
+const drawn = new Map<string, ReturnType<typeof drawnTraffic>>();
+
+/** Drawn once for all designs. */
+function trafficOf(seed: number, seconds: number): ReturnType<typeof drawnTraffic> {
+  const key = `${seed} ${seconds}`;
+  const traffic = drawn.get(key) ?? drawnTraffic(seed, seconds, 6);
+  drawn.set(key, traffic);
+  return traffic;
+}
+
 /** What looks at rollouts with sessions, tenants, drift and bursts found, and what was done about it. */
 function rolled(
   design: Design,
@@ -30,7 +40,7 @@ function rolled(
     const seed = i + 1;
     let found = false;
     const run = outcomeRollout({
-      traffic: drawnTraffic(seed, seconds, 6),
+      traffic: trafficOf(seed, seconds),
       design,
       seed,
       seconds,
@@ -89,23 +99,23 @@ for (const [what, minutes, effect] of HARM) {
 
 test("a switchback whose windows have too few requests to compare makes them longer, at most twice, and is not paused for it", () => {
   const design: Design = { kind: "switchback", windowMicros: WINDOW_MICROS / 3, washoutMicros: WINDOW_MICROS / 15 };
-  const stepsAt = (perSecond: number) => {
-    const traffic = drawnTraffic(1, 7200, perSecond);
-    const run = { traffic, design, seed: 1, seconds: 7200, plannedCount: 20, guardrails: [], speed: 1.5 };
+  const stepsAt = (perSecond: number, seconds: number) => {
+    const traffic = drawnTraffic(1, seconds, perSecond);
+    const run = { traffic, design, seed: 1, seconds, plannedCount: 20, guardrails: [], speed: 1.5 };
     const { steps, watch } = outcomeRollout({ ...run, accepts: () => true });
     const { count } = watch.judge.difference(1, "e2e", "mean");
     return { steps: steps.slice(1), windowMicros: watch.state.plan.design.windowMicros, count };
   };
-  // Sixteen seconds have about a hundred of 6 a second, and three of one in five.
-  assert.deepEqual(stepsAt(6).steps, []);
-  const few = stepsAt(0.2);
+  // Sixteen seconds have about a hundred of 6 a second, and three of one in five. 1,800 s are 45 blocks.
+  assert.deepEqual(stepsAt(6, 1800).steps, []);
+  const few = stepsAt(0.2, 7200);
   assert.deepEqual([...new Set(few.steps.map(({ step }) => step))], ["lengthen"]);
   assert.match(
     few.steps[0]!.reason,
     /^other: its windows have [\d.]+ requests each, and nothing is compared where fewer than 10 ended$/,
   );
   assert.ok(few.count >= 3, `${few.count} blocks`);
-  const hardlyAny = stepsAt(0.002);
+  const hardlyAny = stepsAt(0.002, 7200);
   assert.ok(hardlyAny.steps.length <= 2 && hardlyAny.steps.every(({ step }) => step === "lengthen"));
 });
 
@@ -114,7 +124,7 @@ test("an effect that outlasts the washout makes a switchback's windows longer; o
   const slower: ArmEffect = (outcome) => ({ ...outcome, ttft: 1.5 * outcome.ttft, tpot: 1.5 * outcome.tpot });
   const rolledWith = (carrySeconds: number) =>
     [1, 2].map((seed) => {
-      const traffic = drawnTraffic(seed, 3600, 6);
+      const traffic = trafficOf(seed, 3600);
       const run = { traffic, design, seed, seconds: 3600, plannedCount: 40, guardrails: [], speed: 4, effect: slower };
       return outcomeRollout({ ...run, carrySeconds, accepts: () => true });
     });
