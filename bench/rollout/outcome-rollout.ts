@@ -168,5 +168,6 @@ function outcomeAt(queue: FluidQueue, drawn: DrawnRequest): DrawnOutcome {
 }
 
 function routeRequest({ session, tenant, promptTokens }: DrawnRequest, row: number): RouteRequest {
-  return { id: String(row), session, tenant, promptTokens, model: "m", sloClass: "" } as unknown as RouteRequest;
+  const request = { id: String(row), session, tenant, promptTokens, sequences: 1, model: "m", sloClass: "" };
+  return request as unknown as RouteRequest;
 }
