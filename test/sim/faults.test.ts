@@ -6,6 +6,7 @@ import { PATH_RULES } from "#core/path/path-rules.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { EngineEvent } from "#sim/fleet/engine-event.ts";
 import { simulate } from "#sim/simulate.ts";
+import type { SimulatedStage, StagedOptions } from "#sim/path/stage-performer.ts";
 import type { ScriptEvent, SimulationOptions } from "#sim/setting/simulation-options.ts";
 import { type ListedArrival, ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { cluster, engines, listed, ROUND_ROBIN } from "./cluster.ts";
@@ -89,6 +90,33 @@ test("a killed engine: what had no token is tried elsewhere, what had is cut, it
   ]);
   assert.deepEqual([...outcomes.attempts], [1, 1, 2]);
   assert.ok(outcomes.ttft[2]! > 4_000);
+});
+
+test("while a stage puts a retry off a limit of time ends the request, and the stage gets to know", () => {
+  const ended: string[] = [];
+  /** Puts every retry off for good. */
+  const never = (): SimulatedStage => ({
+    arrived: (flight) =>
+      flight.hasStage({
+        takesOver: (fault) => {
+          flight.path.attemptFailed(fault);
+          return "later";
+        },
+        ended: (outcome) => void ended.push(outcome),
+      }),
+    holds: () => false,
+    figures: () => ({ name: "never", figures: {} }),
+  });
+  const rules = { ...CUTS, waits: { ...CUTS.waits, firstByteMicrosMax: 5 * SECOND } };
+  const arrivals = [listed(0, 0, 10, 50), listed(1, 0, 10, 50), listed(2, 101_000, 10, 50)];
+  const staged: Partial<StagedOptions> = { rules, stages: [never] };
+  const { words, requests, path } = play(arrivals, [happens("engine-killed", 105_000, 0)], staged);
+  assert.deepEqual([requests.completed, requests.cut, path.retries, path.timeouts], [1, 1, 0, 1]);
+  assert.deepEqual(
+    words.filter((word) => word.includes("request_2")),
+    ["request-arrived request_2 engine_000", "attempt-failed request_2 cut", "request-finished request_2 timeout"],
+  );
+  assert.deepEqual(ended.sort(), ["failed", "ok", "timeout"]);
 });
 
 test("nobody accepts a connection: each request finds out, until the endpoint is lost; it joins again with an empty cache", () => {

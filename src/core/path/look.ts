@@ -1,4 +1,5 @@
 import type { Micros } from "../base/units.ts";
+import { isBetween } from "./path-state.ts";
 import type { RequestPath } from "./request-path.ts";
 import { type TakerKind, type Trouble, type WaitLimits, type WaitVerdict, waitVerdict } from "./wait-verdict.ts";
 
@@ -37,6 +38,21 @@ export function look(path: RequestPath, found: FoundAttempt, limits: WaitLimits)
   return waitVerdict({ ...found, begun, resuming, held, movedTimes, isLate }, limits, (kind: TakerKind) =>
     hasSecond ? "free" : host.router.takerOf(host.routeId, kind, { times, timesMax }),
   );
+}
+
+/** A request between two attempts, while a stage puts the next one off. */
+type Put = Pick<FoundAttempt, "at" | "arrivedAt" | "deadlineAt" | "streams">;
+
+/** Whether a limit of time ends a request that waits for its next attempt: with no endpoint there is nothing else to look at. */
+export function isOverdue(
+  { state }: RequestPath,
+  { at, arrivedAt, deadlineAt, streams }: Put,
+  limits: WaitLimits,
+): boolean {
+  if (!isBetween(state)) return false;
+  const hasNothing = streams && state.kind === "failed";
+  const longest = hasNothing ? Math.min(limits.totalMicrosMax, limits.firstByteMicrosMax) : limits.totalMicrosMax;
+  return at > Math.min(deadlineAt, arrivedAt + longest);
 }
 
 /** How often faults moved a request that has no token where it is. */

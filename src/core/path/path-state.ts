@@ -124,3 +124,8 @@ export const DECIDING: Deciding = { kind: "deciding", attempts: 0 };
 export function isUnderWay({ kind }: PathState): boolean {
   return kind === "ahead" || kind === "waiting" || kind === "holding" || kind === "passing" || kind === "resuming";
 }
+
+/** An attempt is over, and another one may follow. */
+export function isBetween({ kind }: PathState): boolean {
+  return kind === "failed" || kind === "severed";
+}

@@ -30,8 +30,8 @@ export interface PathStage {
    * The attempt failed before its client had a byte: what comes of it; undefined of a stage to which that is nothing, and
    * policy and router are asked where it is to none. A stage by which another attempt stands by is asked first. The router
    * gets to know of the failure from whoever answers: one that puts the retry off reports it at once
-   * (`RequestPath.attemptFailed`), and has the path ask (`asked`) when it is due. Until then no limit of time is looked at:
-   * whoever puts it off bounds it by them.
+   * (`RequestPath.attemptFailed`), and has the path ask (`asked`) when it is due. A limit of time that passes before ends the
+   * request (`ended`).
    */
   takesOver?(fault: Fault): StageAnswer | undefined;
   /** The answer broke behind a part that the client has, and may go on elsewhere: the same, and else it does not. */

@@ -275,6 +275,12 @@ function cutShort({ attempts, kind }: Severed | Resuming, fault: Fault): PathSte
   };
 }
 
+/** The client has a part of its answer, and no endpoint will send more in time. */
+function timedOutBehind(state: Severed | Resuming): PathStep {
+  const { state: next, effects } = cutShort(state, "timeout");
+  return { state: next, effects: [REPORT_TIMEOUT, ...effects] };
+}
+
 const BEFORE = {
   refused: (state: State, { outcome }: { readonly outcome: "refused" | "timeout" }) => refused(state, outcome),
   defect: (state: State) => refused(state, "refused"),
@@ -369,6 +375,7 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
       effects: [faulty("report-retried", fault), SEND],
     }),
     denied: (state, { why }) => gaveUp(state, why),
+    "timed-out": (state) => gaveUp({ ...state, fault: "timeout", kept: false }, "time"),
     refused: turnedAway,
     defect: failedInside,
     "client-left": leftBefore,
@@ -379,6 +386,7 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
       effects: [faulty("report-continued", fault), SEND],
     }),
     denied: (state) => cutShort(state, state.fault),
+    "timed-out": timedOutBehind,
     refused: (state) => cutShort(state, state.fault),
     defect: destroyed,
     "client-left": leftBetween,
@@ -392,10 +400,7 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
     "attempt-failed": (state, { fault }) => severed(state, fault),
     "upstream-broke": (state, { fault }) => severed(state, fault),
     "answer-ended": (state) => severed(state, "cut"),
-    "timed-out": (state) => {
-      const { state: next, effects } = cutShort(state, "timeout");
-      return { state: next, effects: [REPORT_TIMEOUT, ...effects] };
-    },
+    "timed-out": timedOutBehind,
     refused: (state) => cutShort(state, "garbage"),
     defect: destroyed,
     "client-left": left,

@@ -21,7 +21,7 @@ import { progressOf, type TokenProgress } from "./token-progress.ts";
 import { countUp } from "../base/gateway-counters.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { EndpointEntry } from "../endpoints/endpoint-directory.ts";
-import { type FoundAttempt, look } from "#core/path/look.ts";
+import { type FoundAttempt, isOverdue, look } from "#core/path/look.ts";
 import { faultOfLeaving } from "#core/path/wait-verdict.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { Usage } from "../answer/answer-json.ts";
@@ -313,7 +313,10 @@ export class Forward implements AttemptListener {
 
   /** Looks at the limits of time, and at what is known of the endpoint. */
   sweep(at: Micros): void {
-    const { state, writer } = this.#exchange;
+    const { state, writer, arrivedAt, deadlineAt, stream: streams, waits } = this.#exchange;
+    if (isOverdue(this.#exchange.life, { at, arrivedAt, deadlineAt, streams }, waits)) {
+      this.#exchange.dispatch(TIMED_OUT);
+    }
     if (!isUnderWay(state)) return;
     this.#tokens.sweep(at);
     if (this.#standby === undefined && this.#ahead === undefined) {
@@ -324,7 +327,6 @@ export class Forward implements AttemptListener {
     const reads = !writer.blocked && !this.#waitsForRoom;
     const quietMicros = this.#signs.sweep(at, reads, this.#tokens.firstAt !== undefined);
     const trouble = this.#signs.trouble(at) ?? this.#ahead?.trouble(at, reads);
-    const { arrivedAt, deadlineAt, stream: streams } = this.#exchange;
     const asked = { at, arrivedAt, deadlineAt, streams, blocked: writer.blocked };
     const { continues } = this.#delivery;
     actOnVerdict(this.#exchange, this.#delivery, {

@@ -1,5 +1,5 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import { look } from "#core/path/look.ts";
+import { isOverdue, look } from "#core/path/look.ts";
 import { attemptFailed, TIMED_OUT } from "#core/path/path-event.ts";
 import { isUnderWay } from "#core/path/path-state.ts";
 import type { PathRules } from "#core/path/path-rules.ts";
@@ -93,12 +93,19 @@ export class FaultDesk {
     const { hangs } = this.probes;
     hangs.sweepBegins();
     this.#flights.each((flight) => {
+      this.#endOverdue(flight);
       const isAtEngine = flight.engine >= 0 && !flight.closed && flight.standby === undefined;
       if (isAtEngine && isUnderWay(flight.path.state)) this.#look(flight);
     });
     hangs.sweepEnds(this.#host.clock);
     this.#sweeps = this.#flights.size > 0;
     if (this.#sweeps) this.#host.later(this.#host.clock + this.#rules.sweepMicros, { kind: "sweep" });
+  }
+
+  /** Between two engines, where neither knows its deadline. */
+  #endOverdue({ path, source, deadlineAt = Infinity }: Flight): void {
+    const found = { at: this.#host.clock, arrivedAt: source.arrivalAt, deadlineAt, streams: true };
+    if (isOverdue(path, found, this.#rules.waits)) path.dispatch(TIMED_OUT);
   }
 
   /** A second engine that may fail. */

@@ -11,8 +11,10 @@ import type { Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { NextPlace, PathRouter } from "#core/path/path-router.ts";
 import { type PathHost, type PerformedEffect, RequestPath } from "#core/path/request-path.ts";
+import { isOverdue } from "#core/path/look.ts";
 import type { PathStage } from "#core/path/stage.ts";
 import { transition } from "#core/path/transition.ts";
+import type { WaitLimits } from "#core/path/wait-verdict.ts";
 
 import { EVENTS, SEQUENCES, STATES } from "./drawn-events.ts";
 
@@ -418,6 +420,20 @@ describe("an event without a meaning in a state", () => {
       }
     }
   });
+});
+
+test("between two attempts limits of time are looked at, and at no other moment", () => {
+  const limits = { totalMicrosMax: 100, firstByteMicrosMax: 50 } as WaitLimits;
+  const overdueAt = (kind: PathState["kind"], at: number, streams: boolean, deadlineAt = Infinity): boolean =>
+    isOverdue({ state: { kind } } as RequestPath, { at, arrivedAt: 0, deadlineAt, streams }, limits);
+  for (const { kind } of STATES) {
+    const between = kind === "failed" || kind === "severed";
+    assert.equal(overdueAt(kind, 101, true), between, kind);
+    assert.equal(overdueAt(kind, 11, false, 10), between, kind);
+    assert.equal(overdueAt(kind, 51, true), kind === "failed", `${kind} without a byte`);
+    assert.equal(overdueAt(kind, 51, false), false);
+    assert.equal(overdueAt(kind, 10, true, 10), false);
+  }
 });
 
 test("an attempt that stands by takes over before a stage that puts the retry off, whichever is named first", () => {

@@ -5,6 +5,7 @@ import { ADMIT_ALL } from "#core/admission/admission-spec.ts";
 import { nowMicros } from "#live/base/clock.ts";
 import { clientTimeout } from "#live/inference/inference-door.ts";
 import { RequestHeaders } from "#live/http/headers.ts";
+import { type ModelAnswer, eventsOf } from "../continuation/model-engine.ts";
 import { holdClock } from "./held-clock.ts";
 import { CHAT, LOWEST_ID_FIRST, ask, errorOf, startRig } from "./rig.ts";
 import { type Reply, STREAM_HEAD, chatAnswer, jsonReply, roleChunk, tokenChunk } from "./stub-engine.ts";
@@ -148,4 +149,30 @@ test("a header that cannot be read is a bad request, and reaches no engine; wher
   const without = await startRig([ok]);
   assert.equal((await ask(without.url, CHAT, { headers: { "x-gnomon-timeout-ms": "soon" } })).status, 200);
   await without.close();
+});
+
+test("a deadline that passes between two attempts ends the stream, whatever its next one waits for", async (t) => {
+  const clock = holdClock(t);
+  // Of two tokens in one event it has to be asked whether all their text went out.
+  const tokens = ["one", " two", " three", " four", ""].map((text) => Buffer.from(text));
+  const answer: ModelAnswer = { promptTokens: 3, tokens };
+  const half: Reply = (request, s) => {
+    const events = eventsOf(answer, request, [2]).map((data) => `data: ${data}\n\n`);
+    const chunks = events.slice(0, 2).map((text) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`);
+    s.end(STREAM_HEAD + chunks.join(""));
+  };
+  // It is asked for the text of tokens, and does not answer.
+  const rig = await startRig([half, silent], { timeoutHeaders, stages: { clients: { continueStreams: true } } });
+  t.after(() => rig.close());
+  const asked = ask(rig.url, { ...STREAM, max_tokens: 40 }, { headers: { "x-gnomon-timeout-ms": "300" } });
+  await rig.engines[1]!.asked(1);
+  clock.advance(301);
+  const got = await asked;
+  assert.match(got.body, /"content":"one two"[^]*GatewayTimeoutError/);
+  assert.deepEqual(
+    rig.engines[1]!.requests.map(({ path }) => path),
+    ["/detokenize"],
+  );
+  assert.deepEqual(rig.gateway.counters.deadlines, { sent: 1 });
+  assert.equal(rig.summaries[0]!.outcome, "timeout");
 });
