@@ -38,8 +38,13 @@ export const RETRIES = {
   open: (terms: StageTerms): RetryPolicy => new RetryPolicy(terms),
 } as const satisfies StageKind<RetryPolicy>;
 
-/** Why a request is not tried again: its time is over, it had all its attempts, or the budget is spent. */
-export type RetryDenial = "time" | "attempts" | "budget";
+/** Why a request is not tried again, in words for the log. */
+export const RETRY_DENIALS = {
+  time: "its time is over",
+  attempts: "it had all its attempts",
+  budget: "the retry budget is spent",
+} as const;
+export type RetryDenial = keyof typeof RETRY_DENIALS;
 
 /** An attempt that failed, or that may have to go elsewhere. */
 export interface LeavingAttempt {
@@ -63,7 +68,11 @@ export class RetryPolicy {
     this.#terms = terms;
   }
 
-  /** Why a request is not tried again, or undefined when it may be. Spends nothing. */
+  /**
+   * Why a request is not tried again, or undefined when it may be. Spends nothing. It is also asked of an attempt that
+   * waits, whether another endpoint would get the request (always with the fault `hung`), and of a stream that goes on
+   * elsewhere (`timesMax` is there).
+   */
   denial({ fault, times, timesMax }: LeavingAttempt): RetryDenial | undefined {
     if (fault === "timeout") return "time";
     if (times >= (timesMax ?? this.#terms.settings["attemptsMax"] ?? USUAL.attemptsMax)) return "attempts";

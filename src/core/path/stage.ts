@@ -30,8 +30,9 @@ export interface PathStage {
    * The attempt failed before its client had a byte: what comes of it; undefined of a stage to which that is nothing, and
    * policy and router are asked where it is to none. A stage by which another attempt stands by is asked first. The router
    * gets to know of the failure from whoever answers: one that puts the retry off reports it at once
-   * (`RequestPath.attemptFailed`), and has the path ask (`asked`) when it is due. A limit of time that passes before ends the
-   * request (`ended`).
+   * (`RequestPath.attemptFailed`), and has the path ask (`asked`) when it is due. A limit of time that passes before, and a
+   * client that leaves, end the request (`ended`): what would have asked is called off there. Whoever calls `asked` from a
+   * timer hands what it throws to its host's `bug`.
    */
   takesOver?(fault: Fault): StageAnswer | undefined;
   /** The answer broke behind a part that the client has, and may go on elsewhere: the same, and else it does not. */

@@ -1,5 +1,6 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { GiveUpReason } from "#core/path/path-router.ts";
+import { RETRY_DENIALS } from "#core/path/retry-policy.ts";
 import type { FaultEvent } from "./fault-log.ts";
 
 /** The attempt that an event is about. */
@@ -46,9 +47,7 @@ export function continuedEvent(
 }
 
 const DENIAL_TEXTS: Readonly<Record<GiveUpReason, string>> = {
-  time: "its time is over",
-  attempts: "it had all its attempts",
-  budget: "the retry budget is spent",
+  ...RETRY_DENIALS,
   "no-endpoint": "no other endpoint can take it",
 };
 

@@ -25,6 +25,6 @@ export interface SourceKind {
   /** The key of the configuration that names it. */
   readonly key: string;
   isNamed(discovery: Config["discovery"]): boolean;
-  /** Follows it, once what it lists now was taken. Throws ConfigError, or CommandFailure, where that cannot be read. */
+  /** Follows it; a file's list was taken by then, others' is awaited. Throws ConfigError, or CommandFailure, where that cannot be read. */
   follow(target: SourceTarget, config: Config, environment: Environment): FollowedSource | Promise<FollowedSource>;
 }

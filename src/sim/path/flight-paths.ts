@@ -167,6 +167,8 @@ export class FlightPaths {
       case "finish":
         this.#finish(flight, effect);
         break;
+      case "report-illegal":
+        throw new Error(`the event ${effect.event} has no meaning for a request that is ${effect.state}`);
       default:
       // Clients' bytes, which nobody simulates.
     }
@@ -200,7 +202,8 @@ export class FlightPaths {
     const isPrefilled = flight.leg?.isComputed === true;
     if (isOver || isPrefilled || flight.isTaken || flight.engine < 0) return;
     this.#host.fleet.abort(this.#host.clock, flight);
-    if (state.kind === "waiting") flight.reset();
+    // One that waits for its retry is with no engine meanwhile.
+    if (state.kind === "waiting" || state.kind === "failed") flight.reset();
   }
 
   #finish(flight: Flight, { outcome, counts }: Finish): void {
