@@ -14,7 +14,8 @@ import type { RolloutOutcome, Times } from "./rollout/judge/outcome.ts";
 import { proposedStep } from "./rollout/proposed-step.ts";
 import type { RequestPrediction } from "./rollout/rollout-input.ts";
 import { canaryPercent, type RolloutState, type RolloutStep } from "./rollout/rollout-state.ts";
-import { sloResults, tokensOfEach } from "./request/slo.ts";
+import { tokensOfEach } from "./latency/latency-model.ts";
+import { sloResults } from "./request/slo.ts";
 import type { Micros } from "./base/units.ts";
 
 /** A request that an arm routes, between its arrival and its end. */

@@ -19,7 +19,7 @@ import {
 import type { PathRouter } from "#core/path/path-router.ts";
 import { type PathHost, type PerformedEffect, RequestPath } from "#core/path/request-path.ts";
 import type { PathStage } from "#core/path/stage.ts";
-import { tokensOfEach } from "#core/request/slo.ts";
+import { tokensOfEach } from "#core/latency/latency-model.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { AnswerReader } from "#live/answer/answer-reader.ts";
 import { ERRORS, type ErrorReason, type Refusal } from "#live/http/errors.ts";

@@ -2,6 +2,13 @@ import type { Endpoint, EndpointId, Load } from "../endpoint/endpoint.ts";
 import { type Micros, MICROS_PER_SECOND } from "../base/units.ts";
 import type { StepTimes } from "../endpoint/step-times.ts";
 
+/**
+ * Tokens of each of so many answers to one request, which come side by side, where together they have `outputTokens`.
+ */
+export function tokensOfEach(outputTokens: number, sequences: number): number {
+  return Math.ceil(outputTokens / sequences);
+}
+
 /** Where a request would be, or is. All in tokens and requests. */
 export interface Situation {
   /** Requests in the batch there beside this one. */

@@ -1,5 +1,6 @@
 import type { Outcome } from "../endpoint/outcome.ts";
 import type { Micros } from "../base/units.ts";
+import { tokensOfEach } from "../latency/latency-model.ts";
 
 /** What a request is promised; a target that is left out always holds. */
 export interface Slo {
@@ -13,13 +14,6 @@ export interface Slo {
 export function sloWith(ttftMicros: Micros | undefined, tpotMicros: Micros | undefined): Slo | undefined {
   if (ttftMicros === undefined && tpotMicros === undefined) return undefined;
   return { ...(ttftMicros !== undefined && { ttftMicros }), ...(tpotMicros !== undefined && { tpotMicros }) };
-}
-
-/**
- * Tokens of each of so many answers to one request, which come side by side, where together they have `outputTokens`.
- */
-export function tokensOfEach(outputTokens: number, sequences: number): number {
-  return Math.ceil(outputTokens / sequences);
 }
 
 /** `unseen`: nobody saw its first token, as of an answer that does not stream, or counted its tokens. */

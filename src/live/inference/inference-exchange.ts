@@ -1,4 +1,4 @@
-import { tokensOfEach } from "#core/request/slo.ts";
+import { tokensOfEach } from "#core/latency/latency-model.ts";
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";

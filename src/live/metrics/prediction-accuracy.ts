@@ -1,7 +1,7 @@
 import type { Decision } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Input } from "#core/input/input.ts";
-import { tokensOfEach } from "#core/request/slo.ts";
+import { tokensOfEach } from "#core/latency/latency-model.ts";
 import type { Forecast } from "#core/latency/forecast.ts";
 import { RecentRequests, RequestTable } from "#core/base/request-table.ts";
 import type { Micros } from "#core/base/units.ts";

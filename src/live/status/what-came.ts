@@ -1,5 +1,5 @@
 import type { Decision } from "#core/input/decision.ts";
-import { tokensOfEach } from "#core/request/slo.ts";
+import { tokensOfEach } from "#core/latency/latency-model.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 

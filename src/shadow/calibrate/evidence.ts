@@ -1,4 +1,4 @@
-import { tokensOfEach } from "#core/request/slo.ts";
+import { tokensOfEach } from "#core/latency/latency-model.ts";
 import type { Micros } from "#core/base/units.ts";
 import { WorkloadChains } from "#sim/source/workload-chains.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";

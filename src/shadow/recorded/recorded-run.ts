@@ -23,7 +23,7 @@ import { followStandby } from "./follow-standby.ts";
 import { FleetHistory } from "./fleet-history.ts";
 import { LastRun } from "./last-run.ts";
 import { ScrapePace } from "./scrape-pace.ts";
-import { tokensOfEach } from "#core/request/slo.ts";
+import { tokensOfEach } from "#core/latency/latency-model.ts";
 import { NOT_WHOLE } from "./uncompared-reason.ts";
 
 /** A trace as a simulation can use it: its exogenous part as a workload, and what was observed beside it. */

@@ -1,4 +1,4 @@
-import { tokensOfEach } from "#core/request/slo.ts";
+import { tokensOfEach } from "#core/latency/latency-model.ts";
 import { assert } from "#core/base/assert.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import { type Slo, sloWith } from "#core/request/slo.ts";
