@@ -14,7 +14,7 @@ import type { RolloutOutcome, Times } from "./rollout/judge/outcome.ts";
 import { proposedStep } from "./rollout/proposed-step.ts";
 import type { RequestPrediction } from "./rollout/rollout-input.ts";
 import { canaryPercent, type RolloutState, type RolloutStep } from "./rollout/rollout-state.ts";
-import { tokensOfEach } from "./latency/latency-model.ts";
+import { seenTpotMicros } from "./latency/latency-model.ts";
 import { sloResults } from "./request/slo.ts";
 import type { Micros } from "./base/units.ts";
 
@@ -263,11 +263,9 @@ export class RolloutWatch {
     this.#open.delete(requestId);
     const { request, assignment, stretch, slice, cluster, arrivedAt, firstTokenAt, endpoint } = watched;
     const { arm, window, counted } = assignment;
-    const answered = outcome === "ok" && firstTokenAt !== undefined;
     const { sequences } = request;
     const end = { outcome, arrivedAt, firstTokenAt, endedAt: at, outputTokens, sequences };
     const slo = request.slo && sloResults(request.slo, end)?.all;
-    const tokens = tokensOfEach(outputTokens ?? 0, sequences);
     const predicted = counted ? this.#predictionOf(request) : undefined;
     const ended: RolloutOutcome = {
       arm,
@@ -281,7 +279,7 @@ export class RolloutWatch {
       status: STATUS[outcome],
       times: {
         ttft: firstTokenAt === undefined ? undefined : firstTokenAt - arrivedAt,
-        tpot: answered && tokens > 1 ? (at - firstTokenAt) / (tokens - 1) : undefined,
+        tpot: outcome === "ok" ? seenTpotMicros(firstTokenAt, at, outputTokens, sequences) : undefined,
         e2e: outcome === "ok" ? at - arrivedAt : undefined,
       },
       ...(predicted !== undefined && { predicted }),

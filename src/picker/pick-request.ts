@@ -19,7 +19,7 @@ import {
 import type { PathRouter } from "#core/path/path-router.ts";
 import { type PathHost, type PerformedEffect, RequestPath } from "#core/path/request-path.ts";
 import type { PathStage } from "#core/path/stage.ts";
-import { tokensOfEach } from "#core/latency/latency-model.ts";
+import { seenTpotMicros } from "#core/latency/latency-model.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { AnswerReader } from "#live/answer/answer-reader.ts";
 import { ERRORS, type ErrorReason, type Refusal } from "#live/http/errors.ts";
@@ -343,8 +343,6 @@ function pickSummary(pick: PickRequest, at: Micros, { outcome, usage, outputToke
   const { routed } = pick;
   const firstAt = pick.tokens?.firstAt;
   const ttftEnd = firstAt ?? (outcome === "ok" && !pick.stream ? at : undefined);
-  const tokens = tokensOfEach(outputTokens ?? 0, pick.sequences);
-  const counted = outcome === "ok" && firstAt !== undefined && tokens > 1;
   return {
     requestId: pick.requestId,
     method: pick.headers.get(":method"),
@@ -360,7 +358,7 @@ function pickSummary(pick: PickRequest, at: Micros, { outcome, usage, outputToke
     attempts: pick.attempts,
     queuedMicros: pick.queuedMicros,
     ttftMicros: ttftEnd === undefined || routed === undefined ? undefined : ttftEnd - routed.at,
-    tpotMicros: counted ? (at - firstAt) / (tokens - 1) : undefined,
+    tpotMicros: outcome === "ok" ? seenTpotMicros(firstAt, at, outputTokens, pick.sequences) : undefined,
     e2eMicros: at - pick.arrivedAt,
     promptTokens: usage?.promptTokens,
     cachedTokens: usage?.cachedTokens,

@@ -9,6 +9,20 @@ export function tokensOfEach(outputTokens: number, sequences: number): number {
   return Math.ceil(outputTokens / sequences);
 }
 
+/**
+ * Mean time of a token of one answer after its first, of so many answers that have `outputTokens` together; undefined where
+ * there is none, or nobody saw its first one or counted.
+ */
+export function seenTpotMicros(
+  firstTokenAt: Micros | undefined,
+  endedAt: Micros,
+  outputTokens: number | undefined,
+  sequences: number,
+): Micros | undefined {
+  const tokens = tokensOfEach(outputTokens ?? 0, sequences);
+  return firstTokenAt === undefined || tokens < 2 ? undefined : (endedAt - firstTokenAt) / (tokens - 1);
+}
+
 /** Where a request would be, or is. All in tokens and requests. */
 export interface Situation {
   /** Requests in the batch there beside this one. */

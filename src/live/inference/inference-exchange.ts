@@ -1,9 +1,9 @@
-import { tokensOfEach } from "#core/latency/latency-model.ts";
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Rejected, Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
+import { seenTpotMicros } from "#core/latency/latency-model.ts";
 import { NO_STAGES, type PathStage } from "#core/path/stage.ts";
 import type { WaitLimits } from "#core/path/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
@@ -386,8 +386,6 @@ function summarize(
   const whole = outcome === "ok" && firstTokenAt === undefined ? at : undefined;
   // What its judge held back came later.
   const ttftEnd = firstTokenAt === undefined ? whole : Math.max(firstTokenAt, exchange.judge?.decidedAt ?? 0);
-  const tokens = tokensOfEach(outputTokens ?? 0, exchange.sequences);
-  const counted = outcome === "ok" && firstTokenAt !== undefined && tokens > 1;
   return {
     requestId: exchange.requestId,
     routeId: exchange.routeId,
@@ -403,7 +401,7 @@ function summarize(
     stream: exchange.stream,
     attempts: exchange.state.attempts,
     ttftMicros: ttftEnd === undefined || forward === undefined ? undefined : ttftEnd - forward.decidedAt,
-    tpotMicros: counted ? (at - firstTokenAt) / (tokens - 1) : undefined,
+    tpotMicros: outcome === "ok" ? seenTpotMicros(firstTokenAt, at, outputTokens, exchange.sequences) : undefined,
     queuedMicros: exchange.queuedMicros,
     e2eMicros: at - exchange.arrivedAt,
     promptTokens: usage?.promptTokens,

@@ -1,7 +1,7 @@
 import type { Decision } from "#core/input/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Input } from "#core/input/input.ts";
-import { tokensOfEach } from "#core/latency/latency-model.ts";
+import { seenTpotMicros } from "#core/latency/latency-model.ts";
 import type { Forecast } from "#core/latency/forecast.ts";
 import { RecentRequests, RequestTable } from "#core/base/request-table.ts";
 import type { Micros } from "#core/base/units.ts";
@@ -86,9 +86,9 @@ export class ForecastAccuracy implements IntakeListener {
     const one = this.#awaited.get(requestId);
     if (one === undefined) return;
     this.#awaited.delete(requestId);
-    const tokens = tokensOfEach(outputTokens ?? 0, one.sequences);
-    if (outcome !== "ok" || one.firstTokenAt === undefined || tokens < 2) return;
-    this.#add(one.endpoint, "tpot", one.forecast.tpotMicros, (at - one.firstTokenAt) / (tokens - 1));
+    if (outcome !== "ok") return;
+    const tpotMicros = seenTpotMicros(one.firstTokenAt, at, outputTokens, one.sequences);
+    if (tpotMicros !== undefined) this.#add(one.endpoint, "tpot", one.forecast.tpotMicros, tpotMicros);
   }
 
   #add(endpoint: EndpointId, figure: ForecastFigure, forecast: Micros, measured: Micros): void {

@@ -1,5 +1,5 @@
 import type { Decision } from "#core/input/decision.ts";
-import { tokensOfEach } from "#core/latency/latency-model.ts";
+import { seenTpotMicros, tokensOfEach } from "#core/latency/latency-model.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/base/units.ts";
 
@@ -63,10 +63,8 @@ const ENDED: Readonly<Record<Exclude<NonNullable<Came["outcome"]>, "ok">, string
 };
 
 /** Mean time of a token after the first; undefined where there was none, or nobody counted. */
-export function paceOf({ firstTokenMicros, endMicros, outputTokens = 0, sequences = 1 }: Came): Micros | undefined {
-  const tokens = tokensOfEach(outputTokens, sequences);
-  if (firstTokenMicros === undefined || endMicros === undefined || tokens < 2) return undefined;
-  return (endMicros - firstTokenMicros) / (tokens - 1);
+export function paceOf({ firstTokenMicros, endMicros, outputTokens, sequences = 1 }: Came): Micros | undefined {
+  return endMicros === undefined ? undefined : seenTpotMicros(firstTokenMicros, endMicros, outputTokens, sequences);
 }
 
 /** What the whole answer was expected to take, had its length been known. */
