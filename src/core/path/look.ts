@@ -40,13 +40,13 @@ export function look(path: RequestPath, found: FoundAttempt, limits: WaitLimits)
   );
 }
 
-/** A request between two attempts, while a stage puts the next one off. */
-type Put = Pick<FoundAttempt, "at" | "arrivedAt" | "deadlineAt" | "streams">;
-
-/** Whether a limit of time ends a request that waits for its next attempt: with no endpoint there is nothing else to look at. */
+/**
+ * Whether a limit of time ends a request between two attempts, while a stage puts the next one off: with no endpoint there is
+ * nothing else to look at.
+ */
 export function isOverdue(
   { state }: RequestPath,
-  { at, arrivedAt, deadlineAt, streams }: Put,
+  { at, arrivedAt, deadlineAt, streams }: Pick<FoundAttempt, "at" | "arrivedAt" | "deadlineAt" | "streams">,
   limits: WaitLimits,
 ): boolean {
   if (!isBetween(state)) return false;

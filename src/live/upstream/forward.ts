@@ -314,10 +314,11 @@ export class Forward implements AttemptListener {
   /** Looks at the limits of time, and at what is known of the endpoint. */
   sweep(at: Micros): void {
     const { state, writer, arrivedAt, deadlineAt, stream: streams, waits } = this.#exchange;
-    if (isOverdue(this.#exchange.life, { at, arrivedAt, deadlineAt, streams }, waits)) {
-      this.#exchange.dispatch(TIMED_OUT);
+    if (!isUnderWay(state)) {
+      const found = { at, arrivedAt, deadlineAt, streams };
+      if (isOverdue(this.#exchange.life, found, waits)) this.#exchange.dispatch(TIMED_OUT);
+      return;
     }
-    if (!isUnderWay(state)) return;
     this.#tokens.sweep(at);
     if (this.#standby === undefined && this.#ahead === undefined) {
       this.#standby = this.#standbyOf();

@@ -25,6 +25,9 @@ export interface SourceKind {
   /** The key of the configuration that names it. */
   readonly key: string;
   isNamed(discovery: Config["discovery"]): boolean;
-  /** Follows it; a file's list was taken by then, others' is awaited. Throws ConfigError, or CommandFailure, where that cannot be read. */
+  /**
+   * Follows it; a file's list was taken by then, others' is awaited. Throws ConfigError, or CommandFailure, where that cannot
+   * be read.
+   */
   follow(target: SourceTarget, config: Config, environment: Environment): FollowedSource | Promise<FollowedSource>;
 }

@@ -93,9 +93,9 @@ export class FaultDesk {
     const { hangs } = this.probes;
     hangs.sweepBegins();
     this.#flights.each((flight) => {
-      this.#endOverdue(flight);
       const isAtEngine = flight.engine >= 0 && !flight.closed && flight.standby === undefined;
-      if (isAtEngine && isUnderWay(flight.path.state)) this.#look(flight);
+      if (!isUnderWay(flight.path.state)) this.#endOverdue(flight);
+      else if (isAtEngine) this.#look(flight);
     });
     hangs.sweepEnds(this.#host.clock);
     this.#sweeps = this.#flights.size > 0;

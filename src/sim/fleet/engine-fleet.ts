@@ -107,10 +107,10 @@ export class EngineFleet {
   }
 
   /** False when it was not there. */
-  abort(at: Micros, { engine, id }: Sent): boolean {
+  abort(at: Micros, { engine, id, sequences }: Sent & { readonly sequences: number }): boolean {
     const local = this.#clocks[engine]!.local(at);
     const aborted = this.#engines[engine]!.abort(local, id);
-    for (let i = 1; this.#engines[engine]!.abort(local, furtherId(id, i)); i++);
+    for (let i = 1; i < sequences; i++) this.#engines[engine]!.abort(local, furtherId(id, i));
     this.#schedule(engine);
     return aborted;
   }
