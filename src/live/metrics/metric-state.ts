@@ -400,21 +400,16 @@ function registerSources(registry: Registry, sources: Pick<SourceBoard, "rows"> 
 
 /** Spans; undefined when none are made. */
 function registerSpans(spans: StateSources["spans"], family: Family, row: MetricRowOf): void {
-  const figures: readonly (readonly [string, string, (counts: SpanCounts) => number])[] = [
-    ["spans_sent_total", "Spans that the collector took.", (counts) => counts.sent],
-    ["spans_failed_total", "Spans lost because their batch could not be sent.", (counts) => counts.failed],
+  const figures: readonly StatusFigure<SpanCounts>[] = [
+    ["counter", "spans_sent_total", "Spans that the collector took.", (counts) => counts.sent],
+    ["counter", "spans_failed_total", "Spans lost because their batch could not be sent.", (counts) => counts.failed],
   ];
-  for (const [name, help, of] of figures) {
-    family("counter", name, help, () => {
-      const counts = spans?.();
-      return counts === undefined ? [] : [row(of(counts))];
-    });
-  }
+  registerFigures(() => spans?.(), figures, family, row);
 }
 
 /** The trace's recorder; undefined when nothing is recorded. */
 function registerRecorder(recorder: () => RecorderStatus | undefined, family: Family, row: MetricRowOf): void {
-  const figures: readonly (readonly [MetricFamily["type"], string, string, (status: RecorderStatus) => number])[] = [
+  const figures: readonly StatusFigure<RecorderStatus>[] = [
     ["counter", "recorder_records_total", "Trace records written.", (status) => status.recorded],
     ["counter", "recorder_dropped_total", "Trace records lost to a full buffer or disk.", (status) => status.dropped],
     [
@@ -443,10 +438,22 @@ function registerRecorder(recorder: () => RecorderStatus | undefined, family: Fa
       (status) => status.encodeMicros / MICROS_PER_SECOND,
     ],
   ];
+  registerFigures(recorder, figures, family, row);
+}
+
+type StatusFigure<T> = readonly [type: MetricFamily["type"], name: string, help: string, of: (source: T) => number];
+
+/** A family for each figure, without a row while there is no source. */
+function registerFigures<T>(
+  source: () => T | undefined,
+  figures: readonly StatusFigure<T>[],
+  family: Family,
+  row: MetricRowOf,
+): void {
   for (const [type, name, help, of] of figures) {
     family(type, name, help, () => {
-      const status = recorder();
-      return status === undefined ? [] : [row(of(status))];
+      const found = source();
+      return found === undefined ? [] : [row(of(found))];
     });
   }
 }
