@@ -167,16 +167,16 @@ export class EngineCaches {
     return this.#allHits[COMPUTED]!;
   }
 
-  ask(chain: BlockChain): void {
-    this.#all.insert(ASKED, chain);
+  ask(chain: BlockChain): Insertion {
+    return this.#all.insert(ASKED, chain);
   }
 
   send(chain: BlockChain): Insertion {
     return this.#all.insert(SENT, chain);
   }
 
-  /** It did not get there, or was not computed: what this sending added and nobody has sent since. */
-  unsend(receipt: Insertion): void {
+  /** It did not get there, or was not computed: what this asking or sending added and nobody has since. */
+  withdraw(receipt: Insertion): void {
     this.#all.withdraw(receipt);
   }
 

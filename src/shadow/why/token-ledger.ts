@@ -52,6 +52,7 @@ interface Open {
   sent?: Sent;
   /** An ideal cache had so many blocks when it came. */
   readonly asked: number;
+  readonly asking: Insertion;
   refused: boolean;
   /** A proxy took it to another endpoint than was chosen: what was weighed is not what was done. */
   moved: boolean;
@@ -198,8 +199,9 @@ export class TokenLedger {
     if (oldest !== undefined && this.#open.delete(oldest)) this.#leave("more in flight than are remembered");
     this.#caches.match(route.blocks, route.promptTokensExact);
     const isPlaceUnknown = observed?.by === "none";
-    this.#open.set(route.id, { route, asked: this.#caches.asked, refused: false, moved: false, isPlaceUnknown });
-    this.#caches.ask(route.blocks);
+    const { asked } = this.#caches;
+    const asking = this.#caches.ask(route.blocks);
+    this.#open.set(route.id, { route, asked, asking, refused: false, moved: false, isPlaceUnknown });
   }
 
   #decided(decision: Decision | RecordedDecision): void {
@@ -222,7 +224,7 @@ export class TokenLedger {
     const { sent } = open;
     if (sent === undefined) return;
     this.#waiting.get(sent.endpoint)?.delete(open);
-    if (sent.later < 0) this.#caches.unsend(sent.receipt);
+    if (sent.later < 0) this.#caches.withdraw(sent.receipt);
   }
 
   /** The engine let blocks go: those who wait there may have less of their prompts. */
@@ -336,8 +338,11 @@ export class TokenLedger {
       else if (end.answerFollows === true) this.#awaited.set(end.requestId, { endpoint, blocks: route.blocks });
     }
     this.#unsent(open);
+    const isTurnedDown = (outcome === "refused" || outcome === "failed") && isUncomputed(open);
+    if (isTurnedDown) this.#caches.withdraw(open.asking);
     if (open.isPlaceUnknown) this.#leave("nobody knows where another router sent it");
     else if (open.moved) this.#leave("taken to another endpoint than was chosen");
+    else if (isTurnedDown && outcome === "refused") this.#leave("refused by an engine");
     else if (outcome === "ok" || outcome === "refused") this.#close(open, end);
     else this.#leave(outcome);
   }
@@ -391,6 +396,11 @@ export class TokenLedger {
       ...(sent?.elsewhere && { elsewhere: sent.elsewhere }),
     });
   }
+}
+
+/** It was sent, and no engine computed its prompt: no choice of another would have found it in a cache, or left it there. */
+function isUncomputed({ sent, refused }: Open): boolean {
+  return sent !== undefined && sent.later < 0 && !refused;
 }
 
 const NOT_SEEN = { against: "", lead: 0 } as const;

@@ -6,7 +6,7 @@
  * - evicted: engines had them and let them go, before the decision or while the request waited
  * - computing: they were being computed for somebody else, or waited for it
  * - gone: the engines that had computed them had left, lost their caches or were out of service
- * - refused: this request was refused, or those that had sent the same before were and nobody ever computed it
+ * - refused: the gateway refused this request, or those that had sent the same before were and nobody ever computed it
  * - unexplained: by the sizes stated, the chosen engine had them; it reported fewer
  */
 export const TOKEN_LOSSES = ["policy", "index", "evicted", "computing", "gone", "refused", "unexplained"] as const;

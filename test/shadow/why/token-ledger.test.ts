@@ -76,18 +76,35 @@ function ledgerOf({ seed, kvBlocks, profile, rateScale, faults }: Drawn, more: r
   return { ledger, inputs, decisions };
 }
 
-/** Leading blocks of each prompt that an earlier one had, by the plainest definition. */
+/**
+ * Leading blocks of each prompt that an earlier one had, by the plainest definition: not what only such brought as ended
+ * before any engine had computed them.
+ */
 function sharedTokens(inputs: readonly Input[]): Map<string, number> {
-  const seen = new Set<string>();
+  const seen = new Map<string, { readonly by: string; last: string }>();
+  const uncomputed = new Map<string, readonly string[]>();
   const shared = new Map<string, number>();
   for (const input of inputs) {
+    if (input.kind === "first-token") uncomputed.delete(input.requestId);
+    if (input.kind === "request-finished" && (input.outcome === "failed" || input.outcome === "refused")) {
+      const { requestId: id } = input;
+      for (const key of uncomputed.get(id) ?? []) {
+        const { by, last } = seen.get(key)!;
+        if (by === id && last === id) seen.delete(key);
+      }
+    }
     if (input.kind !== "request-arrived") continue;
     const { id, blocks, promptTokens } = input.request;
     const keys = Array.from({ length: blocks.length }, (_, i) => `${blocks.hashes[2 * i]} ${blocks.hashes[2 * i + 1]}`);
     const missing = keys.findIndex((key) => !seen.has(key));
     const readable = Math.floor((promptTokens - 1) / blocks.blockTokens);
     shared.set(id, Math.min(readable, missing < 0 ? keys.length : missing) * blocks.blockTokens);
-    for (const key of keys) seen.add(key);
+    uncomputed.set(id, keys);
+    for (const key of keys) {
+      const known = seen.get(key);
+      if (known === undefined) seen.set(key, { by: id, last: id });
+      else known.last = id;
+    }
   }
   return shared;
 }
@@ -146,6 +163,32 @@ test("engines that were killed lose what they had computed", () => {
   const drawn = { ...CALM, profile: "prefix-affinity" };
   assert.ok(shareOf(drawn, "gone", faults) > 0.01);
   assert.equal(shareOf(drawn, "gone"), 0);
+});
+
+test("a prompt that an engine refused is no cached token lost, neither its own nor another's", () => {
+  const { inputs, decisions } = ledgerOf({ ...CALM, profile: "round-robin" });
+  const rowsOf = (turnsDown: (id: string) => boolean) => {
+    const ledger = new TokenLedger(() => 3_999);
+    ledger.takeItem({ kind: "run", header: HEADER });
+    inputs.forEach((input, i) => {
+      if (input.kind === "request-finished" && turnsDown(input.requestId)) {
+        const counts = { promptTokens: undefined, cachedTokens: undefined, outputTokens: undefined };
+        return ledger.take({ ...input, outcome: "refused", ...counts }, undefined);
+      }
+      const isOfOne = input.kind === "first-token" || input.kind === "progress";
+      if (!isOfOne || !turnsDown(input.requestId)) ledger.take(input, decisions[i]);
+    });
+    return ledger;
+  };
+  const all = rowsOf(() => true);
+  const ended = inputs.filter(({ kind }) => kind === "request-finished").length;
+  assert.deepEqual([all.rows, all.left], [[], { "refused by an engine": ended }]);
+  // Half of the requests, among them those whose prompts others repeat.
+  const half = rowsOf((id) => Number(id.slice("request_".length)) % 2 === 0);
+  const { losses } = tokenSummary(half.rows);
+  assert.equal(half.rows.length, Math.floor(ended / 2));
+  const refused = losses.find(({ loss }) => loss === "refused")?.tokens ?? 0;
+  assert.ok(refused < 0.02 * tokenSummary(half.rows).possible, `${refused}`);
 });
 
 test("another router's decisions: tokens are sent elsewhere, whatever weighed more; without a place, a request has no row", () => {
