@@ -149,7 +149,7 @@ export class AdmissionController {
     this.#leave(at, pending, true);
     if (model !== undefined) this.#modelCap?.take(model);
     for (const limit of this.#limits.values()) limit.admitted(request, at);
-    const expected = this.#output.tokens;
+    const expected = this.#output.tokens * request.sequences;
     pending.permit = { limits: this.#limits, model, outputTokens: 0, outputTokensCharged: expected };
     this.#counters?.served(request.tenant, newTokens(state, request.promptTokens), expected);
     return undefined;
@@ -175,7 +175,7 @@ export class AdmissionController {
     this.progress(pending, outputTokens ?? 0);
     pending.permit = undefined;
     this.#charge(request.tenant, permit);
-    if (outcome === "ok" && outputTokens !== undefined) this.#output.ended(outputTokens);
+    if (outcome === "ok" && outputTokens !== undefined) this.#output.ended(outputTokens, request.sequences);
     // Of an answer that its client broke off, nobody knows how much the engine made: it counts as taken.
     const unknown = outcome === "aborted" ? undefined : permit.outputTokens;
     const used = { promptTokens: promptTokens ?? request.promptTokens, outputTokens: outputTokens ?? unknown };

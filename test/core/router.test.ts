@@ -48,6 +48,15 @@ const finish = (made: Router, requestId: string, at = 50) =>
 const endpointOf = (decision: Decision) =>
   decision.kind === "routed" ? decision.endpoint : assert.fail(decision.reason);
 
+test("answers side by side show the time per token of one of them", () => {
+  const made = router(["a"]);
+  ask(made, "r", 10, { sequences: 3 });
+  made.accept({ kind: "first-token", at: 1_000, requestId: "r" });
+  const end = { outcome: "ok", promptTokens: 10, cachedTokens: 0, outputTokens: 33 } as const;
+  made.accept({ kind: "request-finished", at: 2_000, requestId: "r", ...end });
+  assert.equal(made.endpointRows(2_000)[0]!.tpotMicros, 100);
+});
+
 test("conservation: when all requests are over, every charge of every endpoint is released", () => {
   for (const seed of drawnSeeds(30, 100)) {
     const made = router([]);

@@ -21,7 +21,8 @@ const OBSERVED_LATENCY_TAU_MICROS = 10 * MICROS_PER_SECOND;
 interface RequestTimes {
   readonly sentAt: Micros;
   readonly firstTokenAt: Micros | undefined;
-  readonly outputTokens: number | undefined;
+  /** Of each answer; undefined where there was none after the first, or nobody counted them. */
+  readonly tpotMicros: Micros | undefined;
 }
 
 /** What of a request decides whether an endpoint may serve it. */
@@ -153,7 +154,7 @@ export class EndpointState implements Snapshot, Account {
     if (fault !== "saturated" && fault !== "draining" && fault !== "asleep") this.outlier.failed++;
   }
 
-  requestEnded(at: Micros, outcome: Outcome, { sentAt, firstTokenAt, outputTokens }: RequestTimes): void {
+  requestEnded(at: Micros, outcome: Outcome, { sentAt, firstTokenAt, tpotMicros }: RequestTimes): void {
     if (outcome === "failed" || outcome === "timeout") this.outlier.failed++;
     if (outcome === "failed") this.breaker.failed(at, "cut", sentAt);
     else if (outcome === "timeout") this.breaker.failed(at, "timeout", sentAt);
@@ -164,18 +165,16 @@ export class EndpointState implements Snapshot, Account {
     if (wasTripped && !this.breaker.isTripped) this.began(at);
     this.outlier.served++;
     if (firstTokenAt === undefined) this.#served();
-    else if (outputTokens !== undefined && outputTokens > 1) {
-      const tpotMicros = (at - firstTokenAt) / (outputTokens - 1);
-      this.#tpot.add(at, tpotMicros);
-      this.outlier.tookPerToken(tpotMicros);
-    }
+    if (tpotMicros === undefined) return;
+    this.#tpot.add(at, tpotMicros);
+    this.outlier.tookPerToken(tpotMicros);
   }
 
   /** A peer's request ended here. How it fares with other routers is no evidence for the breaker of this one. */
-  peerEnded(at: Micros, outcome: Outcome, decodeMicros: Micros | undefined, outputTokens: number | undefined): void {
+  peerEnded(at: Micros, outcome: Outcome, { firstTokenAt, tpotMicros }: Omit<RequestTimes, "sentAt">): void {
     if (outcome !== "ok") return;
-    if (decodeMicros === undefined) this.#served();
-    else if (outputTokens !== undefined && outputTokens > 1) this.#tpot.add(at, decodeMicros / (outputTokens - 1));
+    if (firstTokenAt === undefined) this.#served();
+    if (tpotMicros !== undefined) this.#tpot.add(at, tpotMicros);
   }
 
   /** It is judged hung from now on. */

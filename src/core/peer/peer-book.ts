@@ -7,6 +7,7 @@ import { Ledger } from "../endpoint/ledger.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import type { Input } from "../input/input.ts";
 import type { PrefixIndex } from "../prefix/prefix-index.ts";
+import { seenTpotMicros } from "../latency/latency-model.ts";
 import type { RouteRequest } from "../request/request.ts";
 import type { Micros } from "../base/units.ts";
 import { firstTokenInput, peerDecision, peerRequest, releasedInput } from "./as-own.ts";
@@ -212,8 +213,10 @@ export class PeerBook {
 
   #released(at: Micros, peer: Peer, request: PeerRequest, news: PeerReleased): void {
     const { outcome, decodeMicros, outputTokens } = news;
+    const firstTokenAt = decodeMicros === undefined ? undefined : at - decodeMicros;
+    const tpotMicros = seenTpotMicros(firstTokenAt, at, outputTokens, request.route.sequences);
     peer.requests.delete(request.number);
-    request.state?.peerEnded(at, outcome, decodeMicros, outputTokens);
+    request.state?.peerEnded(at, outcome, { firstTokenAt, tpotMicros });
     this.#release(at, request, outcome !== "ok" && !request.begun);
     request.left(at, { promptTokens: news.promptTokens ?? request.route.promptTokens, outputTokens });
     this.#host.observe(releasedInput(at, request.route.id, news), undefined, request.route);

@@ -12,6 +12,7 @@ import type { PrefillFailed, TransferFailed } from "../request/prefill-input.ts"
 import type { AttemptFailedInput, Input, RequestFinished, RequestMoved, RequestRetried } from "../input/input.ts";
 import { mayHaveStandby, type Pending, triedIfItFails } from "../pending.ts";
 import type { PrefixIndex } from "../prefix/prefix-index.ts";
+import { seenTpotMicros } from "../latency/latency-model.ts";
 import { RequestTable } from "../base/request-table.ts";
 import type { Micros } from "../base/units.ts";
 import { AwaitedAnswers } from "./awaited-answers.ts";
@@ -253,7 +254,8 @@ export class Placements {
     const before = this.pending.get(requestId);
     assert(before?.state !== undefined, "a request that is asked anew was under way");
     const { sentAt, firstTokenAt } = before;
-    before.state.requestEnded(at, "ok", { sentAt, firstTokenAt, outputTokens: tokens });
+    const tpotMicros = seenTpotMicros(firstTokenAt, at, tokens, before.request.sequences);
+    before.state.requestEnded(at, "ok", { sentAt, firstTokenAt, tpotMicros });
     this.#release(before, at, false);
     const pending = { ...before, request, asked: request, tried: [], continuedTokens: 0, transferFailed: false };
     this.pending.set(requestId, pending);
@@ -295,7 +297,10 @@ export class Placements {
     if (state === undefined) return;
     const own = outputTokens === undefined ? undefined : outputTokens - pending.continuedTokens;
     if (pending.prefill?.isFirst === true) this.#prefills.ended(at, pending, outcome);
-    else state.requestEnded(at, outcome, { sentAt, firstTokenAt, outputTokens: own });
+    else {
+      const tpotMicros = seenTpotMicros(firstTokenAt, at, own, pending.request.sequences);
+      state.requestEnded(at, outcome, { sentAt, firstTokenAt, tpotMicros });
+    }
     this.#release(pending, at, outcome !== "ok" && firstTokenAt === undefined);
     if (answerHashes !== undefined || answerFollows === true)
       this.#answers.finished(input, state, pending.asked.blocks);

@@ -55,7 +55,7 @@ export class PrefillCharges {
     prefill?.state.requestEnded(at, outcome, {
       sentAt: prefill.sentAt,
       firstTokenAt: undefined,
-      outputTokens: undefined,
+      tpotMicros: undefined,
     });
   }
 

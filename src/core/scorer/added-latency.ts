@@ -7,7 +7,7 @@ import { newTokens } from "../endpoint/gauge.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { Decision } from "../input/decision.ts";
 import type { Input } from "../input/input.ts";
-import type { LatencyModel } from "../latency/latency-model.ts";
+import { type LatencyModel, tokensOfEach } from "../latency/latency-model.ts";
 import type { RouteRequest } from "../request/request.ts";
 import { FORECASTER_PARAMETERS, LatencyForecaster } from "./latency-forecaster.ts";
 
@@ -143,7 +143,7 @@ export const addedLatency = scorerPlugin({
         if (input.kind !== "request-finished" || input.outcome !== "ok") return;
         // An embedding, a score or a class has no tokens, and is no evidence of how long answers are.
         if (input.outputTokens === undefined || input.outputTokens === 0) return;
-        answer.add(input.at, input.outputTokens);
+        answer.add(input.at, tokensOfEach(input.outputTokens, request?.sequences ?? 1));
       },
     };
   },

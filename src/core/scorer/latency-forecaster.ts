@@ -13,6 +13,7 @@ import {
   ModelSet,
   type Situation,
   type Speeds,
+  tokensOfEach,
 } from "../latency/latency-model.ts";
 import type { Forecast } from "../latency/forecast.ts";
 import { ForecastTrial } from "../latency/forecast-trial.ts";
@@ -212,7 +213,7 @@ export class LatencyForecaster {
       this.#models.of(input.endpoint);
     }
     if (input.kind === "endpoint-left") this.#forget(input.endpoint);
-    if (isAnswer(input)) this.#answer.add(input.at, input.outputTokens);
+    if (isAnswer(input)) this.#answer.add(input.at, tokensOfEach(input.outputTokens, request?.sequences ?? 1));
   }
 
   #forget(endpoint: EndpointId): void {
@@ -324,13 +325,10 @@ const REQUESTS_MAX = 100_000;
 /** A pace over fewer tokens is mostly chance. */
 const OUTPUT_TOKENS_MIN = 8;
 
-interface Followed {
+interface Followed extends AboardRequest {
   readonly endpoint: EndpointId;
   /** The endpoint's, which stays while anybody is there. */
   readonly aboard: Aboard;
-  readonly promptTokens: number;
-  readonly newTokens: number;
-  readonly pairs: number;
   readonly situation: Situation;
   /** Requests of others there when it was sent. */
   readonly foreign: number;
@@ -387,7 +385,7 @@ export class UnderWay {
   /** The request was routed into `situation`, where others than this router have `foreign` requests. */
   began(
     { at, endpoint, requestId }: Routed,
-    { promptTokens }: RouteRequest,
+    { promptTokens, sequences }: RouteRequest,
     situation: Situation,
     foreign: number,
   ): void {
@@ -396,12 +394,13 @@ export class UnderWay {
     const aboard = (place.aboard ??= new Aboard(at));
     const { newTokens } = situation;
     const pairs = attentionPairs(promptTokens, newTokens);
-    aboard.sent(at, promptTokens, pairs);
+    aboard.sent(at, promptTokens, sequences, pairs);
     aboard.queuedTokens += newTokens;
     this.#followed.set(requestId, {
       endpoint,
       aboard,
       promptTokens,
+      sequences,
       newTokens,
       pairs,
       situation,
@@ -443,19 +442,21 @@ export class UnderWay {
   #firstToken(at: Micros, requestId: string): void {
     const one = this.#followed.get(requestId);
     if (one === undefined || one.firstTokenAt !== undefined) return;
-    const { endpoint, aboard, promptTokens, newTokens, pairs, situation, sentAt, forecast, average } = one;
+    const { endpoint, aboard, newTokens, situation, sentAt, forecast, average } = one;
     one.firstTokenAt = at;
-    aboard.computed(at, promptTokens, newTokens, pairs);
+    aboard.computed(at, one);
     aboard.queuedTokens -= newTokens;
     one.before = aboard.until(at);
     this.#trial.add(endpoint, at, at - sentAt, forecast, average);
     this.#modelOf(endpoint).learnTtft(endpoint, at, situation, at - sentAt);
   }
 
-  #answered(at: Micros, requestId: string, outputTokens: number): void {
+  #answered(at: Micros, requestId: string, tokensOfAll: number): void {
     const one = this.#followed.get(requestId);
-    if (one?.firstTokenAt === undefined || one.before === undefined || outputTokens < OUTPUT_TOKENS_MIN) return;
+    if (one?.firstTokenAt === undefined || one.before === undefined) return;
     const { endpoint, before, firstTokenAt, foreign, promptTokens } = one;
+    const outputTokens = tokensOfEach(tokensOfAll, one.sequences);
+    if (outputTokens < OUTPUT_TOKENS_MIN) return;
     const now = one.aboard.until(at);
     const steps = outputTokens - 1;
     const micros = at - firstTokenAt;
@@ -475,7 +476,7 @@ export class UnderWay {
     if (one === undefined) return;
     this.#followed.delete(requestId);
     const { aboard } = one;
-    aboard.left(at, one.promptTokens, one.pairs, one.firstTokenAt);
+    aboard.left(at, one);
     if (one.firstTokenAt === undefined) aboard.queuedTokens -= one.newTokens;
     if (aboard.requests > 0) return;
     const place = this.#placeOf(one.endpoint);
@@ -494,6 +495,16 @@ interface AboardSum {
   readonly computedTokens: number;
 }
 
+/** A request as its endpoint has it. */
+interface AboardRequest {
+  readonly promptTokens: number;
+  readonly sequences: number;
+  readonly newTokens: number;
+  readonly pairs: number;
+  /** Undefined before its answer began. */
+  readonly firstTokenAt: Micros | undefined;
+}
+
 /** Where an endpoint's requests are found; kept without any for as long as decisions look at it. */
 export interface AboardPlace {
   /** Undefined where there are none. */
@@ -501,7 +512,7 @@ export interface AboardPlace {
   isLookedAt: boolean;
 }
 
-/** The requests of one endpoint, and those of them whose answers are being made. */
+/** The requests of one endpoint, each answer counted, and those of them that are being made. */
 export class Aboard {
   requests = 0;
   promptTokens = 0;
@@ -536,35 +547,34 @@ export class Aboard {
     return this.requests === this.#answering ? 0 : Math.max(0, at - this.#computingSince);
   }
 
-  sent(at: Micros, promptTokens: number, pairs: number): void {
+  sent(at: Micros, promptTokens: number, sequences: number, pairs: number): void {
     if (this.requests === this.#answering) this.#computingSince = at;
-    this.requests++;
+    this.requests += sequences;
     this.queuedPairs += pairs;
     this.promptTokens += promptTokens;
   }
 
-  /** A prompt is computed, `newTokens` of it there and then, and its answer begins. */
-  computed(at: Micros, promptTokens: number, newTokens: number, pairs: number): void {
+  /** A prompt is computed, its new tokens there and then, and its answers begin. */
+  computed(at: Micros, { promptTokens, sequences, newTokens, pairs }: AboardRequest): void {
     this.#until(at);
     this.queuedPairs -= pairs;
-    this.#answering++;
+    this.#answering += sequences;
     this.#computingSince = at;
-    this.#beganMicros += at - this.#bornAt;
+    this.#beganMicros += sequences * (at - this.#bornAt);
     this.#answeringPromptTokens += promptTokens;
     this.#computedTokens += newTokens;
   }
 
-  /** `firstTokenAt` is undefined where its answer had not begun. */
-  left(at: Micros, promptTokens: number, pairs: number, firstTokenAt: Micros | undefined): void {
+  left(at: Micros, { promptTokens, sequences, pairs, firstTokenAt }: AboardRequest): void {
     this.#until(at);
-    this.requests--;
+    this.requests -= sequences;
     this.promptTokens -= promptTokens;
     if (firstTokenAt === undefined) {
       this.queuedPairs -= pairs;
       return;
     }
-    this.#answering--;
-    this.#beganMicros -= firstTokenAt - this.#bornAt;
+    this.#answering -= sequences;
+    this.#beganMicros -= sequences * (firstTokenAt - this.#bornAt);
     this.#answeringPromptTokens -= promptTokens;
   }
 

@@ -111,7 +111,7 @@ export const vtc = scorerPlugin({
       observe(input, decision, request) {
         if (request === undefined || request.tenant === "") return;
         if (decision?.kind === "routed" && decision.attempt === 1) {
-          const estimate = tracker.weigh(request.promptTokens, predictor.predict(request.tenant, request.promptTokens));
+          const estimate = tracker.weigh(request.promptTokens, predictor.predict(request));
           charged.set(request.id, estimate);
           tracker.add(request.tenant, input.at, estimate);
         }
@@ -119,7 +119,7 @@ export const vtc = scorerPlugin({
         const estimate = charged.get(request.id);
         charged.delete(request.id);
         if (estimate === undefined || input.outputTokens === undefined) return;
-        predictor.learn(request.tenant, input.at, input.outputTokens);
+        predictor.learn(request, input.at, input.outputTokens);
         tracker.add(
           request.tenant,
           input.at,

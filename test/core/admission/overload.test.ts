@@ -120,6 +120,37 @@ function overload(queue: QueueSpec, perSecond: number, seconds: number): Outcome
   return outcome;
 }
 
+test("a tenant is charged with all tokens that its request's answers are expected to have, and in the end with those they had", () => {
+  const router = new Router({
+    seed: 1,
+    profiles: { plain: { filters: [], scorers: [], picker: { plugin: "random", parameters: {} } } },
+    defaultProfile: "plain",
+    index: new DualIndex(),
+    blockTokens: 16,
+    staleAfterMicros: SECOND,
+    admission: {
+      limits: {},
+      classes: { scores: {}, defaultScore: 0 },
+      saturation: { waitingMax: 1_000, kvUtilizationMax: 0.8, requestsMax: 16 },
+      queue: QUEUE,
+    },
+  });
+  const endpoint = { id: "a", models: ["m"], labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
+  router.accept({ kind: "endpoint-joined", at: 0, endpoint });
+  const counters = router.admission.shared.counters()!;
+  const arrive = (id: string, sequences: number) => {
+    const asked = request({ id, tenant: id, promptTokens: 1, sequences });
+    router.accept({ kind: "request-arrived", at: 1, request: asked });
+    return counters.of(id);
+  };
+  const end = { promptTokens: 1, cachedTokens: 0, outputTokens: 256, outcome: "ok" } as const;
+  assert.equal(arrive("first", 4), 1);
+  router.accept({ kind: "request-finished", at: 2, requestId: "first", ...end });
+  assert.equal(counters.of("first"), 1 + 256);
+  // Of four answers of 64 tokens, 1 is expected of each by now.
+  assert.deepEqual([arrive("one", 1), arrive("three", 3)], [1 + 1, 1 + 3]);
+});
+
 function p99(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(0.99 * (values.length - 1))]!;
 }

@@ -66,20 +66,22 @@ test("KV utilization is the fresh scrape's, else what is in flight takes of the 
   assert.equal(full.kvUtilization, 1);
 });
 
+const UNSEEN = { firstTokenAt: undefined, tpotMicros: undefined };
+
 test("an endpoint that returns may have more with what it answered for a peer, whose ends show its time per token", () => {
   const made = state();
   made.requestsInFlight = 0;
   made.suspend();
   made.resume(2);
-  made.peerEnded(1_000, "failed", undefined, undefined);
+  made.peerEnded(1_000, "failed", UNSEEN);
   assert.equal(made.standing, "returning");
   assert.ok(!made.slowReturn?.allows(1));
-  made.peerEnded(2_000, "ok", 90_000, 10);
+  made.peerEnded(2_000, "ok", { firstTokenAt: 0, tpotMicros: 10_000 });
   assert.ok(!made.slowReturn?.allows(1), "its first token was reported before");
   made.refresh(2_000, STALE_AFTER_MICROS);
   assert.equal(made.tpotMicros, 10_000);
-  made.peerEnded(3_000, "ok", undefined, 10);
+  made.peerEnded(3_000, "ok", UNSEEN);
   assert.deepEqual([made.standing, made.slowReturn!.allows(2), made.slowReturn!.allows(3)], ["returning", true, false]);
-  made.peerEnded(4_000, "ok", undefined, 10);
+  made.peerEnded(4_000, "ok", UNSEEN);
   assert.equal(made.standing, "well");
 });

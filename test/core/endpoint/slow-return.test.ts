@@ -10,7 +10,7 @@ const takes = (one: EndpointState, inFlight: number): boolean => {
   one.requestsInFlight = inFlight;
   return one.eligibility(0, { model: "m" }, []) === 0;
 };
-const served = (one: EndpointState): void => one.peerEnded(0, "ok", undefined, undefined);
+const served = (one: EndpointState): void => one.peerEnded(0, "ok", { firstTokenAt: undefined, tpotMicros: undefined });
 
 /** The most requests that it takes at once, up to a bound. */
 function room(one: EndpointState): number {

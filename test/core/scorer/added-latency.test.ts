@@ -166,6 +166,24 @@ test("embeddings, which have no answer, leave the length of answers as it was se
   assert.deepEqual(scores(made, 1000, [warm, idle]), before);
 });
 
+test("several answers that came side by side are each as long as one", () => {
+  const busy = snapshot({
+    id: "busy",
+    effectiveLoad: 6,
+    requestsInFlight: 6,
+    promptTokensInFlight: 6000,
+    hitTokens: 900,
+  });
+  const [one, four] = [1, 4].map((sequences) => {
+    const made = scorer({});
+    const end = { promptTokens: 10, cachedTokens: 0, outputTokens: 40 * sequences, outcome: "ok" as const };
+    const asked = request({ id: "r", sequences });
+    made.observe?.({ kind: "request-finished", at: 0, requestId: "r", ...end }, undefined, asked);
+    return scores(made, 1000, [busy, snapshot({ id: "idle" })]);
+  });
+  assert.deepEqual(four, one);
+});
+
 const ownSpeeds = { plugin: "added-latency", parameters: { speedWeight: 1 } };
 
 function shareOf(decisions: readonly { readonly endpoint: string }[], id: string): number {

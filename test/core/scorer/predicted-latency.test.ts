@@ -26,6 +26,23 @@ test("a decision states the times that it expects, and they come true", () => {
   assert.ok(Math.abs(forecast.tpotMicros / (10 * MICROS_PER_MILLI) - 1) < 0.1, `TPOT ${forecast.tpotMicros}`);
 });
 
+test("the pace and the length of answers side by side are those of one", () => {
+  const decisions = routedBy({ plugin: "predicted-latency", parameters: {} }, { a: 1 }, 60, {}, 4);
+  const { tpotMicros } = decisions.at(-1)!.forecast!;
+  assert.ok(Math.abs(tpotMicros / (10 * MICROS_PER_MILLI) - 1) < 0.1, `TPOT ${tpotMicros}`);
+  const made = [1, 4].map((sequences) => {
+    const scorer = CATALOG.scorers["predicted-latency"].create("x", {});
+    const asked = request({ id: "q", sequences });
+    const end = { outcome: "ok", promptTokens: 10, cachedTokens: 0, outputTokens: 40 * sequences } as const;
+    scorer.observe!({ kind: "request-finished", at: 0, requestId: "q", ...end }, undefined, asked);
+    const scores = new Float64Array(2);
+    const busy = { effectiveLoad: 6, requestsInFlight: 6, hitTokens: 32 };
+    scorer.score(asked, [snapshot({ ...busy, id: "a" }), snapshot({ id: "b" })], scores);
+    return [...scores];
+  });
+  assert.deepEqual(made[1], made[0]);
+});
+
 test("a forecast is of the candidate as it is, and changes nothing", () => {
   const scorer = CATALOG.scorers["predicted-latency"].create("x", {});
   const asked = request({ id: "q", promptTokens: 4_000 });

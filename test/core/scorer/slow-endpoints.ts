@@ -26,12 +26,13 @@ export function stepTimesOf(times: number): StepTimes {
   };
 }
 
-/** Endpoints that take so many times as long as the first, one request after the other, each of 20 tokens. */
+/** Endpoints that take so many times as long as the first, one request after the other, each of so many answers of 20 tokens. */
 export function routedBy(
   scorer: OneScorer,
   slowness: Readonly<Record<string, number>>,
   requests: number,
   known: Known = {},
+  sequences = 1,
 ): Routed[] {
   const profile = { filters: [], scorers: [{ ...scorer, weight: 1 }], picker: { plugin: "max-score", parameters: {} } };
   const router = new Router({
@@ -49,13 +50,17 @@ export function routedBy(
   const decisions: Routed[] = [];
   for (let i = 0, at = 1_000; i < requests; i++, at += 1_000 * MICROS_PER_MILLI) {
     const id = `r${i}`;
-    const decision = router.accept({ kind: "request-arrived", at, request: request({ id, promptTokens: 2_000 }) });
+    const decision = router.accept({
+      kind: "request-arrived",
+      at,
+      request: request({ id, promptTokens: 2_000, sequences }),
+    });
     assert.ok(decision?.kind === "routed");
     decisions.push(decision);
     const times = slowness[decision.endpoint]!;
     const firstAt = at + 100 * times * MICROS_PER_MILLI;
     router.accept({ kind: "first-token", at: firstAt, requestId: id });
-    const usage = { promptTokens: 2_000, cachedTokens: 0, outputTokens: 20 };
+    const usage = { promptTokens: 2_000, cachedTokens: 0, outputTokens: 20 * sequences };
     const endAt = firstAt + 19 * 10 * times * MICROS_PER_MILLI;
     router.accept({ kind: "request-finished", at: endAt, requestId: id, outcome: "ok", ...usage });
   }

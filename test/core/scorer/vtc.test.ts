@@ -19,8 +19,8 @@ function scorer(parameters: Readonly<Record<string, number | string>> = {}) {
       return [...scores].map((score) => Number(score.toFixed(6)));
     },
     /** A request of the tenant that is sent, and ends with so many output tokens as the engine counts them. */
-    serve(id: string, tenant: string, promptTokens: number, outputTokens?: number): void {
-      const asked = request({ id, tenant, promptTokens });
+    serve(id: string, tenant: string, promptTokens: number, outputTokens?: number, sequences = 1): void {
+      const asked = request({ id, tenant, promptTokens, sequences });
       made.observe!({ kind: "request-arrived", at: SECOND, request: asked }, ROUTED, asked);
       if (outputTokens === undefined) return;
       const end = { kind: "request-finished", at: SECOND, requestId: id, outcome: "ok", promptTokens, outputTokens };
@@ -70,6 +70,21 @@ test("a request is charged with an estimate, and its end puts the engine's count
   // a: 1,000 + 2 * 1,500 by estimate; b: 1,000 + 2 * 100 as counted. The bucket is 2,600.
   assert.deepEqual(vtc.scores("a"), [0.615385, 0.865385, 0.884615, 0.634615]);
   assert.deepEqual(vtc.scores("b"), [0.884615, 0.865385, 0.615385, 0.365385]);
+});
+
+test("all tokens of several answers are charged, and as many answers expected as are asked for", () => {
+  const [vtc, plain] = [scorer({ outputPrediction: "observed" }), scorer({ outputPrediction: "observed" })];
+  vtc.serve("ended", "a", 1_000, 1_000, 4);
+  plain.serve("ended", "a", 1_000, 1_000);
+  plain.serve("other", "b", 10, 0);
+  vtc.serve("other", "b", 10, 0);
+  assert.deepEqual(vtc.scores("a"), plain.scores("a"));
+  // One answer of 250 tokens, and four of them.
+  vtc.serve("open", "c", 100, 250);
+  plain.serve("open", "c", 100, 250);
+  vtc.serve("more", "c", 100, undefined, 4);
+  plain.serve("more", "c", 100, 1_000);
+  assert.deepEqual(vtc.scores("c"), plain.scores("c"));
 });
 
 test("requests of nobody score 1 everywhere and are charged to nobody", () => {
