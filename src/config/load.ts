@@ -67,7 +67,7 @@ function secretNames(value: unknown, root: SchemaNode): Set<string> {
 /** No secret's name has a default, so that what was asked for names all. */
 function unsetSecrets(asked: unknown, root: SchemaNode, environment: ConfigSources["environment"]): Problem[] {
   return secretsIn(asked, root)
-    .filter(({ name }) => (environment[name] ?? "") === "")
+    .filter(({ name }) => (environment[name] ?? "").trim() === "")
     .map(({ path, name }) => ({ path, message: `expected a variable that is set, got no ${name} in the environment` }));
 }
 

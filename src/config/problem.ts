@@ -41,11 +41,13 @@ export function pathText(path: Path): string {
   return text;
 }
 
+/** What stands before the @ of a URL may be a password. */
 function shown(value: unknown): string {
   if (value === undefined) return "nothing";
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (value !== null && typeof value === "object") return "a mapping";
-  const text = typeof value === "number" ? String(value) : (JSON.stringify(value) ?? typeof value);
+  const quoted = typeof value === "number" ? String(value) : (JSON.stringify(value) ?? typeof value);
+  const text = quoted.replace(/^"(\w+:\/\/)?.*@/, '"$1…@');
   return text.length > SHOWN_CHARS_MAX ? `${text.slice(0, SHOWN_CHARS_MAX)}…` : text;
 }
 
@@ -64,8 +66,14 @@ function nearest(written: string, accepted: readonly string[]): string | undefin
 function problemsOf(issue: z.core.$ZodIssue, root: SchemaNode, value: unknown): Problem[] {
   const path = issue.path.filter((key) => typeof key !== "symbol");
   if (issue.code === "unrecognized_keys") {
-    const accepted = Object.keys(nodeAt(root, path)?.properties ?? {});
-    return issue.keys.map((key) => ({ path: [...path, key], message: unknownWord("key", key, accepted) }));
+    const { properties = {}, secret = false } = nodeAt(root, path) ?? {};
+    const accepted = Object.keys(properties);
+    return issue.keys.map((key) => {
+      // What is near to no word that is accepted may be a secret, written as a key.
+      if (secret && nearest(key, accepted) === undefined)
+        return { path, message: `expected one of ${accepted.join(", ")}, got a key that is not shown` };
+      return { path: [...path, key], message: unknownWord("key", key, accepted) };
+    });
   }
   const branches = issue.code === "invalid_union" ? branchNames(nodeAt(root, path.slice(0, -1)), path.at(-1)) : [];
   if (branches.length > 0) {
@@ -76,7 +84,9 @@ function problemsOf(issue: z.core.$ZodIssue, root: SchemaNode, value: unknown): 
   const node = nodeAt(root, path, value);
   const expected =
     node?.expected ?? (issue.code === "custom" || node === undefined ? issue.message : expectation(node));
-  const got = node?.secret === true ? "a value that is not shown" : shown(valueAt(value, path));
+  const written = valueAt(value, path);
+  const isHidden = node?.secret === true && written !== undefined && (written === null || typeof written !== "object");
+  const got = isHidden ? "a value that is not shown" : shown(written);
   return [{ path, message: `expected ${expected}, got ${got}` }];
 }
 

@@ -24,7 +24,8 @@ export const httpUrl = () =>
   z
     .url({ protocol: /^https?$/ })
     .max(1024)
-    .meta({ expected: "an http or https URL of at most 1024 characters" });
+    .refine((text) => !hasUser(text), { message: "a URL without a user" })
+    .meta({ expected: "an http or https URL of at most 1024 characters, without user and password" });
 
 export const header = () =>
   z
@@ -45,5 +46,12 @@ export const millis = (min: number, max: number) => z.int().min(min).max(max);
 function isOrigin(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:")) return false;
-  return url.pathname === "/" && url.search === "" && url.hash === "" && url.username === "";
+  return url.pathname === "/" && url.search === "" && url.hash === "" && !hasUser(text);
+}
+
+/** Whether a URL holds a user or a password, which would be shown wherever the URL is. */
+function hasUser(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { username, password } = new URL(text);
+  return username !== "" || password !== "";
 }

@@ -221,6 +221,22 @@ test("secrets come from the environment by name, and neither name nor value of o
   assert.equal([...pasted, ...misplaced].join().includes("12345"), false);
 });
 
+test("a password in a URL is refused wherever one may stand, and not shown", (t) => {
+  for (const [written, shown] of [
+    ["share: {url: 'redis://:sk-12345@h:6379'}", 'got "redis://…@h:6379"'],
+    ["share: {sentinels: [':sk-12345@h:26379']}", 'got "…@h:26379"'],
+    ["tracing: {url: 'http://u:sk-12345@h/v1'}", 'without user and password, got "http://…@h/v1"'],
+    ["endpoints: [{url: 'http://:sk-12345@h'}]", 'got "http://…@h"'],
+    ["tap: {router: 'http://u:sk-1@2345@h'}", 'got "http://…@h"'],
+  ] as const) {
+    const problems = refused({ file: file(t, written) });
+    assert.equal(problems.length, 1, written);
+    assert.ok(problems[0]!.includes(shown), problems[0]!);
+    assert.doesNotMatch(problems[0]!, /sk-1|2345/);
+  }
+  assert.match(refused({ file: file(t, "tracing: {url: foo}") })[0]!, /got "foo"/);
+});
+
 test("files that are no configuration are refused, not read half", (t) => {
   assert.match(
     refused({ file: "/nowhere/gnomon.yaml" })[0]!,
@@ -334,7 +350,7 @@ test("default.yaml shows what an element of each list and mapping looks like", (
 });
 
 test("an address of a page or a collector is an http or https URL, and an error names that", () => {
-  const expected = "expected an http or https URL of at most 1024 characters";
+  const expected = "expected an http or https URL of at most 1024 characters, without user and password";
   for (const [key, value] of [
     ["tracing.url", "foo"],
     ["tracing.url", "collector:4318"],

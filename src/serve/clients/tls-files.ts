@@ -98,7 +98,9 @@ function pairOf(section: string, { certKey, certFile, keyKey, keyFile }: NonNull
   const cert = readConfiguredFile(`${section}.${certKey}`, certFile);
   const certificate = parsed(`${section}.${certKey}`, "a PEM certificate", certFile, () => new X509Certificate(cert));
   const key = readConfiguredFile(`${section}.${keyKey}`, keyFile);
-  const secret = parsed(`${section}.${keyKey}`, "a PEM private key", keyFile, () => createPrivateKey(key));
+  const secret = parsed(`${section}.${keyKey}`, "a PEM private key without a passphrase", keyFile, () =>
+    createPrivateKey(key),
+  );
   if (!certificate.checkPrivateKey(secret)) {
     throw new ConfigError([`${section}.${keyKey}: expected the key of ${certFile}, got another one in ${keyFile}`]);
   }

@@ -4,9 +4,12 @@ import { readConfiguredFile } from "./configured-file.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a variable holds; undefined where none is named or it is not set. */
+/**
+ * What a variable holds; undefined where none is named or it is not set. Without white space around it: a Secret that was
+ * encoded from `echo` or from a file ends with a line feed, which no header can hold.
+ */
 export function secretOf(variable: string | undefined, environment: Environment): string | undefined {
-  return variable === undefined ? undefined : environment[variable];
+  return variable === undefined ? undefined : environment[variable]?.trim();
 }
 
 export interface Tokens {

@@ -230,7 +230,7 @@ test("files that are missing, hold something else, do not belong together or are
     ],
     [
       { tls: { certFile: one.certFile, keyFile: one.certFile } },
-      /^listen\.tls\.keyFile: expected a PEM private key, got .*one1\.pem/,
+      /^listen\.tls\.keyFile: expected a PEM private key without a passphrase, got .*one1\.pem/,
     ],
     [
       { tls: { certFile: one.certFile, keyFile: two.keyFile } },

@@ -7,6 +7,7 @@ import { type TestContext, test } from "node:test";
 import { stringify } from "yaml";
 
 import { ConfigError } from "#config/config-error.ts";
+import { loadConfig } from "#config/load.ts";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 import { liveKeys } from "#serve/clients/live-keys.ts";
@@ -61,6 +62,44 @@ test("a key opens by its digest alone, as a bearer token or as x-api-key, and na
     assert.equal(keys.auth!(`Bearer ${wrong}`, undefined), undefined, wrong);
   }
   assert.equal(tenantOf("three"), undefined);
+});
+
+test("a key that stands where entries belong is refused and not shown", (t) => {
+  const { file, write } = keysFile(t, []);
+  for (const text of [
+    "sk-secret-1\n",
+    "sk-secret-1\nsk-secret-2\n",
+    "- sk-secret-1\n- sk-secret-2\n",
+    "keys: sk-secret-1\n",
+    "sk-secret-1: acme\n",
+    "keys: [{name: a, sk-secret-1: b}]\n",
+  ]) {
+    write(text);
+    assert.throws(
+      () => opened(t, file),
+      (error) => {
+        assert.ok(error instanceof ConfigError);
+        const message = error.lines.join("; ");
+        assert.match(message, /not shown \(.*keys\.yaml line \d\)/, text);
+        assert.ok(!message.includes("secret"), message);
+        return true;
+      },
+    );
+  }
+  write("keys: [{name: a, tennant: b}]\n");
+  assert.throws(
+    () => opened(t, file),
+    (error) => error instanceof ConfigError && /"tennant"; did you mean tenant/.test(error.lines.join("; ")),
+  );
+});
+
+test("a variable counts without the line feed that a Secret was encoded with", (t) => {
+  const environment = { TOKEN: "secret\n", KEYS: "one, two\r\n" };
+  const config = CONFIG_SCHEMA.parse({ admin: { tokenEnv: "TOKEN", statusTokenEnv: "TOKEN" } });
+  assert.deepEqual(adminTokens(config, environment), { adminToken: "secret", statusToken: "secret" });
+  assert.ok(opened(t, keysFile(t, []).file, environment).keys.auth!("Bearer two", undefined));
+  const overrides = [{ path: ["admin", "tokenEnv"], value: "BLANK", from: "--set" }];
+  assert.throws(() => loadConfig({ file: undefined, environment: { BLANK: "\n" }, overrides }), ConfigError);
 });
 
 test("the file is followed: keys come, are revoked and expire; what cannot be read changes nothing and shows no digest", async (t) => {
