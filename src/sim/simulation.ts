@@ -243,7 +243,7 @@ export class Simulation implements EngineListener, FlightHost, FaultHost, Change
     flight.asSent.hashes = flight.source.engineHashes(this.fleet.blockTokens(flight.engine));
     const { modelTokensMax, queueDelay } = this.fleet.specs[flight.engine]!.config;
     // As vLLM, which refuses what might not end within the model's length.
-    const fits = flight.source.route.promptTokens + (flight.route.outputTokensMax ?? 0) <= modelTokensMax;
+    const fits = flight.firstPromptTokens + (flight.route.outputTokensMax ?? 0) <= modelTokensMax;
     const submitted = fits ? this.fleet.submit(this.clock, flight) : "too-long";
     if (submitted === "queued") return;
     assert(submitted !== "duplicate", "a request is submitted to an engine once");

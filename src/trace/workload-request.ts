@@ -27,6 +27,11 @@ export interface WorkloadRequest {
   /** Answers that were made side by side, where there were several. */
   readonly sequences?: number | undefined;
   /**
+   * Tokens of each of its prompts, `promptTokens` together, where it had several and that is known: each got as many of the
+   * answers, and `blockIds` are the first one's.
+   */
+  readonly tokensByPrompt?: readonly number[] | undefined;
+  /**
    * Content identity of consecutive blocks of `blockTokens` tokens from the start of the prompt: equal ids are equal
    * content, what came before included. The last one may cover a partial block. Tokens beyond the last block are this
    * request's own. Safe integers in [0, 2^53). Undefined where the trace holds lengths alone.

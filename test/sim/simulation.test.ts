@@ -120,6 +120,35 @@ test("answers to one prompt are made side by side: as long as one of them, each 
   assert.deepEqual([left.outcomes.statusOf(0), left.outcomes.statusOf(1)], ["timed-out", "completed"]);
 });
 
+/** Prompts of 32 and 64 tokens with an answer of three tokens each, where a step has room for 32. */
+function listOf(more: Partial<WorkloadRequest> = {}, overrides: Partial<SimulationOptions> = {}) {
+  const lengths = { index: 0, arrivalMicros: 0, promptTokens: 96, outputTokens: 6, sequences: 2 };
+  const options = { seed: 1, blockTokens: 16, timeoutMicros: Infinity, timeScale: 1, rateScale: 1 };
+  const prompts = { ...LENGTHS_ONLY, ...lengths, tokensByPrompt: [32, 64], ...more };
+  const arrivals = new WorkloadArrivals([prompts], options);
+  const specs = engines(1, { stepTime: STEP, batchTokensMax: 32, modelTokensMax: 100 });
+  return simulate(cluster(ROUND_ROBIN, specs, { arrivals, ...overrides }));
+}
+
+test("of several prompts each is as long as it was, and the request ends with its last answer", () => {
+  const ends: Input[] = [];
+  const observe = (input: Input) => void (input.kind === "request-finished" && ends.push(input));
+  const { outcomes } = listOf({}, { observe });
+  // The second one's tokens are computed in the steps two to four, beside the first one's answer.
+  assert.deepEqual([outcomes.ttft[0], outcomes.e2e[0]], [1000, 6000]);
+  const counts = { promptTokens: 96, cachedTokens: 0, outputTokens: 6 };
+  assert.deepEqual(ends, [{ kind: "request-finished", at: 6000, requestId: "request_0", outcome: "ok", ...counts }]);
+  // Half of the answers are to each; the later ones of a prompt find its blocks in the cache.
+  assert.equal(listOf({ sequences: 4, outputTokens: 12 }).outcomes.e2e[0], 7000);
+  const unknown = listOf({ tokensByPrompt: undefined }).outcomes;
+  assert.deepEqual([unknown.ttft[0], unknown.e2e[0]], [3000, 6000]);
+});
+
+test("a client that gives up while the last answer is made has none of its request", () => {
+  const { outcomes, requests } = listOf({ timeoutMicros: 4500 });
+  assert.deepEqual([outcomes.statusOf(0), requests.completed], ["timed-out", 0]);
+});
+
 test("what can never be served is reported, and the rest goes on", () => {
   const impatient = { ...listed(3, 30, 10, 100), deadlineAt: 50_000 };
   const declared = listed(4, 40, 10, 5);

@@ -109,6 +109,7 @@ const requests: fc.Arbitrary<RouteRequest> = record({
   fc.constantFrom(
     request,
     { ...request, cacheRead: false },
+    { ...request, tokensByPrompt: [1_200, 0, 7] },
     { ...request, subset: [] },
     { ...request, subset: ["a", "b#1"] },
     { ...request, undivided: true as const },

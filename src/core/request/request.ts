@@ -29,6 +29,11 @@ export interface RouteRequest {
   readonly outputTokensMax: number | undefined;
   /** Engine requests that this one fans out to: prompts times n. */
   readonly sequences: number;
+  /**
+   * Of a completion with several prompts, each one's tokens, about as many as `promptTokens` together; absent where it has
+   * one. An estimate, but of the first, whose blocks `blocks` are.
+   */
+  readonly tokensByPrompt?: readonly number[];
   readonly blocks: BlockChain;
   /**
    * False where the engine computes the whole prompt whatever its cache holds, as for prompt log-probabilities; it stores

@@ -6,7 +6,7 @@ import type { Micros } from "#core/base/units.ts";
 import { nowMicros } from "../base/clock.ts";
 import type { AnswerJudge, JudgedAttempts, JudgedRequest } from "../answer/answer-judge.ts";
 import { AskerLeft } from "../base/loop-turn.ts";
-import { type ParsedRequest, tokensOfAll, truncated } from "../request/parse-request.ts";
+import { type ParsedRequest, truncated } from "../request/parse-request.ts";
 import { withFields } from "../http/request-body.ts";
 import { ASKED_ANEW, FIRST_BYTES } from "#core/path/path-event.ts";
 import type { Dialect } from "../http/route.ts";
@@ -180,7 +180,7 @@ export class CascadeRun implements AnswerJudge {
     const next: RouteRequest = {
       ...this.#request!,
       model,
-      promptTokens: tokensOfAll(whole, prompt, parsed.prompt, parsed.fields),
+      promptTokens: prompt.promptTokens,
       promptTokensExact: prompt.exact && parsed.prompt.count === 1,
       blocks: prompt.blocks,
     };

@@ -238,8 +238,8 @@ export interface ParsedPrompt {
   readonly source: PromptSource | undefined;
   /** Number of prompts. */
   readonly count: number;
-  /** Length of all prompts over the length of the first, for counting their tokens without encoding each. */
-  readonly scale: number;
+  /** Of each, where there are several, for counting their tokens without encoding each: characters, or ids. */
+  readonly lengths?: readonly number[];
 }
 
 /** `beginning` is what a chat's messages begin with, where that is known. */
@@ -258,10 +258,10 @@ export function parsePrompt(dialect: Dialect, fields: Fields, beginning?: readon
 
 type Chat = Extract<PromptSource, { kind: "chat" }>;
 
-const NO_TEXT: ParsedPrompt = { source: undefined, count: 1, scale: 1 };
+const NO_TEXT: ParsedPrompt = { source: undefined, count: 1 };
 
 function one(source: PromptSource): ParsedPrompt {
-  return { source, count: 1, scale: 1 };
+  return { source, count: 1 };
 }
 
 function parseChat(fields: Fields, beginning: readonly unknown[] | undefined): ParsedPrompt | Refusal {
@@ -329,23 +329,20 @@ function textOrTokens(value: unknown, specialTokens = true): ParsedPrompt | unde
   if (!Array.isArray(value) || value.length === 0) return undefined;
   if (isTokens(value)) return one({ kind: "tokens", tokens: value });
   if (value.every((item) => typeof item === "string")) {
-    return many(value.length, lengths(value), text(value[0]!));
+    return many(value, text(value[0]!));
   }
   if (value.every((item): item is number[] => Array.isArray(item) && isTokens(item))) {
-    return many(value.length, lengths(value), { kind: "tokens", tokens: value[0]! });
+    return many(value, { kind: "tokens", tokens: value[0]! });
   }
   return undefined;
 }
 
 const NO_SPECIAL_TOKENS = { specialTokens: false } as const;
 
-function many(count: number, total: number, source: Extract<PromptSource, { kind: "text" | "tokens" }>): ParsedPrompt {
-  const first = source.kind === "text" ? source.text.length : source.tokens.length;
-  return { source, count, scale: first > 0 ? total / first : count };
-}
-
-function lengths(items: readonly { readonly length: number }[]): number {
-  return items.reduce((sum, item) => sum + item.length, 0);
+function many(prompts: readonly { readonly length: number }[], source: PromptSource): ParsedPrompt {
+  return prompts.length === 1
+    ? one(source)
+    : { source, count: prompts.length, lengths: prompts.map(({ length }) => length) };
 }
 
 function isTokens(value: readonly unknown[]): value is number[] {
@@ -418,18 +415,22 @@ export function truncated(prompt: TokenizedPrompt, fields: Fields | undefined): 
 }
 
 /**
- * Tokens of all prompts of a request, of whose first the engine reads `prompt`. The others are known by their length
- * together, as `scale` gives it, and each is cut like the first: exact where the limit is above all of them or below.
+ * Tokens of each of several prompts of a request, of whose first the engine reads `prompt`; the others are known by their
+ * lengths, and each is cut like the first. Undefined where it has one.
  */
-export function tokensOfAll(
+export function tokensByPrompt(
   whole: TokenizedPrompt,
   prompt: TokenizedPrompt,
-  { count, scale }: Pick<ParsedPrompt, "count" | "scale">,
+  { lengths }: Pick<ParsedPrompt, "lengths">,
   fields: Fields | undefined,
-): number {
-  const limit = limitIn(fields) ?? TO_MODEL_LENGTH;
-  if (limit === TO_MODEL_LENGTH || count === 1) return Math.round(prompt.promptTokens * scale);
-  return Math.round(prompt.promptTokens + Math.min(whole.promptTokens * (scale - 1), limit * (count - 1)));
+): number[] | undefined {
+  const first = lengths?.[0];
+  if (lengths === undefined || first === undefined) return undefined;
+  const given = limitIn(fields) ?? TO_MODEL_LENGTH;
+  const limit = given === TO_MODEL_LENGTH ? Infinity : given;
+  const tokensOf = (length: number) =>
+    Math.min(limit, first > 0 ? (whole.promptTokens * length) / first : whole.promptTokens);
+  return lengths.map((length, i) => (i === 0 ? prompt.promptTokens : tokensOf(length)));
 }
 
 const TO_MODEL_LENGTH = -1;

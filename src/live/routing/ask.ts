@@ -29,7 +29,7 @@ import { countUp } from "../base/gateway-counters.ts";
 import type { CountedPrompt } from "../base/decisive.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";
 import type { GatewayLimits } from "../http/limits.ts";
-import { isRefusal, type ParsedRequest, parseRequest, tokensOfAll, truncated } from "../request/parse-request.ts";
+import { isRefusal, type ParsedRequest, parseRequest, tokensByPrompt, truncated } from "../request/parse-request.ts";
 import type { RequestHeaders } from "../http/headers.ts";
 import type { Route } from "../http/route.ts";
 import type { Identifier, Identity } from "../http/identity.ts";
@@ -278,6 +278,7 @@ function decide(question: Question, parsed: ParsedRequest, whole: TokenizedPromp
   const by = askedBy(asking, parsed.fields);
   if (isRefusal(by)) return unread(question, by);
   const { tenant, user, session, profile } = by.identity;
+  const each = tokensByPrompt(whole, prompt, parsed.prompt, parsed.fields);
   const request: RouteRequest = {
     id: asking.routeId,
     model,
@@ -285,13 +286,15 @@ function decide(question: Question, parsed: ParsedRequest, whole: TokenizedPromp
     session,
     ...by.promised,
     priority: priorityOf(asking, parsed),
-    promptTokens: tokensOfAll(whole, prompt, parsed.prompt, parsed.fields),
+    promptTokens: each === undefined ? prompt.promptTokens : Math.round(each.reduce((sum, tokens) => sum + tokens)),
     promptTokensExact: prompt.exact && parsed.prompt.count === 1 && followedBy(asking, parsed) === undefined,
     outputTokensMax: parsed.outputTokensMax,
     sequences: parsed.sequences,
     blocks: prompt.blocks,
     profile: by.profile,
     ...(user !== "" && user !== tenant && { user }),
+    // Of others that have several, as embeddings, nothing is simulated.
+    ...(each !== undefined && asking.route.dialect === "completions" && { tokensByPrompt: each.map(Math.round) }),
     ...(!parsed.cacheRead && { cacheRead: false }),
     ...(!isDivisible(asking, parsed) && { undivided: true }),
     ...(asking.timeoutMicros !== undefined && { timeoutMicros: asking.timeoutMicros }),

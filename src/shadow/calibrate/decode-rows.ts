@@ -1,4 +1,4 @@
-import { type Evidence, type Served, tpotOf } from "./evidence.ts";
+import { type Evidence, promptTokensOf, type Served, tpotOf } from "./evidence.ts";
 
 /** What an engine did between a request's first and last token, as far as a trace shows. */
 export interface DecodeRow {
@@ -16,9 +16,10 @@ export interface DecodeRow {
   readonly prefillTokens: number;
 }
 
-/** Tokens of the prompt that the engine had to compute. */
-export function prefilledTokens({ promptTokens, cachedTokens }: Served): number {
-  return Math.max(1, promptTokens - (Number.isNaN(cachedTokens) ? 0 : cachedTokens));
+/** Tokens of its prompts that the engine had to compute. */
+export function prefilledTokens(row: Served): number {
+  const { cachedTokens } = row;
+  return Math.max(1, promptTokensOf(row) - (Number.isNaN(cachedTokens) ? 0 : cachedTokens));
 }
 
 /** A row for each of the first `count` requests that was answered whole with two tokens or more. */
@@ -48,9 +49,10 @@ function rowOf(row: Served, others: readonly Served[], earliest: number): Decode
     const first = other.arrivalAt + other.ttftMicros;
     const shared = Math.min(to, endOf(other)) - Math.max(from, first);
     if (shared > 0) {
-      const { sequences = 1 } = other;
+      const { sequences = 1, furtherPrompts = [] } = other;
       overlap += shared * sequences;
-      context += shared * sequences * (other.promptTokens + other.outputTokens / 2);
+      const prompts = (sequences / (1 + furtherPrompts.length)) * promptTokensOf(other);
+      context += shared * (prompts + (sequences * other.outputTokens) / 2);
     }
     if (other !== row && first > from && first <= to) {
       prefills++;

@@ -1,4 +1,6 @@
+import { tokensOfEach } from "#core/latency/latency-model.ts";
 import type { EngineConfig } from "#engine/config.ts";
+import type { WorkloadRequest } from "#trace/workload-request.ts";
 import type { RecordedRun } from "../recorded/recorded-run.ts";
 import { recordedSizes } from "./recorded-sizes.ts";
 
@@ -7,6 +9,11 @@ export function engineSizes(engine: EngineConfig, run: RecordedRun): { sizes: En
   const { sizes: recorded, notes } = recordedSizes(run, undefined, engine.blockTokens);
   const sizes = { ...engine, ...recorded };
   const room = (sizes.kvBlocks - 1) * sizes.blockTokens;
-  const longest = run.workload.reduce((most, one) => Math.max(most, one.promptTokens + one.outputTokens), 0);
+  const longest = run.workload.reduce((most, one) => Math.max(most, longestOf(one)), 0);
   return { sizes: { ...sizes, modelTokensMax: Math.min(room, Math.max(engine.modelTokensMax, longest)) }, notes };
+}
+
+/** Of its prompts, each with one answer. */
+function longestOf({ promptTokens, tokensByPrompt, outputTokens, sequences = 1 }: WorkloadRequest): number {
+  return Math.max(...(tokensByPrompt ?? [promptTokens])) + tokensOfEach(outputTokens, sequences);
 }

@@ -1,5 +1,6 @@
 import { tokensOfEach } from "#core/latency/latency-model.ts";
 import type { Micros } from "#core/base/units.ts";
+import type { EnginePrompt } from "#engine/further-answer.ts";
 import { WorkloadChains } from "#sim/source/workload-chains.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import type { Observed } from "../recorded/observed.ts";
@@ -10,7 +11,10 @@ export interface Served {
   readonly arrivalAt: Micros;
   /** Position in the evidence's endpoints. */
   readonly endpoint: number;
+  /** Of its first prompt, where it has several. */
   readonly promptTokens: number;
+  /** The others. */
+  readonly furtherPrompts?: readonly EnginePrompt[];
   /** Of one answer, where it had several side by side. */
   readonly outputTokens: number;
   /** Answers, where there were several. */
@@ -72,12 +76,14 @@ export function evidenceOf(run: EvidenceSource, blockTokens: number, endpoints?:
     }
     const next = workload[i + 1]?.session === request.session ? workload[i + 1] : undefined;
     const prompt = chains.chainOf(request).hashes;
+    const { tokensByPrompt } = request;
     const retried = seen.attempts > 1;
     if (retried) left[RETRIED] = (left[RETRIED] ?? 0) + 1;
     rows.push({
       arrivalAt: request.arrivalMicros + seen.retriedMicros,
       endpoint,
-      promptTokens: request.promptTokens,
+      promptTokens: tokensByPrompt?.[0] ?? request.promptTokens,
+      ...(tokensByPrompt && { furtherPrompts: chains.furtherPrompts(request) }),
       outputTokens: tokensOfEach(request.outputTokens, request.sequences ?? 1),
       ...(request.sequences !== undefined && { sequences: request.sequences }),
       cachedTokens: seen.cachedTokens,
@@ -90,6 +96,11 @@ export function evidenceOf(run: EvidenceSource, blockTokens: number, endpoints?:
   });
   rows.sort((a, b) => a.arrivalAt - b.arrivalAt);
   return { endpoints: names, rows, left };
+}
+
+/** Of all its prompts. */
+export function promptTokensOf({ promptTokens, furtherPrompts = [] }: Served): number {
+  return furtherPrompts.reduce((sum, prompt) => sum + prompt.promptTokens, promptTokens);
 }
 
 /** Mean time per token after the first; NaN below two tokens. */

@@ -2,7 +2,7 @@ import { type EngineConfig } from "#engine/config.ts";
 import { Engine } from "#engine/engine.ts";
 import { RankedEngine } from "#engine/ranked-engine.ts";
 import type { EngineSink } from "#engine/sink.ts";
-import { FurtherAnswer } from "#engine/further-answer.ts";
+import { FurtherAnswer, furtherAnswers } from "#engine/further-answer.ts";
 import type { Evidence } from "./evidence.ts";
 import { PARAMETERS } from "./parameters.ts";
 import { WorkLog, type WorkTimes } from "./work-log.ts";
@@ -49,17 +49,20 @@ function replay(
       if (!(request instanceof FurtherAnswer)) outcome.cachedTokens[Number(request.id)] = cached;
     },
     token: (at, request, tokens) => {
-      if (request instanceof FurtherAnswer) return;
-      const row = Number(request.id);
+      const further = request instanceof FurtherAnswer;
+      const row = Number(further ? request.first.id : request.id);
       const since = at - rows[row]!.arrivalAt;
-      if (tokens === 1) {
+      if (tokens === 1 && !further) {
         outcome.ttftMicros[row] = since;
         log?.firstToken(row);
       }
-      outcome.e2eMicros[row] = since;
+      // The last one of several answers ends it.
+      outcome.e2eMicros[row] = Math.max(outcome.e2eMicros[row]! || 0, since);
     },
     finished: (_at, request) => {
-      if (!(request instanceof FurtherAnswer)) log?.lastToken(Number(request.id));
+      if (!(request instanceof FurtherAnswer)) return log?.lastToken(Number(request.id));
+      // What other ranks did meanwhile is not in the log of the first one's.
+      if (config.dataParallel === 1) log?.lastToken(Number(request.first.id));
     },
     ...(log && { step: (startAt, endAt, shape) => log.step(startAt, endAt, shape) }),
   });
@@ -71,12 +74,15 @@ function replay(
     return new Engine(config, sinkOf(0));
   });
   for (let row = 0; row < count; row++) {
-    const { endpoint, arrivalAt, promptTokens, outputTokens, hashes, sequences = 1, cacheRead = true } = rows[row]!;
+    const { endpoint, arrivalAt, promptTokens, outputTokens, hashes, cacheRead = true } = rows[row]!;
+    const { sequences = 1, furtherPrompts = [] } = rows[row]!;
     const engine = engines[endpoint]!;
     const id = String(row);
     const request = { id, promptTokens, outputTokens, hashes, priority: 0, deadlineAt: undefined, cacheRead };
     if (engine.submit(arrivalAt, request) !== "queued") continue;
-    for (let i = 1; i < sequences; i++) engine.submit(arrivalAt, new FurtherAnswer(request, i, config.blockTokens));
+    if (sequences > 1)
+      for (const one of furtherAnswers(request, sequences, config.blockTokens, furtherPrompts))
+        engine.submit(arrivalAt, one);
     const rank = engine instanceof RankedEngine ? engine.rankOf(id)! : 0;
     logs?.[endpoint]?.[rank]?.expect(row, arrivalAt + Math.trunc(config.queueDelay.baseMicros));
   }

@@ -44,6 +44,7 @@ export function workloadRequest(
   index: number,
   started: Micros,
 ): Omit<WorkloadRequest, "blockTokens"> {
+  const promptTokens = Math.max(1, end.promptTokens ?? route.promptTokens);
   return {
     index,
     arrivalMicros: at - started,
@@ -53,9 +54,10 @@ export function workloadRequest(
     parent: undefined,
     joins: [],
     thinkMicros: before === undefined ? undefined : at - before.endAt,
-    promptTokens: Math.max(1, end.promptTokens ?? route.promptTokens),
+    promptTokens,
     outputTokens: end.outputTokens ?? 1,
     ...(route.sequences > 1 && { sequences: route.sequences }),
+    ...(route.tokensByPrompt && { tokensByPrompt: shared(promptTokens, route.tokensByPrompt) }),
     blockIds: blockIds(route.blocks.hashes, route.blocks.length),
     ...(answerHashes !== undefined && { answerIds: blockIds(answerHashes, answerHashes.length / 2) }),
     ...(route.cacheRead === false && { cacheRead: false }),
@@ -67,6 +69,12 @@ export function workloadRequest(
     ...(route.timeoutMicros !== undefined && { timeoutMicros: route.timeoutMicros }),
     ...(route.slo !== undefined && { slo: route.slo }),
   };
+}
+
+/** So many tokens as prompts have them that were taken to have these. */
+function shared(tokens: number, estimates: readonly number[]): number[] {
+  const sum = estimates.reduce((all, one) => all + one, 0);
+  return estimates.map((one) => Math.max(1, Math.round(sum > 0 ? (tokens * one) / sum : tokens / estimates.length)));
 }
 
 /** 53 bits of each chained hash: equal ids are equal content, what came before included. */

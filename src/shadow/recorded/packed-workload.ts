@@ -29,6 +29,8 @@ const NUMBERS = [
   "idsTo",
   "tokensFrom",
   "tokensTo",
+  "promptsFrom",
+  "promptsTo",
   "answerFrom",
   "answerTo",
   "cacheRead",
@@ -41,6 +43,7 @@ export interface WorkloadColumns {
   /** A row of NUMBERS per request. */
   readonly rows: Float64Array;
   readonly blockIds: Float64Array;
+  /** Of prompts, and the tokens that each of several has. */
   readonly tokenIds: Int32Array;
   readonly names: readonly string[];
   /** Conversations that a request joins, of those few that do. */
@@ -58,9 +61,10 @@ export class WorkloadPacker {
   length = 0;
 
   push(request: WorkloadRequest): void {
-    const { parent, blockIds, tokenIds, answerIds, joins } = request;
+    const { parent, blockIds, tokenIds, tokensByPrompt, answerIds, joins } = request;
     const idsFrom = blockIds === undefined ? NaN : this.#blockIds.append(blockIds);
     const tokensFrom = tokenIds === undefined ? NaN : this.#tokenIds.append(tokenIds);
+    const promptsFrom = tokensByPrompt === undefined ? NaN : this.#tokenIds.append(tokensByPrompt);
     const answerFrom = answerIds === undefined ? NaN : this.#blockIds.append(answerIds);
     const numbers: Numbers = {
       arrivalMicros: request.arrivalMicros,
@@ -83,6 +87,8 @@ export class WorkloadPacker {
       idsTo: idsFrom + (blockIds?.length ?? 0),
       tokensFrom,
       tokensTo: tokensFrom + (tokenIds?.length ?? 0),
+      promptsFrom,
+      promptsTo: promptsFrom + (tokensByPrompt?.length ?? 0),
       answerFrom,
       answerTo: answerFrom + (answerIds?.length ?? 0),
       cacheRead: request.cacheRead === false ? 0 : NaN,
@@ -127,6 +133,7 @@ export class PackedWorkload implements WorkloadRequests {
     const parent = known("parentSession");
     const ids = known("idsFrom");
     const tokens = known("tokensFrom");
+    const prompts = known("promptsFrom");
     const answer = known("answerFrom");
     const slo = sloWith(known("ttftTargetMicros"), known("tpotTargetMicros"));
     return {
@@ -140,6 +147,7 @@ export class PackedWorkload implements WorkloadRequests {
       promptTokens: number("promptTokens"),
       outputTokens: number("outputTokens"),
       ...(number("sequences") > 1 && { sequences: number("sequences") }),
+      ...(prompts !== undefined && { tokensByPrompt: [...tokenIds.subarray(prompts, number("promptsTo"))] }),
       blockIds: ids === undefined ? undefined : blockIds.subarray(ids, number("idsTo")),
       blockTokens: number("blockTokens"),
       ...(answer !== undefined && { answerIds: blockIds.subarray(answer, number("answerTo")) }),

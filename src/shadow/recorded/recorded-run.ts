@@ -315,8 +315,8 @@ export class RunBook {
   }
 }
 
-function bytesOf({ route }: RecordedEnd): number {
-  return REQUEST_BYTES + route.blocks.hashes.byteLength;
+function bytesOf({ route: { blocks, tokensByPrompt = [] } }: RecordedEnd): number {
+  return REQUEST_BYTES + blocks.hashes.byteLength + 8 * tokensByPrompt.length;
 }
 
 function observedOf(ended: RecordedEnd): Observed {
@@ -329,7 +329,8 @@ function observedOf(ended: RecordedEnd): Observed {
     ttftMicros: firstTokenAt - at,
     e2eMicros: endAt - at,
     outputTokens: tokensOfEach(outputTokens, ended.route.sequences),
-    cachedTokens: end.cachedTokens ?? NaN,
+    // Of several prompts vLLM reports those of the last one alone.
+    cachedTokens: ended.route.tokensByPrompt === undefined ? (end.cachedTokens ?? NaN) : NaN,
     attempts,
     retriedMicros: sentAt - at,
     ...(firstTokenAt > prefilledAt && { handoverMicros: firstTokenAt - prefilledAt }),

@@ -366,7 +366,8 @@ export class TokenLedger {
     const readable = Math.floor((promptTokens - 1) / blocks.blockTokens);
     const tokens = (count: number) => Math.round(count * blocks.blockTokens);
     const isRefused = refused || end.outcome === "refused" || sent === undefined;
-    const reported = isRefused ? 0 : end.cachedTokens;
+    // Of several prompts vLLM reports those of the last one alone, and the blocks are the first one's.
+    const reported = isRefused ? 0 : route.tokensByPrompt === undefined ? end.cachedTokens : undefined;
     const hit = Math.min(promptTokens, Math.round(reported ?? Math.min(tokens(readable), tokens(sent?.later ?? 0))));
     const ideal = cacheRead === false ? 0 : tokens(Math.min(asked, readable));
     const possible = Math.max(hit, ideal);

@@ -9,13 +9,25 @@ import type { ServingEngine } from "#engine/serving-engine.ts";
 import type { EngineGauges, EngineSink } from "#engine/sink.ts";
 import { EngineClock } from "./engine-clock.ts";
 import type { EngineCondition } from "./engine-event.ts";
-import { FurtherAnswer, furtherId } from "#engine/further-answer.ts";
+import { type EnginePrompt, type FurtherAnswer, furtherAnswers } from "#engine/further-answer.ts";
 
 /** A request that an engine has, or is given, by that engine's number. */
 interface Sent {
   readonly engine: number;
   readonly id: string;
 }
+
+/** One that it is given with all its answers. */
+interface SentAnew extends Sent {
+  /** For the first answer. */
+  readonly asSent: EngineRequest;
+  readonly sequences: number;
+  readonly source: { furtherPrompts?(blockTokens: number): readonly EnginePrompt[] };
+  /** The others that the engine at hand took. */
+  further: readonly FurtherAnswer[];
+}
+
+const NONE: readonly never[] = [];
 
 /** One endpoint and the engine behind it. */
 export interface EngineSpec {
@@ -93,24 +105,28 @@ export class EngineFleet {
   }
 
   /** Everything that ended before `at` took effect there, and nothing at `at` itself. */
-  submit(at: Micros, sent: Sent & { readonly asSent: EngineRequest; readonly sequences: number }): SubmitOutcome {
+  submit(at: Micros, sent: SentAnew): SubmitOutcome {
     const engine = this.#engines[sent.engine]!;
     const local = this.#clocks[sent.engine]!.local(at);
     engine.advanceTo(local - 1);
     const outcome = engine.submit(local, sent.asSent);
-    if (outcome === "queued") {
-      const blockTokens = this.blockTokens(sent.engine);
-      for (let i = 1; i < sent.sequences; i++) engine.submit(local, new FurtherAnswer(sent.asSent, i, blockTokens));
-    }
+    if (outcome === "queued")
+      sent.further = this.#further(sent).filter((one) => engine.submit(local, one) === "queued");
     this.#schedule(sent.engine);
     return outcome;
   }
 
-  /** False when it was not there. */
-  abort(at: Micros, { engine, id, sequences }: Sent & { readonly sequences: number }): boolean {
+  #further({ engine, asSent, sequences, source }: SentAnew): readonly FurtherAnswer[] {
+    if (sequences === 1) return NONE;
+    const blockTokens = this.blockTokens(engine);
+    return furtherAnswers(asSent, sequences, blockTokens, source.furtherPrompts?.(blockTokens) ?? NONE);
+  }
+
+  /** False when none of its answers was there. */
+  abort(at: Micros, { engine, id, further }: Sent & Pick<SentAnew, "further">): boolean {
     const local = this.#clocks[engine]!.local(at);
-    const aborted = this.#engines[engine]!.abort(local, id);
-    for (let i = 1; i < sequences; i++) this.#engines[engine]!.abort(local, furtherId(id, i));
+    let aborted = this.#engines[engine]!.abort(local, id);
+    for (const one of further) if (this.#engines[engine]!.abort(local, one.id)) aborted = true;
     this.#schedule(engine);
     return aborted;
   }

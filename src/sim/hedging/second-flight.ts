@@ -90,11 +90,11 @@ class SecondFlight implements HedgeHost, SecondOf {
   /** Nothing that its engine still sends counts. */
   #abandon(flight: Flight): void {
     const { fleet, clock, desk } = this.#host;
-    const { engine, id, sequences } = flight;
+    const { engine, id, further } = flight;
     flight.closed = true;
     flight.engine = -1;
     desk?.departed(flight);
-    if (engine >= 0) fleet.abort(clock, { engine, id, sequences });
+    if (engine >= 0) fleet.abort(clock, { engine, id, further });
   }
 }
 

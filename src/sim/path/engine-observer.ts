@@ -121,7 +121,11 @@ export class EngineObserver {
   }
 
   #token(at: Micros, engine: number, request: EngineRequest, outputTokens: number): void {
-    if (request instanceof FurtherAnswer) return;
+    if (request instanceof FurtherAnswer) {
+      const first = flightOf(request.first);
+      if (first.firstEnded !== undefined) first.lastTokenAt = at;
+      return;
+    }
     if (!(request instanceof Flight)) return this.#prompted(at, engine, flightOf(request));
     const flight = request;
     const outcomes = this.outcomesOf(flight);
@@ -161,7 +165,7 @@ export class EngineObserver {
 
   #finished(at: Micros, engine: number, request: EngineRequest, reason: FinishReason): void {
     this.lastEndAt[engine] = at;
-    if (request instanceof FurtherAnswer) return;
+    if (request instanceof FurtherAnswer) return this.#furtherFinished(at, flightOf(request.first), reason);
     const flight = flightOf(request);
     if (request instanceof PrefillLeg && (reason === "stop" || reason === "length"))
       return this.#listener.ahead.computed(at, request);
@@ -170,7 +174,19 @@ export class EngineObserver {
       this.gapRows.push(flight.row);
     }
     if (flight.firstTokenAt >= 0) this.#decoding(at, engine, -1);
-    this.#listener.finished(at, flight, reason);
+    if (flight.furtherEnded === flight.further.length || reason === "abort" || reason === "deadline")
+      this.#listener.finished(at, flight, reason);
+    else flight.firstEnded = reason;
+  }
+
+  /** One answer is over, which ends the request where it is the last one, or its client gave up. */
+  #furtherFinished(at: Micros, flight: Flight, reason: FinishReason): void {
+    flight.furtherEnded++;
+    const { firstEnded } = flight;
+    if (reason === "abort" || firstEnded === undefined) return;
+    if (reason !== "deadline" && flight.furtherEnded < flight.further.length) return;
+    flight.firstEnded = undefined;
+    this.#listener.finished(at, flight, reason === "deadline" ? reason : firstEnded);
   }
 }
 

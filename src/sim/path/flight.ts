@@ -9,7 +9,8 @@ import type { RouteRequest } from "#core/request/request.ts";
 import type { Trouble } from "#core/path/wait-verdict.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { BlockFetch } from "#engine/block-fetch.ts";
-import type { EngineRequest } from "#engine/request.ts";
+import type { FurtherAnswer } from "#engine/further-answer.ts";
+import type { EngineRequest, FinishReason } from "#engine/request.ts";
 import type { FlightPaths } from "./flight-paths.ts";
 import type { SecondOf, Standby } from "./stage-performer.ts";
 import type { PrefillLeg } from "./prefill-leg.ts";
@@ -73,6 +74,10 @@ export class Flight implements EngineRequest, PathHost {
   isTaken = false;
   /** A piece came since the last sweep. */
   progressed = false;
+  /** Answers beside the first that its engine took, how many of them it is done with, and how the first one ended. */
+  further: readonly FurtherAnswer[] = NO_ANSWERS;
+  furtherEnded = 0;
+  firstEnded: FinishReason | undefined = undefined;
 
   constructor(row: number, source: SimulatedRequest, paths: FlightPaths) {
     this.#paths = paths;
@@ -81,11 +86,17 @@ export class Flight implements EngineRequest, PathHost {
     this.source = source;
     this.route = source.route;
     this.id = source.route.id;
-    this.promptTokens = source.route.promptTokens;
+    this.promptTokens = this.firstPromptTokens;
     this.outputTokens = source.outputTokens;
     this.cacheRead = source.route.cacheRead ?? true;
     this.priority = source.route.priority;
     this.deadlineAt = source.deadlineAt === Infinity ? undefined : source.deadlineAt;
+  }
+
+  /** Of its first prompt, where it has several. */
+  get firstPromptTokens(): number {
+    const { tokensByPrompt, promptTokens } = this.source.route;
+    return tokensByPrompt?.[0] ?? promptTokens;
   }
 
   /** Answers that its engine makes side by side. */
@@ -159,6 +170,9 @@ export class Flight implements EngineRequest, PathHost {
     this.trouble = undefined;
     this.tokensSeen = 0;
     this.progressed = false;
+    this.further = NO_ANSWERS;
+    this.furtherEnded = 0;
+    this.firstEnded = undefined;
   }
 
   /** Times that the answer went on elsewhere. */
@@ -193,4 +207,5 @@ export interface JudgedFlight {
   ripe(at: Micros): void;
 }
 
+const NO_ANSWERS: readonly FurtherAnswer[] = [];
 const NO_HASHES = new Int32Array(0);

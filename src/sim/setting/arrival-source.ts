@@ -1,5 +1,6 @@
 import type { RouteRequest } from "#core/request/request.ts";
 import type { Micros } from "#core/base/units.ts";
+import type { EnginePrompt } from "#engine/further-answer.ts";
 
 /** A request with the ground truth that no policy may read. */
 export interface SimulatedRequest {
@@ -12,6 +13,8 @@ export interface SimulatedRequest {
   readonly deadlineAt: Micros;
   /** Chained hashes of the prompt's and, as far as they are known, the answer's full blocks, two words each. */
   engineHashes(blockTokens: number): Int32Array;
+  /** Its prompts behind the first, where it may have several. */
+  furtherPrompts?(blockTokens: number): readonly EnginePrompt[];
   /**
    * Blocks that the answer filled behind the prompt's, at the router's block size, where the gateway gets to know the
    * answer's tokens; undefined where it does not or there are none.

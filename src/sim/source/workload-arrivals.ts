@@ -3,6 +3,7 @@ import { assert } from "#core/base/assert.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import { type Slo, sloWith } from "#core/request/slo.ts";
 import type { Micros } from "#core/base/units.ts";
+import type { EnginePrompt } from "#engine/further-answer.ts";
 import { conversations, startOf } from "#trace/conversations.ts";
 import { Schedule, type ScheduleOptions } from "#trace/schedule.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
@@ -175,14 +176,14 @@ class WorkloadArrival implements SimulatedRequest {
       sloClass: workload.sloClass,
       priority: 0,
       promptTokens: workload.promptTokens,
-      promptTokensExact: true,
+      promptTokensExact: workload.tokensByPrompt === undefined,
       outputTokensMax: undefined,
       sequences,
       blocks: chainsOf(options.blockTokens).chainOf(workload),
       profile: "",
     };
-    const isPlain = workload.cacheRead !== false && slo === undefined;
-    this.route = isPlain ? route : withParts(route, workload.cacheRead, slo);
+    const isPlain = workload.cacheRead !== false && slo === undefined && workload.tokensByPrompt === undefined;
+    this.route = isPlain ? route : withParts(route, workload, slo);
   }
 
   answerHashes(): Int32Array | undefined {
@@ -198,6 +199,10 @@ class WorkloadArrival implements SimulatedRequest {
     return blocks > length ? sequence.subarray(2 * length, 2 * blocks) : undefined;
   }
 
+  furtherPrompts(blockTokens: number): readonly EnginePrompt[] {
+    return this.#chainsOf(blockTokens).furtherPrompts(this.workload);
+  }
+
   engineHashes(blockTokens: number): Int32Array {
     const { blocks } = this.route;
     const prompt =
@@ -208,8 +213,14 @@ class WorkloadArrival implements SimulatedRequest {
 }
 
 /** With those parts that it has. Most requests have none, and an object put together of others costs them more. */
-function withParts(route: RouteRequest, cacheRead: boolean | undefined, slo: Slo | undefined): RouteRequest {
-  return { ...route, ...(cacheRead === false && { cacheRead }), ...(slo !== undefined && { slo }) };
+function withParts(route: RouteRequest, workload: WorkloadRequest, slo: Slo | undefined): RouteRequest {
+  const { cacheRead, tokensByPrompt } = workload;
+  return {
+    ...route,
+    ...(cacheRead === false && { cacheRead }),
+    ...(slo !== undefined && { slo }),
+    ...(tokensByPrompt !== undefined && { tokensByPrompt }),
+  };
 }
 
 /** Its own targets, else those of its class; one that is left out, or infinite, is none. */

@@ -1,6 +1,7 @@
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { fastHasher } from "#core/prompt/block-hash.ts";
 import { mix32 } from "#core/base/random.ts";
+import type { EnginePrompt } from "#engine/further-answer.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 
 /**
@@ -26,9 +27,10 @@ export class WorkloadChains {
     this.#hasher = fastHasher(blockTokens);
   }
 
+  /** Of its first prompt where it has several. */
   chainOf(request: WorkloadRequest): BlockChain {
     const blockTokens = this.#blockTokens;
-    const length = Math.floor(request.promptTokens / blockTokens);
+    const length = Math.floor((request.tokensByPrompt?.[0] ?? request.promptTokens) / blockTokens);
     const hashes = this.#hashes(2 * length);
     if (request.tokenIds !== undefined) {
       this.#hasher.extend(new Int32Array(8), request.tokenIds, 0, length, hashes, 0);
@@ -39,8 +41,19 @@ export class WorkloadChains {
     const named = Math.min(length, Math.floor(ids.length * perId));
     if (perId === 1) this.#nameWhole(hashes, named, ids);
     else this.#nameParts(hashes, named, ids, perId);
-    for (let i = named; i < length; i++) this.#own(hashes, i, request.index);
+    for (let i = named; i < length; i++) this.#own(hashes, i, i, request.index);
     return { hashes, length, blockTokens };
+  }
+
+  /** Its other prompts, none of which is taken to have anything in common with another. */
+  furtherPrompts({ tokensByPrompt = NO_TOKENS, index }: WorkloadRequest): EnginePrompt[] {
+    let named = Math.floor((tokensByPrompt[0] ?? 0) / this.#blockTokens);
+    return tokensByPrompt.slice(1).map((promptTokens) => {
+      const length = Math.floor(promptTokens / this.#blockTokens);
+      const hashes = this.#hashes(2 * length);
+      for (let i = 0; i < length; i++) this.#own(hashes, i, named++, index);
+      return { promptTokens, hashes };
+    });
   }
 
   /** The same names as `#name` gives with place 0; neighbours share the high half of their ids, and so its mix. */
@@ -130,9 +143,9 @@ export class WorkloadChains {
     hashes[2 * block + 1] = mix32(low ^ mix32(high + 0x9e37_79b9 + mix32(place + 0x85eb_ca6b)));
   }
 
-  #own(hashes: Int32Array, block: number, index: number): void {
-    hashes[2 * block] = mix32(block ^ mix32(index ^ this.#seed ^ 0x5bd1_e995));
-    hashes[2 * block + 1] = mix32(index + 0x27d4_eb2f);
+  #own(hashes: Int32Array, at: number, block: number, index: number): void {
+    hashes[2 * at] = mix32(block ^ mix32(index ^ this.#seed ^ 0x5bd1_e995));
+    hashes[2 * at + 1] = mix32(index + 0x27d4_eb2f);
   }
 }
 
@@ -161,5 +174,6 @@ function begins(request: WorkloadRequest, next: WorkloadRequest): boolean {
 }
 
 const SLAB_WORDS = 16_384;
+const NO_TOKENS: readonly number[] = [];
 const NO_IDS = new Float64Array(0);
 const LOW = 0x1_0000_0000;

@@ -92,6 +92,7 @@ const request = record<RouteRequest>({
   priority: usually(0, number),
   outputTokensMax: maybe(number),
   sequences: usually(1, integer(1)),
+  tokensByPrompt: optional(listOf(integer(0))),
   blocks,
   cacheRead: optional(bool),
   timeoutMicros: optional(integer(1)),

@@ -78,6 +78,18 @@ describe("what the router learns of a request", () => {
     assert.equal((await text(["a b c d", "e f g h", "i j k l"])).promptTokens, 12);
   });
 
+  test("of a completion with several prompts, the tokens of each", async () => {
+    const { tokensByPrompt } = await text(["a b c d", "e f", "g h i j k l m n"]);
+    assert.deepEqual(tokensByPrompt, [4, 2, 9]);
+    const ids = await text([[1, 2, 3], [4]], { n: 2 });
+    assert.deepEqual([ids.tokensByPrompt, ids.promptTokens, ids.sequences], [[3, 1], 4, 4]);
+    const cut = await text(["b ".repeat(99) + "b", "a a"], { truncate_prompt_tokens: 10 });
+    assert.deepEqual(cut.tokensByPrompt, [10, 2]);
+    assert.equal((await text(["a b c d"])).tokensByPrompt, undefined);
+    const inputs = await routed({ model: "tiny", input: ["a b", "c d"] }, { path: "/v1/embeddings" });
+    assert.equal(inputs.tokensByPrompt, undefined);
+  });
+
   test("a prompt that the engine is to cut: what is left of it, and no longer exact", async () => {
     const tokens = [1, 2, 3, 4, 5, 6, 7, 8];
     const whole = await exactly(tokens, {});

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { engineDefaults } from "#engine/config.ts";
-import { decodeRows } from "#shadow/calibrate/decode-rows.ts";
-import { evidenceOf, tpotOf } from "#shadow/calibrate/evidence.ts";
+import { type DecodeRow, decodeRows, prefilledTokens } from "#shadow/calibrate/decode-rows.ts";
+import { engineSizes } from "#shadow/calibrate/engine-sizes.ts";
+import { evidenceOf, promptTokensOf, tpotOf } from "#shadow/calibrate/evidence.ts";
 import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";
 import { recordedSizes } from "#shadow/calibrate/recorded-sizes.ts";
 import { type RecordedRun, RunBook } from "#shadow/recorded/recorded-run.ts";
@@ -55,6 +56,21 @@ test("answers side by side are load, and the steps are those of one", () => {
   const stepTime = { kind: "coefficients", baseMicros: 1000, perPrefillTokenMicros: 0, perDecodeMicros: 100 } as const;
   const { tpotMicros, e2eMicros } = forcedReplay({ endpoints: ["a"], rows, left: {} }, engineDefaults({ stepTime }));
   assert.deepEqual([tpotMicros[0], e2eMicros[0]], [1300, 1000 + 4 * 1300]);
+});
+
+test("several prompts are computed as they are long, and the last answer is the end", () => {
+  const run = runOf([{ ...SEEN, outputTokens: 3 }]);
+  const workload = run.workload.map((one) => ({ ...one, outputTokens: 6, sequences: 2, tokensByPrompt: [32, 68] }));
+  const evidence = evidenceOf({ ...run, workload }, 16);
+  assert.deepEqual([promptTokensOf(evidence.rows[0]!), prefilledTokens(evidence.rows[0]!)], [100, 100]);
+  const [{ concurrency, contextTokens }] = decodeRows(evidence) as [DecodeRow];
+  assert.deepEqual([concurrency, contextTokens], [2, 100 + 3]);
+  const stepTime = { kind: "coefficients", baseMicros: 1000, perPrefillTokenMicros: 0, perDecodeMicros: 0 } as const;
+  const sizes = { stepTime, batchTokensMax: 32 };
+  const { ttftMicros, e2eMicros } = forcedReplay(evidence, engineDefaults(sizes));
+  assert.deepEqual([ttftMicros[0], e2eMicros[0]], [1000, 6000]);
+  const { modelTokensMax } = engineSizes(engineDefaults({ modelTokensMax: 10 }), { ...run, workload }).sizes;
+  assert.equal(modelTokensMax, 68 + 3);
 });
 
 test("an endpoint that showed two ranks has two, with half of the room each", () => {

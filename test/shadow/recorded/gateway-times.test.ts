@@ -74,6 +74,17 @@ test("of several answers side by side the times are those of one, and a simulati
   assert.deepEqual([workload[0]!.outputTokens, workload[0]!.sequences], [7, 2]);
 });
 
+test("of several prompts each has its share of the tokens that the engine counted, and hits are known of none", () => {
+  const book = new RunBook();
+  const prompts = { ...request, promptTokens: 90, sequences: 3, tokensByPrompt: [60, 30, 0] };
+  book.take({ kind: "request-arrived", at: 1_000, request: prompts }, "a");
+  book.take({ kind: "first-token", at: 2_000, requestId: "one" }, undefined);
+  book.take({ ...finished(5_000), promptTokens: 120, cachedTokens: 48, outputTokens: 9 } as Input, undefined);
+  const { observed, workload } = book.close(HEADER);
+  assert.deepEqual([workload[0]!.promptTokens, workload[0]!.tokensByPrompt], [120, [80, 40, 1]]);
+  assert.equal(observed[0]!.cachedTokens, NaN);
+});
+
 test("a request that was sent at once waited for nothing, and nothing is stated of it", () => {
   const observed = observedOf([
     [{ kind: "request-arrived", at: 1_000, request }, "a"],

@@ -20,6 +20,7 @@ test("a packed workload holds the same requests, text left out", () => {
     promptTokens: 5,
     outputTokens: 6,
     sequences: 3,
+    tokensByPrompt: [4, 0, 1],
     blockIds: Float64Array.of(2 ** 53 - 1, 0),
     tokenIds: Int32Array.of(-1, 7),
     text: undefined,

@@ -191,6 +191,21 @@ test("a prompt that an engine refused is no cached token lost, neither its own n
   assert.ok(refused < 0.02 * tokenSummary(half.rows).possible, `${refused}`);
 });
 
+test("what an engine reports of several prompts is of the last one, and so no hit of the first", () => {
+  const { inputs, decisions } = ledgerOf({ ...CALM, profile: "round-robin" });
+  const rowsOf = (more: object) => {
+    const ledger = new TokenLedger(() => 3_999);
+    ledger.takeItem({ kind: "run", header: HEADER });
+    inputs.forEach((input, i) => {
+      const isArrival = input.kind === "request-arrived";
+      ledger.take(isArrival ? { ...input, request: { ...input.request, ...more } } : input, decisions[i]);
+    });
+    return ledger.rows;
+  };
+  assert.ok(rowsOf({}).every(({ isModelled }) => !isModelled));
+  assert.ok(rowsOf({ tokensByPrompt: [100, 100] }).every(({ isModelled }) => isModelled));
+});
+
 test("another router's decisions: tokens are sent elsewhere, whatever weighed more; without a place, a request has no row", () => {
   const { inputs, decisions } = ledgerOf({
     seed: 3,
