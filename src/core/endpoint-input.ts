@@ -1,6 +1,6 @@
 import type { Fleet } from "./fleet/fleet.ts";
-import type { BlocksStored, Input } from "./input/input.ts";
-import { type PrefixIndex, type ReportedIndex, takesReports } from "./prefix/prefix-index.ts";
+import type { Input } from "./input/input.ts";
+import { type PrefixIndex, takesReports } from "./prefix/prefix-index.ts";
 
 /** What happens to an endpoint, or is reported by it, apart from any request. */
 export type EndpointInput = Extract<
@@ -74,11 +74,10 @@ function applyReport(fleet: Fleet, index: PrefixIndex, input: Report): void {
   if (slot === undefined || !takesReports(index)) return;
   switch (input.kind) {
     case "blocks-stored":
-      store(index, slot, input);
+      index.stored(slot, input);
       break;
     case "blocks-removed":
-      if (input.medium === "host") index.removedFromHost(slot, input.hashes);
-      else index.removed(slot, input.hashes, input.at, input.unknownBlocks);
+      index.removed(slot, input);
       break;
     case "kv-events-alive":
       index.followed(slot, input.isComplete);
@@ -89,14 +88,4 @@ function applyReport(fleet: Fleet, index: PrefixIndex, input: Report): void {
     case "kv-events-lost":
       index.lost(slot, input.reason);
   }
-}
-
-function store(index: ReportedIndex, slot: number, { at, hashes, starts = [], medium }: BlocksStored): void {
-  if (medium === "host") return index.storedInHost(slot, hashes);
-  let from = 0;
-  for (const start of starts) {
-    index.stored(slot, hashes.subarray(2 * from, 2 * start), at);
-    from = start;
-  }
-  index.stored(slot, from === 0 ? hashes : hashes.subarray(2 * from), at);
 }

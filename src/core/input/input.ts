@@ -1,4 +1,5 @@
 import type { Endpoint, EndpointId, Load } from "../endpoint/endpoint.ts";
+import type { RemovedBlocks, StoredBlocks } from "../prefix/block-report.ts";
 import { STAGE_ASKING, type StageAsking, type StageInput } from "../request/stage-inputs.ts";
 import type { HangReason } from "../endpoint/hang-reason.ts";
 import type { ObservedPlace } from "../request/observed-place.ts";
@@ -208,30 +209,15 @@ export interface AnswerKnown {
   readonly answerHashes?: Int32Array;
 }
 
-/** An engine reported blocks of its KV cache. `hashes` are chain hashes as in BlockChain, parent first. */
-export interface BlocksStored {
+/** An engine reported blocks of its KV cache. */
+export interface BlocksStored extends StoredBlocks {
   readonly kind: "blocks-stored";
-  readonly at: Micros;
   readonly endpoint: EndpointId;
-  readonly hashes: Int32Array;
-  /** Blocks at which another chain begins, ascending, where there are several; each in (0, blocks). */
-  readonly starts?: readonly number[];
-  /**
-   * They lie in the memory of the engine's host and are copied to the device before they are used; absent: on the
-   * device.
-   */
-  readonly medium?: "host";
 }
 
-export interface BlocksRemoved {
+export interface BlocksRemoved extends RemovedBlocks {
   readonly kind: "blocks-removed";
-  readonly at: Micros;
   readonly endpoint: EndpointId;
-  readonly hashes: Int32Array;
-  /** So many more, of which nobody knows what they held: their stores were never seen. */
-  readonly unknownBlocks?: number;
-  /** As of BlocksStored. */
-  readonly medium?: "host";
 }
 
 /** An engine's cache is empty. */

@@ -3,6 +3,7 @@ import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { BlockChain } from "../prompt/block-chain.ts";
 import type { Micros } from "../base/units.ts";
 import { ApproximateIndex } from "./approximate.ts";
+import type { RemovedBlocks, StoredBlocks } from "./block-report.ts";
 import {
   type ApproximateReason,
   GUESSED,
@@ -185,24 +186,20 @@ export class DualIndex implements ReportedIndex {
     this.#precise.missed(slot);
   }
 
-  storedInHost(slot: number, hashes: Int32Array): void {
+  stored(slot: number, report: StoredBlocks): void {
     const endpoint = this.#endpoint(slot);
-    if (endpoint.follows) this.#host.stored(slot, endpoint.capacityBlocks, hashes);
-  }
-
-  removedFromHost(slot: number, hashes: Int32Array): void {
-    this.#host.removed(slot, hashes);
-  }
-
-  stored(slot: number, hashes: Int32Array, at: Micros): void {
-    this.#precise.stored(slot, hashes, at);
-    const endpoint = this.#endpoint(slot);
+    if (report.medium === "host") {
+      if (endpoint.follows) this.#host.stored(slot, endpoint.capacityBlocks, report.hashes);
+      return;
+    }
+    this.#precise.stored(slot, report);
     // What was there before is gone by now, or known from requests that used it.
     if (endpoint.late && this.#precise.reported(slot) >= endpoint.capacityBlocks) endpoint.late = false;
   }
 
-  removed(slot: number, hashes: Int32Array, at: Micros, unknownBlocks = 0): void {
-    this.#precise.removed(slot, hashes, at, unknownBlocks);
+  removed(slot: number, report: RemovedBlocks): void {
+    if (report.medium === "host") this.#host.removed(slot, report.hashes);
+    else this.#precise.removed(slot, report);
   }
 
   emptied(slot: number, at: Micros): void {

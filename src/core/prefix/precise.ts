@@ -3,6 +3,7 @@ import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { BlockChain } from "../prompt/block-chain.ts";
 import { type Micros, MICROS_PER_MILLI, MICROS_PER_SECOND } from "../base/units.ts";
 import { ApproximateIndex } from "./approximate.ts";
+import type { RemovedBlocks, StoredBlocks } from "./block-report.ts";
 import { ConfirmedBlocks } from "./confirmed-blocks.ts";
 import { Speculation } from "./speculation.ts";
 
@@ -198,17 +199,21 @@ export class PreciseIndex {
     followed.awaited.push(speculation);
   }
 
-  stored(slot: number, hashes: Int32Array, at: Micros): void {
+  stored(slot: number, { at, hashes, starts = [] }: StoredBlocks): void {
     this.advance(at);
     const followed = this.#reports(slot);
     if (followed === undefined) return;
-    followed.reported += hashes.length >> 1;
-    this.#confirmed.stored(slot, hashes);
-    if (followed.awaited.length > 0) this.#endReported(slot, followed);
+    const blocks = hashes.length >> 1;
+    followed.reported += blocks;
+    for (let from = 0, chain = 0; chain <= starts.length; chain++) {
+      const to = starts[chain] ?? blocks;
+      this.#confirmed.stored(slot, starts.length === 0 ? hashes : hashes.subarray(2 * from, 2 * to));
+      if (followed.awaited.length > 0) this.#endReported(slot, followed);
+      from = to;
+    }
   }
 
-  /** `unknownBlocks`: so many more, of which nobody knows what they held. */
-  removed(slot: number, hashes: Int32Array, at: Micros, unknownBlocks = 0): void {
+  removed(slot: number, { at, hashes, unknownBlocks = 0 }: RemovedBlocks): void {
     this.advance(at);
     if (this.#reports(slot) === undefined) return;
     this.#confirmed.removed(slot, hashes);

@@ -1,6 +1,7 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { BlockChain } from "../prompt/block-chain.ts";
 import type { Micros } from "../base/units.ts";
+import type { RemovedBlocks, StoredBlocks } from "./block-report.ts";
 import type { Knowledge, KvEventsLostReason } from "../endpoint/knowledge.ts";
 
 /** Which endpoint is believed to hold which prefix. Endpoints are addressed by the small slot number that join gave. */
@@ -48,13 +49,8 @@ export interface ReportedIndex extends PrefixIndex {
   lost(slot: number, reason: KvEventsLostReason): void;
   /** Some are missing for good, between those before and those to come. */
   missed(slot: number): void;
-  /** The engine reported blocks: chain hashes, parent first. */
-  stored(slot: number, hashes: Int32Array, at: Micros): void;
-  /** The same of the memory of its host, in any order. */
-  storedInHost(slot: number, hashes: Int32Array): void;
-  removedFromHost(slot: number, hashes: Int32Array): void;
-  /** It removed these, and `unknownBlocks` of which nobody knows what they held. */
-  removed(slot: number, hashes: Int32Array, at: Micros, unknownBlocks?: number): void;
+  stored(slot: number, report: StoredBlocks): void;
+  removed(slot: number, report: RemovedBlocks): void;
   /** It reports that its cache is empty, in order with what it stores. */
   emptied(slot: number, at: Micros): void;
   /** Where what is known of the endpoint comes from. */

@@ -20,7 +20,7 @@ describe("an index of two minds", () => {
     for (const slot of [0, 1]) index.insert(slot, text, true);
     index.followed(0, true);
     assert.deepEqual(hits(index, text), [0, 6], "nothing was reported of a");
-    index.stored(0, text.hashes.slice(0, 4), 1);
+    index.stored(0, { at: 1, hashes: text.hashes.slice(0, 4) });
     assert.deepEqual(
       [hits(index, text), hits(index, text, false)],
       [
@@ -38,45 +38,45 @@ describe("an index of two minds", () => {
     const sent = index.insert(0, text, true);
     assert.deepEqual(hits(index, text), [6]);
     index.computed(sent, 10);
-    index.stored(0, text.hashes, 20);
-    index.removed(0, text.hashes.slice(6), 30);
+    index.stored(0, { at: 20, hashes: text.hashes });
+    index.removed(0, { at: 30, hashes: text.hashes.slice(6) });
     assert.deepEqual(hits(index, text), [3]);
   });
 
   it("counts a prompt that was computed and never reported, where all is reported: its tokens are not the engine's", () => {
     const index = followed(true);
     index.computed(index.insert(0, text, true), 10);
-    index.stored(0, other.hashes, 20);
+    index.stored(0, { at: 20, hashes: other.hashes });
     index.advance(10 + graceMicros);
     assert.deepEqual([hits(index, text), index.unreportedPrompts], [[0], 1]);
   });
 
   it("guesses of an engine that computes and reports nothing, until it reports again", () => {
     const index = followed(true);
-    index.stored(0, other.hashes, 0);
+    index.stored(0, { at: 0, hashes: other.hashes });
     index.advance(100);
     index.computed(index.insert(0, text, true), 200);
     index.advance(200 + graceMicros);
     assert.equal(index.knowledge(0).source, "precise");
     index.advance(200 + graceMicros + silentMicros);
     assert.deepEqual([index.knowledge(0).reason, hits(index, text)], ["silent", [6]]);
-    index.stored(0, text.hashes.slice(0, 2), 300 + graceMicros + silentMicros);
+    index.stored(0, { at: 300 + graceMicros + silentMicros, hashes: text.hashes.slice(0, 2) });
     assert.deepEqual([index.knowledge(0).source, hits(index, text)], ["precise", [1]]);
   });
 
   it("forgets everything after a gap, infers what is computed since, and takes that back with blocks that nobody knows", () => {
     const index = followed(true);
-    index.stored(0, text.hashes, 0);
+    index.stored(0, { at: 0, hashes: text.hashes });
     index.missed(0);
     assert.deepEqual(hits(index, text), [0]);
     // The engine has it all, so it reports nothing of it.
     index.computed(index.insert(0, text, true), 10);
     index.advance(10 + graceMicros);
     assert.deepEqual(hits(index, text), [6]);
-    index.removed(0, text.hashes.slice(10), 20 + graceMicros);
+    index.removed(0, { at: 20 + graceMicros, hashes: text.hashes.slice(10) });
     assert.deepEqual(hits(index, text), [5]);
-    index.stored(0, text.hashes.slice(0, 4), 30 + graceMicros);
-    index.removed(0, new Int32Array(0), 40 + graceMicros, 1);
+    index.stored(0, { at: 30 + graceMicros, hashes: text.hashes.slice(0, 4) });
+    index.removed(0, { at: 40 + graceMicros, hashes: new Int32Array(0), unknownBlocks: 1 });
     assert.deepEqual(hits(index, text), [2], "what was reported stays");
     assert.equal(index.strayRemovals, 0);
   });
@@ -84,13 +84,13 @@ describe("an index of two minds", () => {
   it("infers only blocks that were not reported, so that one removal takes those that were", () => {
     const index = followed(true);
     index.missed(0);
-    index.stored(0, text.hashes.slice(0, 4), 5);
+    index.stored(0, { at: 5, hashes: text.hashes.slice(0, 4) });
     index.computed(index.insert(0, text, true), 10);
     index.advance(10 + graceMicros);
     assert.deepEqual([hits(index, text), index.size(0)], [[6], 6]);
-    index.removed(0, text.hashes.slice(2, 4), 20 + graceMicros);
+    index.removed(0, { at: 20 + graceMicros, hashes: text.hashes.slice(2, 4) });
     assert.deepEqual([hits(index, text), index.size(0)], [[1], 5]);
-    index.removed(0, text.hashes.slice(0, 2), 30 + graceMicros);
+    index.removed(0, { at: 30 + graceMicros, hashes: text.hashes.slice(0, 2) });
     assert.deepEqual([hits(index, text), index.size(0)], [[0], 4]);
   });
 
@@ -98,7 +98,7 @@ describe("an index of two minds", () => {
     const index = followed(false, 6);
     index.insert(0, other, true);
     assert.deepEqual([index.knowledge(0).reason, hits(index, other)], ["late", [3]]);
-    index.stored(0, text.hashes, 10);
+    index.stored(0, { at: 10, hashes: text.hashes });
     assert.deepEqual([index.knowledge(0).source, hits(index, text)], ["precise", [6]]);
     const emptied = followed(false, 6);
     emptied.emptied(0, 10);
@@ -107,7 +107,7 @@ describe("an index of two minds", () => {
 
   it("empties a cache in the order of its events: what is under way comes after it; a new engine has nothing", () => {
     const index = followed(true);
-    index.stored(0, other.hashes, 0);
+    index.stored(0, { at: 0, hashes: other.hashes });
     index.insert(0, text, true);
     index.emptied(0, 10);
     assert.deepEqual([hits(index, other), hits(index, text)], [[0], [6]]);
@@ -155,20 +155,20 @@ describe("blocks in the memory of engines' hosts", () => {
       index.followed(slot, true);
     }
     // a: two on the device, the next two in the host's memory. b: nothing to follow. c: a gap. d: all but the first.
-    index.stored(0, text.hashes.slice(0, 4), 1);
+    index.stored(0, { at: 1, hashes: text.hashes.slice(0, 4) });
     assert.equal(index.holdsHostBlocks, false, "nothing is there that a decision would have to look up");
-    index.storedInHost(0, text.hashes.slice(4, 8));
+    index.stored(0, { at: 1, hashes: text.hashes.slice(4, 8), medium: "host" });
     assert.equal(index.holdsHostBlocks, true);
-    index.storedInHost(1, text.hashes.slice(0, 2));
-    index.storedInHost(1, text.hashes.slice(4, 8));
-    index.stored(2, text.hashes.slice(0, 4), 1);
-    index.storedInHost(2, text.hashes.slice(6, 12));
-    index.stored(3, text.hashes.slice(0, 2), 1);
-    index.storedInHost(3, text.hashes.slice(2, 12));
+    index.stored(1, { at: 1, hashes: text.hashes.slice(0, 2), medium: "host" });
+    index.stored(1, { at: 1, hashes: text.hashes.slice(4, 8), medium: "host" });
+    index.stored(2, { at: 1, hashes: text.hashes.slice(0, 4) });
+    index.stored(2, { at: 1, hashes: text.hashes.slice(6, 12), medium: "host" });
+    index.stored(3, { at: 1, hashes: text.hashes.slice(0, 2) });
+    index.stored(3, { at: 1, hashes: text.hashes.slice(2, 12), medium: "host" });
     assert.deepEqual(held(index, text), [4, 1, 2, 6]);
-    index.removedFromHost(3, text.hashes.slice(8, 10));
+    index.removed(3, { at: 1, hashes: text.hashes.slice(8, 10), medium: "host" });
     assert.deepEqual(held(index, text), [4, 1, 2, 4]);
-    index.removed(0, text.hashes.slice(2, 4), 2);
+    index.removed(0, { at: 2, hashes: text.hashes.slice(2, 4) });
     assert.deepEqual(held(index, text), [1, 1, 2, 4], "the host's blocks do not follow the device's any more");
   });
 
@@ -183,11 +183,11 @@ describe("blocks in the memory of engines' hosts", () => {
         index.followed(slot, true);
         onDevice.push(text.hashes.length === 0 ? [] : Array.from({ length: random.below(5) }, (_, i) => i));
         inHost.push(new Set());
-        index.stored(slot, text.hashes.slice(0, 2 * onDevice[slot]!.length), 1);
+        index.stored(slot, { at: 1, hashes: text.hashes.slice(0, 2 * onDevice[slot]!.length) });
         for (let block = 0; block < text.length; block++) {
           if (random.below(2) === 0) continue;
           inHost[slot]!.add(block);
-          index.storedInHost(slot, text.hashes.slice(2 * block, 2 * block + 2));
+          index.stored(slot, { at: 1, hashes: text.hashes.slice(2 * block, 2 * block + 2), medium: "host" });
         }
       }
       const expected = inHost.map((blocks, slot) => {

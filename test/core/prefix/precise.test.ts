@@ -51,40 +51,40 @@ describe("what engines report", () => {
 
   it("keeps a block until each of its copies is removed", () => {
     const index = confirmedOnly();
-    index.stored(0, text.hashes, 0);
-    index.stored(0, hashesOf(text, 4, 6), 0);
-    index.removed(0, hashesOf(text, 4, 6), 0);
+    index.stored(0, { at: 0, hashes: text.hashes });
+    index.stored(0, { at: 0, hashes: hashesOf(text, 4, 6) });
+    index.removed(0, { at: 0, hashes: hashesOf(text, 4, 6) });
     assert.deepEqual([hitsOf(index, text), index.size(0)], [[6], 6]);
-    index.removed(0, hashesOf(text, 5, 6), 0);
+    index.removed(0, { at: 0, hashes: hashesOf(text, 5, 6) });
     assert.deepEqual([hitsOf(index, text), index.size(0)], [[5], 5]);
     assert.equal(index.strayRemovals, 0);
   });
 
   it("ends a match at a gap, and goes on when the gap is filled", () => {
     const index = confirmedOnly();
-    index.stored(0, text.hashes, 0);
-    index.removed(0, hashesOf(text, 2, 3), 0);
+    index.stored(0, { at: 0, hashes: text.hashes });
+    index.removed(0, { at: 0, hashes: hashesOf(text, 2, 3) });
     assert.deepEqual([hitsOf(index, text), index.size(0)], [[2], 5]);
-    index.stored(0, hashesOf(text, 2, 3), 0);
+    index.stored(0, { at: 0, hashes: hashesOf(text, 2, 3) });
     assert.deepEqual([hitsOf(index, text), index.size(0)], [[6], 6]);
   });
 
   it("matches blocks that were reported tail first", () => {
     const index = confirmedOnly();
-    for (let block = 5; block >= 0; block--) index.stored(0, hashesOf(text, block, block + 1), 0);
+    for (let block = 5; block >= 0; block--) index.stored(0, { at: 0, hashes: hashesOf(text, block, block + 1) });
     assert.deepEqual(hitsOf(index, text), [6]);
   });
 
   it("counts removals of what was never stored", () => {
     const index = confirmedOnly();
-    index.stored(0, hashesOf(text, 0, 2), 0);
-    index.removed(0, text.hashes, 0);
+    index.stored(0, { at: 0, hashes: hashesOf(text, 0, 2) });
+    index.removed(0, { at: 0, hashes: text.hashes });
     assert.deepEqual([index.strayRemovals, index.size(0)], [4, 0]);
   });
 
   it("refuses blocks of an endpoint that reports four times its room", () => {
     const index = confirmedOnly(2);
-    for (let i = 0; i < 3; i++) index.stored(0, text.hashes, 0);
+    for (let i = 0; i < 3; i++) index.stored(0, { at: 0, hashes: text.hashes });
     assert.deepEqual([index.refusedBlocks, index.size(0)], [18 - 8, 6]);
   });
 
@@ -95,7 +95,7 @@ describe("what engines report", () => {
     index.advance(10);
     index.insert(0, text);
     index.insert(1, text);
-    index.stored(1, hashesOf(text, 0, 4), 500);
+    index.stored(1, { at: 500, hashes: hashesOf(text, 0, 4) });
     index.advance(10 + SPECULATION_MICROS - 1);
     assert.deepEqual(hitsOf(index, text, 2), [6, 6]);
     index.advance(10 + SPECULATION_MICROS);
@@ -114,18 +114,20 @@ describe("what engines report", () => {
 
   it("joins runs that were reported block by block once a chain shows their order", () => {
     const index = confirmedOnly();
-    for (let block = 0; block < text.length; block++) index.stored(0, hashesOf(text, block, block + 1), 0);
+    for (let block = 0; block < text.length; block++)
+      index.stored(0, { at: 0, hashes: hashesOf(text, block, block + 1) });
     const before = index.runs;
     index.insert(0, text);
     assert.deepEqual([before, index.runs, ...hitsOf(index, text)], [6, 1, 6]);
-    index.removed(0, text.hashes, 0);
+    index.removed(0, { at: 0, hashes: text.hashes });
     assert.deepEqual([index.runs, index.strayRemovals], [0, 0]);
   });
 
   it("joins runs only up to the length that a run may have", () => {
     const long = chainOf(Int32Array.from({ length: 5_000 }, (_, i) => i));
     const index = confirmedOnly(5_000);
-    for (let block = 0; block < long.length; block += 100) index.stored(0, hashesOf(long, block, block + 100), 0);
+    for (let block = 0; block < long.length; block += 100)
+      index.stored(0, { at: 0, hashes: hashesOf(long, block, block + 100) });
     index.insert(0, long);
     assert.deepEqual([index.runs, ...hitsOf(index, long)], [2, 5_000]);
   });
@@ -218,14 +220,14 @@ class Comparison {
 
   #store(slot: number, hashes: Int32Array): string {
     const counts = this.#counts[slot]!;
-    this.#index.stored(slot, hashes, this.#now);
+    this.#index.stored(slot, { at: this.#now, hashes });
     for (const key of keysOf(hashes)) counts.set(key, (counts.get(key) ?? 0) + 1);
     return `store ${hashes.length / 2} blocks in ${slot}`;
   }
 
   #remove(slot: number, hashes: Int32Array): string {
     const counts = this.#counts[slot]!;
-    this.#index.removed(slot, hashes, this.#now);
+    this.#index.removed(slot, { at: this.#now, hashes });
     for (const key of keysOf(hashes)) {
       const count = counts.get(key) ?? 0;
       if (count > 1) counts.set(key, count - 1);
