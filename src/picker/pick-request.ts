@@ -201,7 +201,7 @@ export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
   }
 
   /** No endpoint is named by the router once a proxy has the request. */
-  decided(): void {}
+  retried(): void {}
 
   threw(error: unknown): void {
     this.shared.counters.internalErrors++;

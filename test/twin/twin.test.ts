@@ -24,13 +24,13 @@ function requests(count: number, everyMicros: number, outputTokens: number): Twi
 const happens = (kind: ScriptedEvent["kind"], seconds: number, endpoint: string) =>
   ({ kind, at: Math.round(seconds * SECOND) + 7, endpoint }) as ScriptedEvent;
 
+const sumOf = (counts: number | Readonly<Record<string, number>>): number =>
+  typeof counts === "number" ? counts : Object.values(counts).reduce((sum, count) => sum + count, 0);
+
 /** What the gateway counted of stages, as a simulation has it. */
 function stageCounts(counters: GatewayCounters): object {
   const labelled = SIMULATED_COUNTS.map(([key]): [string, object] => [key, { ...counters[key] }]);
-  const sums = SIMULATED_TOTALS.map(([key]): [string, number] => [
-    key,
-    Object.values(counters[key]).reduce((sum, count) => sum + count, 0),
-  ]);
+  const sums = SIMULATED_TOTALS.map(([key]): [string, number] => [key, sumOf(counters[key])]);
   return Object.fromEntries<object | number>([...labelled, ...sums]);
 }
 

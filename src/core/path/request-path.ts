@@ -21,7 +21,7 @@ export interface PathHost {
   /** The attempt under way failed, for the counts. */
   faulted(fault: Fault): void;
   /** It goes to this endpoint next, for its attempt failed. */
-  decided(decision: Routed, fault: Fault): void;
+  retried(decision: Routed, fault: Fault): void;
 }
 
 /** What a host carries out; the others are the path's own. */
@@ -138,7 +138,7 @@ export class RequestPath {
     const { host } = this;
     const next = host.router.retry(host.routeId, fault, this.attempts);
     if (next.kind === "give-up") return { kind: "denied", why: next.why };
-    host.decided(next.decision, fault);
+    host.retried(next.decision, fault);
     return next.decision.sentFirst !== undefined ? REROUTED_AHEAD : REROUTED;
   }
 

@@ -20,7 +20,10 @@ export interface StageFlag {
   readonly asks?: readonly [before: string, after: string];
 }
 
-/** What a stage counts: a metric of the gateway, and a part of a simulation's path counts where it has a row there. */
+/**
+ * What a stage counts: a metric of the gateway, and a part of a simulation's path counts where it has a row there; one
+ * without a label has its sum alone there (`total`).
+ */
 export interface StageCount {
   /** Of its values; a count without is one number. */
   readonly label?: string;

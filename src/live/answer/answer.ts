@@ -99,9 +99,9 @@ export interface Delivery {
   /** Where the tokens of the answer are to be found out. */
   readonly answerReader: AnswerReader | undefined;
   /** What is kept of a stream so that it can go on elsewhere; undefined where nothing is. */
-  readonly kept: TokenReader | undefined;
+  readonly keptTokens: TokenReader | undefined;
   /** The same of one that another engine would make again. */
-  readonly repeatable: EventReader | undefined;
+  readonly keptEvents: EventReader | undefined;
   /** Judges the answer before its client has it; undefined where nobody does. */
   readonly judge: AnswerJudgeReading | undefined;
   /** The client has a part of a stream that could go on elsewhere. */

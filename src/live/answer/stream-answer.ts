@@ -59,12 +59,12 @@ export class StreamAnswer implements Answer {
     const delivery = this.#delivery;
     if (this.#scanner.isInside || !delivery.takesChunks) return 0;
     const form = this.#form;
-    const { kept } = delivery;
+    const { keptTokens } = delivery;
     let at = 0;
     while (at < to && CHUNK.at(bytes, at, to) && form.matches(bytes, CHUNK.start, CHUNK.end)) {
-      if (kept !== undefined) {
+      if (keptTokens !== undefined) {
         if (!form.hasId) break;
-        kept.readTokens(bytes, CHUNK.start, CHUNK.end, form);
+        keptTokens.readTokens(bytes, CHUNK.start, CHUNK.end, form);
       }
       delivery.progress(++this.#tokens);
       at = CHUNK.next;
@@ -143,7 +143,7 @@ export class StreamAnswer implements Answer {
           break;
         case "usage":
           this.#remember();
-          if (delivery.kept !== undefined) delivery.kept.counted = true;
+          if (delivery.keptTokens !== undefined) delivery.keptTokens.counted = true;
           from = this.#usage(from);
           break;
         case "end":
@@ -196,10 +196,10 @@ export class StreamAnswer implements Answer {
 
   /** Keeps what is needed of an event; what the client did not ask for is left out. Returns where what may pass begins. */
   #keep(from: number): number {
-    const { kept, judge } = this.#delivery;
-    if (kept === undefined && judge === undefined) return from;
+    const { keptTokens, judge } = this.#delivery;
+    if (keptTokens === undefined && judge === undefined) return from;
     const { bytes, start, end } = this.#scanner;
-    const hidden = judge === undefined ? kept?.read(bytes, start, end) : judge.readEvent(bytes, start, end);
+    const hidden = judge === undefined ? keptTokens?.read(bytes, start, end) : judge.readEvent(bytes, start, end);
     if (hidden === undefined) return from;
     this.#pass(bytes, from, hidden[0]);
     this.#pass(NULL, 0, NULL.length);
@@ -207,8 +207,8 @@ export class StreamAnswer implements Answer {
   }
 
   #noteForRepeat(): void {
-    const { repeatable } = this.#delivery;
-    if (repeatable !== undefined) repeatable.read(this.#scanner.bytes, this.#scanner.start, this.#scanner.end);
+    const { keptEvents } = this.#delivery;
+    if (keptEvents !== undefined) keptEvents.read(this.#scanner.bytes, this.#scanner.start, this.#scanner.end);
   }
 
   /** What is to become of an event that may not go out yet: it ends a block, or the answer in a way that proves nothing. */
@@ -244,7 +244,7 @@ export class StreamAnswer implements Answer {
   #passBlockEnds(): void {
     for (const event of this.#blockEnds.splice(0)) {
       this.#pass(event, 0, event.length);
-      this.#delivery.repeatable?.read(event, 0, event.length);
+      this.#delivery.keptEvents?.read(event, 0, event.length);
     }
   }
 

@@ -61,7 +61,7 @@ export type ExchangeParts = AskingParts &
 
 /**
  * One inference request and its answer, from the request's head to the answer's last byte. `state` is where it stands; this
- * class carries out the effects on the client's side, and `Forward` those on the endpoint's.
+ * class carries out the effects that need no endpoint, and `Forward` all others.
  */
 export class InferenceExchange implements Swept, PathHost, AskingRequest, ForwardedRequest {
   readonly shared: ExchangeParts;
@@ -138,7 +138,7 @@ export class InferenceExchange implements Swept, PathHost, AskingRequest, Forwar
     countUp(this.shared.counters.faults, fault);
   }
 
-  decided(decision: Routed, fault: Fault): void {
+  retried(decision: Routed, fault: Fault): void {
     this.#forward?.retried(decision, fault);
   }
 

@@ -8,6 +8,7 @@ import {
   type WholeOutcome,
 } from "#core/path/path-event.ts";
 import type {
+  Answer,
   AnswerHead,
   DeliveryState,
   Delivery,
@@ -36,15 +37,19 @@ export interface EngineErrors {
 export class AnswerDelivery implements Delivery {
   readonly #exchange: ForwardedRequest;
   readonly #forward: Forward;
+  /** Of the attempt under way, once it has a head. */
+  answer: Answer | undefined;
   readonly hidesUsage: boolean;
   readonly writer: ForwardedRequest["writer"];
   readonly limits: ForwardedRequest["limits"];
   readonly counters: ForwardParts["counters"];
   readonly dialect: Dialect;
-  readonly kept: TokenReader | undefined;
-  readonly repeatable: EventReader | undefined;
+  readonly keptTokens: TokenReader | undefined;
+  readonly keptEvents: EventReader | undefined;
   /** Of the endpoint at hand. */
   #tokensSeen = 0;
+  /** The last endpoint's own error, where its attempt failed with one: passed on if no endpoint does better. */
+  #kept: KeptAnswer | undefined;
   /** The error event by which an engine ended a stream that could go on elsewhere. */
   #engineError: { readonly fault: Fault; readonly event: Buffer } | undefined;
 
@@ -56,8 +61,8 @@ export class AnswerDelivery implements Delivery {
     this.limits = exchange.limits;
     this.counters = exchange.shared.counters;
     this.dialect = exchange.route.dialect;
-    this.kept = exchange.keeper?.tokens;
-    this.repeatable = exchange.keeper?.events;
+    this.keptTokens = exchange.keeper?.tokens;
+    this.keptEvents = exchange.keeper?.events;
   }
 
   get cachedTokens(): number | undefined {
@@ -105,11 +110,11 @@ export class AnswerDelivery implements Delivery {
   }
 
   get takesChunks(): boolean {
-    const { kept, writer } = this;
+    const { keptTokens, writer } = this;
     const { state, nameSwap, judge, answerReader } = this.#exchange;
     if (state.kind !== "passing" || nameSwap !== undefined || judge !== undefined) return false;
-    if (this.repeatable !== undefined) return false;
-    return answerReader === undefined && (kept === undefined || kept.readsTokens) && writer.takesChunks;
+    if (this.keptEvents !== undefined) return false;
+    return answerReader === undefined && (keptTokens === undefined || keptTokens.readsTokens) && writer.takesChunks;
   }
 
   writeChunks(bytes: Buffer, length: number): void {
@@ -140,7 +145,7 @@ export class AnswerDelivery implements Delivery {
 
   letThrough(head: AnswerHead, chunks: readonly Buffer[]): void {
     const answer = new PassAnswer(this, head);
-    this.#forward.carryOn(answer);
+    this.answer = answer;
     this.#exchange.dispatch(LET_THROUGH);
     for (const chunk of chunks) answer.data(chunk);
   }
@@ -181,8 +186,8 @@ export class AnswerDelivery implements Delivery {
   }
 
   /** What engines reported of this fault: in place of an answer, or in the stream that it broke. */
-  errorsOf(fault: Fault, kept: KeptAnswer | undefined): EngineErrors {
-    return { kept, event: this.#engineError?.fault === fault ? this.#engineError.event : undefined };
+  errorsOf(fault: Fault): EngineErrors {
+    return { kept: this.#kept, event: this.#engineError?.fault === fault ? this.#engineError.event : undefined };
   }
 
   diverged(): void {
@@ -207,7 +212,8 @@ export class AnswerDelivery implements Delivery {
   }
 
   attemptFailed(fault: Fault, kept?: KeptAnswer): void {
-    this.#forward.keep(fault, kept);
+    this.#kept = kept;
+    this.#forward.answerFailed(fault, kept);
     this.#exchange.dispatch({ kind: "attempt-failed", fault, kept: kept !== undefined });
   }
 }

@@ -1,7 +1,7 @@
 import type { Routed } from "#core/input/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import { type Micros, MICROS_PER_MILLI } from "#core/base/units.ts";
-import type { Answer, AnswerHead, Delivery, EventOutput, KeptAnswer } from "../answer/answer.ts";
+import type { AnswerHead, Delivery, EventOutput, KeptAnswer } from "../answer/answer.ts";
 import { type Attempt, type AttemptListener, openAttempt } from "./connection/attempt.ts";
 import type { PathStage } from "#core/path/stage.ts";
 import type { SentContent } from "../request/engine-body.ts";
@@ -27,8 +27,8 @@ import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { Usage } from "../answer/answer-json.ts";
 
 /**
- * The endpoint's side of a routed request: turns what its attempts do into events, and carries out the effects that
- * follow. Where the request is and what may happen next is known to its state alone.
+ * The endpoint's side of a routed request: turns what its attempts do into events, by the delivery of their answers, and
+ * carries out the effects that follow. Where the request is and what may happen next is known to its state alone.
  */
 export class Forward implements AttemptListener {
   readonly #exchange: ForwardedRequest;
@@ -45,9 +45,6 @@ export class Forward implements AttemptListener {
   #ahead: AheadPart | undefined;
   #sends = 0;
   #attempt: Attempt | undefined;
-  #answer: Answer | undefined;
-  /** The last endpoint's own error, where its attempt failed with one. */
-  #kept: KeptAnswer | undefined;
   #tokens: TokenProgress;
   #signs: AttemptSigns;
   /** Where another attempt may stand by. */
@@ -93,7 +90,7 @@ export class Forward implements AttemptListener {
   }
   /** Output tokens of the answer under way; undefined where it does not stream. */
   get tokensSeen(): number | undefined {
-    return this.#answer?.carriage === "stream" ? this.#tokensOfAll : undefined;
+    return this.#delivery.answer?.carriage === "stream" ? this.#tokensOfAll : undefined;
   }
   /** Tokens that the endpoint has to compute before it answers, where it is believed to hold the others. */
   get #promptTokens(): number {
@@ -117,16 +114,16 @@ export class Forward implements AttemptListener {
         break;
       case "write-held":
       case "write-whole":
-        this.#answer?.writeHeld();
+        this.#delivery.answer?.writeHeld();
         this.#exchange.written();
         break;
       case "show-head":
-        this.#answer?.showHead();
+        this.#delivery.answer?.showHead();
         break;
       case "write-kept":
       case "write-error":
       case "write-error-event":
-        writeError(this.#exchange, this.endpoint, effect, this.#delivery.errorsOf(effect.fault, this.#kept));
+        writeError(this.#exchange, this.endpoint, effect, this.#delivery.errorsOf(effect.fault));
         break;
       case "report-first-token":
         reportAttempt(this.#exchange, this, effect);
@@ -143,7 +140,7 @@ export class Forward implements AttemptListener {
   #send(): PathEvent | undefined {
     const { shared, answerReader, judge, keeper, state } = this.#exchange;
     const { content } = this;
-    this.#answer = undefined;
+    this.#delivery.answer = undefined;
     const sent = this.#ahead?.next(content.path, content.body, (fault) => this.#besideFailed(fault));
     if (this.#sends++ > 0) this.#tokens = progressOf(this.#exchange);
     if (this.#sends > 1 || sent !== undefined) {
@@ -205,14 +202,14 @@ export class Forward implements AttemptListener {
     const { state } = this.#exchange;
     try {
       if (state.kind === "resuming") {
-        this.#answer = this.#exchange.keeper?.goesOn(this.#delivery, head);
-        if (this.#answer === undefined) this.#delivery.attemptFailed(status === 503 ? "saturated" : "status");
+        this.#delivery.answer = this.#exchange.keeper?.goesOn(this.#delivery, head);
+        if (this.#delivery.answer === undefined) this.#delivery.attemptFailed(status === 503 ? "saturated" : "status");
         return;
       }
-      this.#answer = this.#ahead?.answerOf(this.#delivery, head);
-      if (this.#answer !== undefined) return this.#signs.alive();
+      this.#delivery.answer = this.#ahead?.answerOf(this.#delivery, head);
+      if (this.#delivery.answer !== undefined) return this.#signs.alive();
       const answer = this.#exchange.shared.answerOf(this.#delivery, head, this.#exchange.routeId);
-      this.#answer = answer;
+      this.#delivery.answer = answer;
       // The head of a stream comes before its prompt is computed, and is no sign of the engine.
       if (answer?.carriage !== "stream") this.#signs.alive();
       if (answer === undefined) this.#delivery.attemptFailed("garbage");
@@ -224,19 +221,19 @@ export class Forward implements AttemptListener {
 
   answerData(chunk: Buffer): void {
     this.#signs.alive();
-    this.#reads(() => this.#answer?.data(chunk));
+    this.#reads(() => this.#delivery.answer?.data(chunk));
     this.#answerBytes += chunk.length;
-    if (this.#answerBytes <= SHORT_ANSWER_BYTES || this.#answer?.carriage !== "whole") return;
+    if (this.#answerBytes <= SHORT_ANSWER_BYTES || this.#delivery.answer?.carriage !== "whole") return;
     if (this.#exchange.shared.unread.isFull) this.#waitForRoom();
   }
 
   answerChunks(bytes: Buffer, to: number): number {
     this.#signs.alive();
-    return this.#reads(() => this.#answer?.chunks?.(bytes, to)) ?? 0;
+    return this.#reads(() => this.#delivery.answer?.chunks?.(bytes, to)) ?? 0;
   }
 
   answerEnded(): void {
-    this.#reads(() => this.#answer?.ended());
+    this.#reads(() => this.#delivery.answer?.ended());
   }
 
   /** A defect that shows while an answer is read is its request's own. */
@@ -254,7 +251,7 @@ export class Forward implements AttemptListener {
   }
 
   attemptBroke(error: Error): void {
-    if (this.#answer !== undefined) return this.#delivery.broke("cut");
+    if (this.#delivery.answer !== undefined) return this.#delivery.broke("cut");
     this.#exchange.shared.openFiles.met(error);
     const fault = faultOfError(error);
     if (fault !== undefined) return this.#delivery.attemptFailed(fault);
@@ -280,15 +277,9 @@ export class Forward implements AttemptListener {
     });
   }
 
-  /** Another answer takes the place of the one that began. */
-  carryOn(answer: Answer): void {
-    this.#answer = answer;
-  }
-
-  /** The endpoint's own error, to be passed on if no endpoint does better. */
-  keep(fault: Fault, kept: KeptAnswer | undefined): void {
+  /** An endpoint beside the one that answers gets to know. */
+  answerFailed(fault: Fault, kept: KeptAnswer | undefined): void {
     this.#ahead?.answerFailed(fault, kept);
-    this.#kept = kept;
   }
 
   /** Reads no more from the endpoint until the client caught up. */
@@ -349,12 +340,12 @@ export class Forward implements AttemptListener {
 
   /** How it went, for the router and the observer. */
   result({ outcome, counts }: Finish): ForwardResult {
-    const end = counts === "answer" ? this.#answer?.counts() : undefined;
+    const end = counts === "answer" ? this.#delivery.answer?.counts() : undefined;
     const tokensSeen = counts === "seen" ? this.#tokensOfAll : end?.tokensSeen;
     const { firstAt } = this.#tokens;
     const firstTokenAt = this.#firstTokenAt ?? firstAt;
     if (outcome === "ok") this.#signs.completed(firstAt, nowMicros());
-    this.#answer = undefined;
+    this.#delivery.answer = undefined;
     this.#ahead?.release();
     const usage = this.#ahead === undefined ? end?.usage : this.#ahead.usageOf(end?.usage);
     return { ...end, outcome, usage, outputTokens: usage?.outputTokens ?? tokensSeen, firstTokenAt };

@@ -176,7 +176,7 @@ export class FlightPaths {
   }
 
   /** The attempt failed, and the request goes there next. */
-  decided(flight: Flight, decision: Routed): void {
+  retried(flight: Flight, decision: Routed): void {
     this.leaves(flight, decision);
     flight.reset();
     this.#host.outcomes.again(flight.row);

@@ -141,8 +141,8 @@ export class Flight implements EngineRequest, PathHost {
     faults[fault] = (faults[fault] ?? 0) + 1;
   }
 
-  decided(decision: Routed): void {
-    this.#paths.decided(this, decision);
+  retried(decision: Routed): void {
+    this.#paths.retried(this, decision);
   }
 
   /** Goes on in place of the flight to the first engine. */

@@ -72,7 +72,7 @@ class Recorded implements PathHost {
       },
     },
   ];
-  decided(): void {}
+  retried(): void {}
   faulted(fault: Fault): void {
     this.log.push({ kind: "ask-retry", fault });
   }
@@ -444,7 +444,7 @@ test("an attempt that stands by takes over before a stage that puts the retry of
     const router = { attemptFailed: (_id: string, fault: Fault) => void informed.push(fault) } as unknown as PathRouter;
     const effects: string[] = [];
     const perform = ({ kind }: PerformedEffect): undefined => void effects.push(kind);
-    const run = new RequestPath({ routeId: "r", stages, router, perform, threw() {}, faulted() {}, decided() {} });
+    const run = new RequestPath({ routeId: "r", stages, router, perform, threw() {}, faulted() {}, retried() {} });
     for (const event of [...READ, { kind: "attempt-failed", fault: "cut", kept: false } as const]) run.dispatch(event);
     assert.equal(run.state.kind, stages.includes(standby) ? "waiting" : "failed");
     assert.deepEqual(informed, [], "whoever answers informs the router");

@@ -17,8 +17,8 @@ export class HedgeDelivery implements Delivery {
   readonly hidesUsage = false;
   readonly cachedTokens = undefined;
   readonly answerReader = undefined;
-  readonly kept = undefined;
-  readonly repeatable = undefined;
+  readonly keptTokens = undefined;
+  readonly keptEvents = undefined;
   readonly judge = undefined;
   readonly continues = false;
   readonly #exchange: ForwardedRequest;
