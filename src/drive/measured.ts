@@ -1,3 +1,4 @@
+import { tokensOfEach } from "#core/latency/latency-model.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import { summarize, type DistributionSummary } from "./distribution-summary.ts";
 import { isFailure } from "./exchange-result.ts";
@@ -18,11 +19,13 @@ function* where(log: SampleLog, keep: (at: number) => boolean, valueOf: (at: num
 function latencies(log: SampleLog): Record<"ttft" | "tpot" | "e2e" | "drift", (at: number) => number> {
   const [due, sent, first] = [log.column("dueMicros"), log.column("sentMicros"), log.column("firstTokenMicros")];
   const [last, end, tokens] = [log.column("lastTokenMicros"), log.column("endMicros"), log.column("completionTokens")];
+  const sequences = log.column("sequences");
+  const tokensAt = (at: number) => tokensOfEach(tokens[at] ?? 0, sequences[at] ?? 1);
   const millis = (from: Float64Array, to: Float64Array, at: number) =>
     ((to[at] ?? Number.NaN) - (from[at] ?? Number.NaN)) / MICROS_PER_MILLI;
   return {
     ttft: (at) => millis(sent, first, at),
-    tpot: (at) => ((tokens[at] ?? 0) >= 2 ? millis(first, last, at) / ((tokens[at] ?? 0) - 1) : Number.NaN),
+    tpot: (at) => (tokensAt(at) >= 2 ? millis(first, last, at) / (tokensAt(at) - 1) : Number.NaN),
     e2e: (at) => millis(sent, end, at),
     drift: (at) => millis(due, sent, at),
   };

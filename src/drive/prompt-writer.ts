@@ -43,6 +43,15 @@ export class PromptWriter {
     return Buffer.concat([QUOTE, ...this.#parts(request), QUOTE]);
   }
 
+  /** A list of prompts of so many tokens each: its blocks are the first one's, and the others have content of their own. */
+  promptsJson(request: WorkloadRequest, tokensByPrompt: readonly number[]): Buffer {
+    const parts = tokensByPrompt.map((promptTokens, i) => {
+      const own = { blockIds: undefined, text: undefined, tokenIds: undefined, index: request.index + i * OWN_APART };
+      return this.promptJson({ ...request, promptTokens: Math.max(1, promptTokens), ...(i > 0 && own) });
+    });
+    return Buffer.concat([OPEN_LIST, ...parts.flatMap((part, i) => (i === 0 ? [part] : [COMMA, part])), CLOSE_LIST]);
+  }
+
   #tokens(request: WorkloadRequest): Buffer {
     if (request.tokenIds !== undefined) return Buffer.from(`${request.tokenIds.join(",")},`, "latin1");
     return Buffer.concat(this.#parts(request));
@@ -103,7 +112,10 @@ export class PromptWriter {
   }
 }
 
+/** Between the numbers of a request's prompts, above any number of requests. */
+const OWN_APART = 2 ** 36;
 const QUOTE = Buffer.from('"');
+const COMMA = Buffer.from(",");
 const OPEN_LIST = Buffer.from("[");
 const CLOSE_LIST = Buffer.from("]");
 

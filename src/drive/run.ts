@@ -238,7 +238,8 @@ export class DriveRun {
     if (this.#inFlight.size >= this.#options.concurrency) this.#fullUntilMicros = this.now();
     this.#inFlight.delete(exchange);
     this.#keepMessage(due.request, result);
-    const sample = { ...result, url, dueMicros: due.dueMicros, wantedOutputTokens: due.request.outputTokens };
+    const { outputTokens: wantedOutputTokens, sequences = 1 } = due.request;
+    const sample = { ...result, url, dueMicros: due.dueMicros, wantedOutputTokens, sequences };
     this.samples.add(sample);
     this.#requestLog?.write(due.request, sample);
     this.#schedule.finished(due.request, this.now());

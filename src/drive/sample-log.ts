@@ -11,6 +11,8 @@ export interface Sample extends ExchangeResult {
   readonly url: string;
   readonly dueMicros: Micros;
   readonly wantedOutputTokens: number;
+  /** Answers that it asks for. */
+  readonly sequences: number;
 }
 
 const COLUMNS = [
@@ -24,6 +26,7 @@ const COLUMNS = [
   "completionTokens",
   "gatewayHitTokens",
   "wantedOutputTokens",
+  "sequences",
 ] as const;
 type Column = (typeof COLUMNS)[number];
 

@@ -65,6 +65,27 @@ describe("drive", () => {
     assert.deepEqual(first.body["messages"], [{ role: "user", content: "user: list the files of the project\n" }]);
   });
 
+  it("asks for as many answers as there were, and of each prompt of a list", async () => {
+    const lengths = { promptTokens: 90, outputTokens: 36, blockTokens: 16, blockIds: [1, 2, 3] };
+    const rows = [
+      { arrivalMicros: 0, ...lengths, sequences: 4, tokensByPrompt: [60, 30] },
+      { arrivalMicros: 1, ...lengths, sequences: 3 },
+    ];
+    await using folder = await temporaryFolder();
+    const workload = join(folder.path, "list.jsonl");
+    const lines = [{ format: "gnomon-workload", version: 1 }, ...rows].map((row) => JSON.stringify(row));
+    await writeFile(workload, `${lines.join("\n")}\n`);
+    const { requests } = await driven(workload, { options: { promptForm: "tokens" } });
+    const bodies = requests.map(({ body }) => body).sort((a, b) => Number(a["n"]) - Number(b["n"]));
+    const [first, other] = bodies[0]!["prompt"] as number[][];
+    assert.deepEqual([bodies[0]!["n"], bodies[0]!["max_tokens"], first!.length, other!.length], [2, 9, 60, 30]);
+    assert.deepEqual([bodies[1]!["n"], bodies[1]!["max_tokens"], bodies[1]!["min_tokens"]], [3, 12, 12]);
+    assert.deepEqual((bodies[1]!["prompt"] as number[]).slice(0, 48), first!.slice(0, 48));
+    const chats = await driven(workload, { options: { api: "chat" } });
+    const asked = chats.requests.map(({ body }) => Number(body["n"])).sort((a, b) => a - b);
+    assert.deepEqual(asked, [3, 4]);
+  });
+
   it("sends exact token ids when asked", async () => {
     const { requests } = await driven(golden("token-ids.jsonl"), { options: { promptForm: "tokens" } });
     assert.deepEqual(

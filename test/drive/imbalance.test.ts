@@ -31,6 +31,7 @@ function logOf(spans: readonly Span[]): SampleLog {
       gatewayHitTokens: 0,
       finishReason: "length",
       errorMessage: "",
+      sequences: 1,
       wantedOutputTokens: 1,
     });
   return log;

@@ -11,6 +11,7 @@ import { LMCACHE_LOSSES, lmcacheLines } from "#trace/export/lmcache-lines.ts";
 import { WEKA_LOSSES, writeWekaFolder } from "#trace/export/weka-folder.ts";
 import { AZURE_HEADER } from "#trace/import/azure.ts";
 import { RESULTS_ALONE } from "#trace/import/open-workload.ts";
+import { answersApart, apartNote } from "#trace/transform/answers-apart.ts";
 import { Tally } from "#trace/transform/tally.ts";
 import type { TrafficRequest } from "#trace/transform/traffic.ts";
 import { trafficToTrace } from "#trace/transform/traffic-to-trace.ts";
@@ -139,23 +140,26 @@ async function exportTrace(path: string, flags: ExportFlags): Promise<void> {
     const written = await writeWorkload(output, requestsOf(source), [`export of ${source.format}`]);
     return reportWritten(output, written, "requests", new Tally(), source.notes());
   }
+  const counts = { apart: 0 };
+  const traffic = answersApart(source.traffic(), counts);
+  const notes = () => [...source.notes(), ...[apartNote(counts) ?? []].flat()];
   if (format === "weka") {
-    const { written, refused } = await writeWekaFolder(output, source.traffic());
-    return reportWritten(output, written, "requests", refused, [...source.notes(), WEKA_LOSSES]);
+    const { written, refused } = await writeWekaFolder(output, traffic);
+    return reportWritten(output, written, "requests", refused, [...notes(), WEKA_LOSSES]);
   }
   if (format === "lmcache") {
-    const lines = await lmcacheLines(requestsOf(source));
+    const lines = await lmcacheLines(requestsOf({ traffic: () => traffic }));
     const each = { head: "", between: "", tail: "", line: (line: string) => line };
     const { written, refused } = await writeLines(output, Readable.from(lines), each);
-    return reportWritten(output, written, "requests", refused, [...source.notes(), LMCACHE_LOSSES]);
+    return reportWritten(output, written, "requests", refused, [...notes(), LMCACHE_LOSSES]);
   }
-  const { written, refused } = await writeLines(output, source.traffic(), formatOf(format));
+  const { written, refused } = await writeLines(output, traffic, formatOf(format));
   if (format === "blis" && written > 0)
     writeWholeFile(
       output.replace(/\.csv(\.zst|\.gz)?$/, ".yaml"),
       blisHeader(source.reader === undefined ? "generated" : "real"),
     );
-  reportWritten(output, written, "requests", refused, source.notes());
+  reportWritten(output, written, "requests", refused, notes());
   if (format === "blis")
     process.stdout.write("blocks that prompts share are not written: the format has no place for them\n");
 }

@@ -69,7 +69,7 @@ export async function openTrace(path: string, flags: SourceFlags): Promise<Trace
   return foreignSource(path, report, unobserved(requests));
 }
 
-export async function* requestsOf(source: TraceSource): AsyncGenerator<WorkloadRequest> {
+export async function* requestsOf(source: Pick<TraceSource, "traffic">): AsyncGenerator<WorkloadRequest> {
   for await (const { request } of source.traffic()) yield request;
 }
 

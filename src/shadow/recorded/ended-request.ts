@@ -1,6 +1,7 @@
 import type { RequestFinished } from "#core/input/input.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import { REQUEST_TOKENS_MAX, type Micros } from "#core/base/units.ts";
+import { promptShares } from "#trace/prompt-shares.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 
 /** A request of a trace, before its end. */
@@ -57,7 +58,7 @@ export function workloadRequest(
     promptTokens,
     outputTokens: end.outputTokens ?? 1,
     ...(route.sequences > 1 && { sequences: route.sequences }),
-    ...(route.tokensByPrompt && { tokensByPrompt: shared(promptTokens, route.tokensByPrompt) }),
+    ...(route.tokensByPrompt && { tokensByPrompt: promptShares(promptTokens, route.tokensByPrompt) }),
     blockIds: blockIds(route.blocks.hashes, route.blocks.length),
     ...(answerHashes !== undefined && { answerIds: blockIds(answerHashes, answerHashes.length / 2) }),
     ...(route.cacheRead === false && { cacheRead: false }),
@@ -69,12 +70,6 @@ export function workloadRequest(
     ...(route.timeoutMicros !== undefined && { timeoutMicros: route.timeoutMicros }),
     ...(route.slo !== undefined && { slo: route.slo }),
   };
-}
-
-/** So many tokens as prompts have them that were taken to have these. */
-function shared(tokens: number, estimates: readonly number[]): number[] {
-  const sum = estimates.reduce((all, one) => all + one, 0);
-  return estimates.map((one) => Math.max(1, Math.round(sum > 0 ? (tokens * one) / sum : tokens / estimates.length)));
 }
 
 /** 53 bits of each chained hash: equal ids are equal content, what came before included. */

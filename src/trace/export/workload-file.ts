@@ -16,6 +16,8 @@ export function workloadLine(request: WorkloadRequest): string {
     arrivalMicros: request.arrivalMicros,
     promptTokens: request.promptTokens,
     outputTokens: request.outputTokens,
+    sequences: request.sequences,
+    tokensByPrompt: request.tokensByPrompt,
     session: session === "" ? undefined : session,
     turn: turn === 0 ? undefined : turn,
     parent,

@@ -37,30 +37,42 @@ export class WorkloadFit {
 
   /** The request to send, or undefined for one that is left out. */
   fit(request: WorkloadRequest): WorkloadRequest | undefined {
-    const { inputTokensMax, outputTokensMax, outputScale, thinkMicrosMax } = this.#options;
-    const scaled = this.#scaled(request);
-    const tooLong = scaled.promptTokens > inputTokensMax;
+    const { inputTokensMax, outputScale, thinkMicrosMax } = this.#options;
+    const { sequences = 1, tokensByPrompt } = request;
+    const outputTokensMax = sequences * this.#options.outputTokensMax;
+    const further = (tokensByPrompt ?? []).slice(1).map((tokens) => this.#lengthOf(tokens));
+    const scaled = this.#scaled(
+      tokensByPrompt === undefined ? request : { ...request, promptTokens: tokensByPrompt[0] ?? 1 },
+    );
+    const tooLong = Math.max(scaled.promptTokens, ...further) > inputTokensMax;
     if (tooLong && this.#options.oversize === "skip") {
       this.promptsSkipped++;
       return undefined;
     }
     if (tooLong) this.promptsTruncated++;
-    const prompt = tooLong ? cutPrompt(scaled, inputTokensMax) : scaled;
+    const first = scaled.promptTokens > inputTokensMax ? cutPrompt(scaled, inputTokensMax) : scaled;
+    const lengths = [first.promptTokens, ...further.map((tokens) => Math.min(tokens, inputTokensMax))];
+    const promptTokens = lengths.reduce((sum, tokens) => sum + tokens);
     const wanted = Math.max(1, Math.round(request.outputTokens * outputScale));
     if (wanted > outputTokensMax) this.outputsCut++;
     const think = request.thinkMicros;
     if (think !== undefined && think > thinkMicrosMax) this.thinkTimesCut++;
     return {
-      ...prompt,
+      ...first,
+      ...(tokensByPrompt && { promptTokens, tokensByPrompt: lengths }),
       outputTokens: Math.min(wanted, outputTokensMax),
       thinkMicros: think === undefined ? undefined : Math.min(think, thinkMicrosMax),
     };
   }
 
+  #lengthOf(tokens: number): number {
+    return Math.max(1, Math.round(tokens * this.#options.tokenScale));
+  }
+
   #scaled(request: WorkloadRequest): WorkloadRequest {
     const { tokenScale } = this.#options;
     if (tokenScale === 1) return request;
-    const target = Math.max(1, Math.round(request.promptTokens * tokenScale));
+    const target = this.#lengthOf(request.promptTokens);
     // A prompt whose content is known cannot be stretched or thinned out: its beginning stands for it.
     if (request.text !== undefined || request.tokenIds !== undefined)
       return cutPrompt(request, Math.min(target, request.promptTokens));

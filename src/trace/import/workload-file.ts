@@ -1,4 +1,5 @@
 import { RecentMap } from "#core/base/recent-map.ts";
+import { REQUEST_TOKENS_MAX } from "#core/base/units.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { ImportError, type ImportReport } from "./import-report.ts";
 import {
@@ -16,6 +17,8 @@ export const WORKLOAD_FILE_FORMAT = "gnomon-workload";
 /** The only version that exists; every other is refused. */
 export const WORKLOAD_FILE_VERSION = 1;
 
+/** Answers to one request. */
+const SEQUENCES_MAX = 65_535;
 /** Conversations whose last turn is remembered, the one that was longest silent forgotten first. */
 const CONVERSATIONS_MAX = 1_000_000;
 
@@ -67,12 +70,15 @@ function parseRow(text: string): Omit<WorkloadRequest, "index"> | string {
   if (promptTokens === undefined || promptTokens === 0) return "promptTokens is not a number of tokens >= 1";
   const outputTokens = tokenCount(record, "outputTokens");
   if (outputTokens === undefined || outputTokens === 0) return "outputTokens is not a number of tokens >= 1";
+  const answers = parseAnswers(record);
+  if (typeof answers === "string") return answers;
   const blocks = parseBlocks(record);
   if (typeof blocks === "string") return blocks;
   const links = parseLinks(record);
   if (typeof links === "string") return links;
   return {
     ...LENGTHS_ONLY,
+    ...answers,
     ...blocks,
     ...links,
     arrivalMicros,
@@ -84,6 +90,17 @@ function parseRow(text: string): Omit<WorkloadRequest, "index"> | string {
     sloClass: textField(record, "sloClass") ?? "",
     model: textField(record, "model") ?? "",
   };
+}
+
+function parseAnswers(record: JsonRecord): Pick<WorkloadRequest, "sequences" | "tokensByPrompt"> | string {
+  const sequences = tokenCount(record, "sequences");
+  if (record["sequences"] !== undefined && !(sequences! >= 2 && sequences! <= SEQUENCES_MAX))
+    return `sequences is not a number of answers from 2 to ${SEQUENCES_MAX}`;
+  const prompts = record["tokensByPrompt"];
+  const tokensByPrompt = prompts === undefined ? undefined : wholeNumbers(prompts, REQUEST_TOKENS_MAX);
+  if (prompts !== undefined && tokensByPrompt === undefined) return "tokensByPrompt is not a list of numbers of tokens";
+  if ((tokensByPrompt?.length ?? 0) > (sequences ?? 1)) return "tokensByPrompt has more prompts than there are answers";
+  return { ...(sequences !== undefined && { sequences }), ...(tokensByPrompt && { tokensByPrompt }) };
 }
 
 function parseBlocks(record: JsonRecord): Pick<WorkloadRequest, "blockIds" | "blockTokens"> | string {

@@ -5,6 +5,7 @@ import { RecentMap } from "#core/base/recent-map.ts";
 import type { RouteRequest } from "#core/request/request.ts";
 import { SessionInference } from "#core/session/session-inference.ts";
 import type { Micros } from "#core/base/units.ts";
+import { promptShares } from "../prompt-shares.ts";
 import type { TraceItem } from "../codec/record.ts";
 import type { Tally } from "./tally.ts";
 import type { TrafficRequest } from "./traffic.ts";
@@ -140,6 +141,8 @@ class ArrivalLine {
 
   #request(open: Open, end: RequestFinished, route: RouteRequest, outputTokens: number): TrafficRequest {
     const { conversation, thinkMicros } = this.#turn(open, end.at - open.at);
+    const promptTokens = Math.max(1, Math.round(end.promptTokens ?? route.promptTokens));
+    const { sequences, tokensByPrompt } = route;
     const request = {
       index: this.#index++,
       arrivalMicros: Math.max(0, open.wallMicros - (this.#originMicros ?? 0)),
@@ -148,8 +151,10 @@ class ArrivalLine {
       parent: undefined,
       joins: [],
       thinkMicros,
-      promptTokens: Math.max(1, Math.round(end.promptTokens ?? route.promptTokens)),
+      promptTokens,
       outputTokens,
+      ...(sequences > 1 && { sequences }),
+      ...(tokensByPrompt && { tokensByPrompt: promptShares(promptTokens, tokensByPrompt) }),
       blockIds: blockIds(route),
       blockTokens: route.blocks.blockTokens,
       text: undefined,

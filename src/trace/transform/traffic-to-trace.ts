@@ -122,9 +122,10 @@ function routeRequest(id: string, request: WorkloadRequest): RouteRequest {
     sloClass: request.sloClass,
     priority: 0,
     promptTokens: request.promptTokens,
-    promptTokensExact: true,
+    promptTokensExact: request.tokensByPrompt === undefined,
     outputTokensMax: undefined,
-    sequences: 1,
+    sequences: request.sequences ?? 1,
+    ...(request.tokensByPrompt && { tokensByPrompt: request.tokensByPrompt }),
     blocks: chainOf(request),
     profile: "",
   };

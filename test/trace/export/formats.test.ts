@@ -15,9 +15,10 @@ import { readBlisTrace } from "#trace/import/blis-trace.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
 import { ImportError, ImportReport } from "#trace/import/import-report.ts";
 import { openWorkload } from "#trace/import/open-workload.ts";
+import { answersApart, apartNote } from "#trace/transform/answers-apart.ts";
 import type { TrafficRequest } from "#trace/transform/traffic.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "#trace/workload-request.ts";
-import { collected, workloads } from "../transform/workload-samples.ts";
+import { collected, streamed, workloads } from "../transform/workload-samples.ts";
 
 const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-export-"));
 after(() => rmSync(FOLDER, { recursive: true, force: true }));
@@ -66,6 +67,44 @@ test("a workload file gives back every field of every request, also compressed",
       }),
       RUNS,
     );
+});
+
+const LIST = { ...single(90), outputTokens: 36, sequences: 4, tokensByPrompt: [60, 30], session: "s" };
+
+test("a workload file has how many answers there were and what prompts; what cannot be is refused", async () => {
+  const line = (more: object) => workloadLine({ ...LIST, ...more });
+  const lines = [line({}), line({ sequences: 1, session: "" }), line({ tokensByPrompt: [1, 2, 3, 4, 5], session: "" })];
+  const back = await imported(file("list.jsonl", workloadFileHeader([]) + lines.join("")));
+  assert.deepEqual(back.requests, [LIST]);
+  assert.equal(back.report.refusedTotal, 2);
+});
+
+test("for formats of one length a request each answer is a request: as long as it was, and the first goes on", async () => {
+  const observed = { endpoint: "e", outcome: "ok", ttftMicros: 100, e2eMicros: 1_000, cachedTokens: 16 } as const;
+  const first = { id: "a", request: { ...LIST, blockIds: Float64Array.of(1, 2, 3), thinkMicros: 5 }, observed };
+  const plain = { id: "b", request: single(5), observed };
+  const counts = { apart: 0 };
+  const apart = await collected(answersApart(streamed([first, plain]), counts));
+  assert.deepEqual(
+    apart.map(({ id, request }) => [id, request.index, request.promptTokens, request.outputTokens, request.session]),
+    [
+      ["a", 0, 60, 9, "s"],
+      ["a#1", 1, 60, 9, "s#0#1"],
+      ["a#2", 2, 30, 9, "s#0#2"],
+      ["a#3", 3, 30, 9, "s#0#3"],
+      ["b", 4, 5, 3, ""],
+    ],
+  );
+  assert.deepEqual(
+    apart.map(({ request }) => request.blockIds?.length),
+    [3, 3, undefined, undefined, undefined],
+  );
+  assert.deepEqual(
+    apart.map((one) => one.observed?.cachedTokens),
+    [NaN, NaN, NaN, NaN, 16],
+  );
+  assert.ok(apart.every(({ request }) => request.sequences === undefined && request.tokensByPrompt === undefined));
+  assert.deepEqual([counts.apart, apartNote({ apart: 0 })], [1, undefined]);
 });
 
 test("a workload file holds no prompt", () => {

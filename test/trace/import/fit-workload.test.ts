@@ -26,6 +26,15 @@ describe("fitting a workload", () => {
     assert.deepEqual(new WorkloadFit(FIT_DEFAULTS).fit(one), one);
   });
 
+  it("scales and cuts each of several prompts and answers by itself", () => {
+    const one = request(1_000, 10, { outputTokens: 90, sequences: 3, tokensByPrompt: [600, 300, 100] });
+    assert.deepEqual(new WorkloadFit(FIT_DEFAULTS).fit(one), one);
+    const fit = new WorkloadFit({ ...FIT_DEFAULTS, tokenScale: 0.5, inputTokensMax: 200, outputTokensMax: 25 });
+    const { promptTokens, tokensByPrompt, outputTokens } = fit.fit(one)!;
+    assert.deepEqual([promptTokens, tokensByPrompt, outputTokens], [400, [200, 150, 50], 75]);
+    assert.deepEqual([fit.promptsTruncated, fit.outputsCut], [1, 1]);
+  });
+
   it("keeps every block a block: full ones stay full, and the count of ids fits the length", () => {
     fc.assert(
       fc.property(

@@ -46,6 +46,25 @@ function replayed(items: readonly TraceItem[]) {
   return replay.result();
 }
 
+test("a request's answers and prompts are its traffic's, and a trace's made of that", async () => {
+  const asked = request({ id: "r", promptTokens: 90, sequences: 4, tokensByPrompt: [60, 30] });
+  const end = { outcome: "ok", promptTokens: 120, cachedTokens: 0, outputTokens: 36 } as const;
+  const items = [
+    { kind: "run", header: HEADER } as const,
+    ...[
+      { kind: "request-arrived", at: 1, request: asked } as const,
+      { kind: "request-finished", at: 9, requestId: "r", ...end } as const,
+    ].map((input) => ({ kind: "record", input, decision: undefined }) as const),
+  ];
+  const traffic = await collected(recordedTraffic(streamed(items), new Tally()));
+  const { sequences, tokensByPrompt, promptTokens } = traffic[0]!.request;
+  assert.deepEqual([sequences, tokensByPrompt, promptTokens], [4, [80, 40], 120]);
+  const trace = inputsOf(await collected(trafficToTrace(streamed(traffic), HEADER, new Tally())));
+  const [arrived] = trace;
+  assert.ok(arrived?.kind === "request-arrived");
+  assert.deepEqual([arrived.request.sequences, arrived.request.tokensByPrompt], [4, [80, 40]]);
+});
+
 test("of a request that a slice keeps all inputs are there, of another none", async () => {
   for (const seed of SEEDS) {
     const items = traceOf(seed);
