@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { FILE_TIME } from "./file-times.ts";
@@ -149,10 +149,11 @@ export function slowest(outcomes: readonly Outcome[]): string {
     .join("");
 }
 
-/** Files by their names or patterns. */
+/** Files by their names, their folders or patterns. */
 export function filesOf(patterns: readonly string[]): string[] {
   return patterns.flatMap((pattern) => {
-    const files = globSync(pattern, { cwd: ROOT }).sort();
+    const isFolder = statSync(join(ROOT, pattern), { throwIfNoEntry: false })?.isDirectory() === true;
+    const files = globSync(isFolder ? join(pattern, "**/*.test.ts") : pattern, { cwd: ROOT }).sort();
     if (files.length === 0) throw new RangeError(`${pattern}: expected the name or pattern of test files, found none`);
     return files;
   });
