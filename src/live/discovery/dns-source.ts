@@ -82,12 +82,7 @@ export class DnsSource {
     const { report } = this.#options;
     status.lists++;
     status.news();
-    if (status.detail !== "") {
-      status.recoveries++;
-      report({ kind: "source-recovered", subject: status.source, detail: "" });
-    }
-    status.up = true;
-    status.detail = "";
+    if (status.succeeded()) report({ kind: "source-recovered", subject: status.source, detail: "" });
     const targets = answer.addresses.flatMap((address) => targetsOf(name, address));
     status.targets = targets.length;
     if (JSON.stringify(targets) === JSON.stringify(this.#found[i])) return;
@@ -96,12 +91,9 @@ export class DnsSource {
   }
 
   #failed(status: SourceStatus, why: string): void {
-    status.failures++;
-    status.up = false;
     const kept = status.targets === 0 ? "nothing is known of it" : "its last answer stays in force";
-    if (status.detail !== why)
+    if (status.failed(why))
       this.#options.report({ kind: "source-failed", subject: status.source, detail: `${why}; ${kept}` });
-    status.detail = why;
   }
 
   #lifeMillis({ ttlSeconds }: DnsAnswer): number {

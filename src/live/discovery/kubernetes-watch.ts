@@ -54,7 +54,6 @@ export class ResourceWatch<T extends KubernetesObject> {
   #changesSeen = 0;
   /** Since anything was read. */
   #failures = 0;
-  #detail = "";
 
   constructor(options: ResourceWatchOptions<T>) {
     this.#options = options;
@@ -161,22 +160,13 @@ export class ResourceWatch<T extends KubernetesObject> {
   #reads(): void {
     const { status, trouble } = this.#options;
     status.news();
-    status.up = true;
-    status.detail = "";
-    if (this.#detail === "") return;
-    this.#detail = "";
-    status.recoveries++;
-    trouble("");
+    if (status.succeeded()) trouble("");
   }
 
   async #failed(verb: "list" | "watch", why: string): Promise<void> {
     const { collection, status, trouble } = this.#options;
-    status.failures++;
-    status.up = false;
     const detail = `${verb} ${resourceName(collection)} in namespace ${collection.namespace}: ${why}`;
-    status.detail = detail;
-    if (detail !== this.#detail) trouble(detail);
-    this.#detail = detail;
+    if (status.failed(detail)) trouble(detail);
     const pause = this.#grown();
     this.#failures++;
     await this.#pause(pause);

@@ -40,6 +40,24 @@ export class SourceStatus {
     this.#newsAt = nowMicros();
   }
 
+  /** It was read. True where it could not be before, which is to be reported. */
+  succeeded(): boolean {
+    const recovers = this.detail !== "";
+    if (recovers) this.recoveries++;
+    this.up = true;
+    this.detail = "";
+    return recovers;
+  }
+
+  /** It cannot be read, or what it lists is refused. True where that is not known yet, and to be reported. */
+  failed(why: string): boolean {
+    const isNews = this.detail !== why;
+    this.failures++;
+    this.up = false;
+    this.detail = why;
+    return isNews;
+  }
+
   get row(): SourceRow {
     const { source, up, failures, recoveries, lists, watches, targets, detail } = this;
     const newsAgeMicros = this.#newsAt === undefined ? -1 : nowMicros() - this.#newsAt;

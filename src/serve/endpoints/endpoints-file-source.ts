@@ -82,22 +82,14 @@ export class EndpointsFileSource {
   }
 
   #recovers(): void {
-    const status = this.#status;
-    if (status.detail !== "") {
-      status.recoveries++;
-      this.#stack.report({ kind: "source-recovered", subject: status.source, detail: "" });
-    }
-    status.up = true;
-    status.detail = "";
+    const { source: subject } = this.#status;
+    if (this.#status.succeeded()) this.#stack.report({ kind: "source-recovered", subject, detail: "" });
   }
 
   #refuse(detail: string): void {
-    const status = this.#status;
-    status.failures++;
-    status.up = false;
-    status.detail = detail;
-    const kept = `${detail}; the endpoints of before stay`;
-    this.#stack.report({ kind: "source-failed", subject: status.source, detail: kept });
+    const { source: subject } = this.#status;
+    this.#status.failed(detail);
+    this.#stack.report({ kind: "source-failed", subject, detail: `${detail}; the endpoints of before stay` });
   }
 }
 
