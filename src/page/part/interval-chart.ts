@@ -38,6 +38,8 @@ const NEARLY_ZERO = 1e-9;
 /** Of a label's characters, at most. */
 const CHAR_WIDTH = 6.4;
 const NAME_CHARS_MIN = 8;
+/** Of the text at a tick, at most. */
+const TICK_TEXT_HALF = 26;
 
 /** Values with their intervals, a row each, on one axis: an `svg`. */
 export function intervalChart({ label, scale, tickText, rows, band, mark }: IntervalChart): Markup {
@@ -48,7 +50,7 @@ export function intervalChart({ label, scale, tickText, rows, band, mark }: Inte
     const isZero = Math.abs(tick) < NEARLY_ZERO;
     return [
       element("line", { class: isZero ? "zero" : "grid", x1: x, x2: x, y1: 4, y2: bottom }),
-      element("text", { class: "tick mid", x, y: bottom + 16 }, isZero ? "0" : tickText(tick)),
+      element("text", { class: `tick${anchor(at(tick))}`, x, y: bottom + 16 }, isZero ? "0" : tickText(tick)),
     ];
   });
   return element(
@@ -69,6 +71,12 @@ export function intervalChart({ label, scale, tickText, rows, band, mark }: Inte
       ),
     rows.flatMap((row, i) => drawn(row, i * ROW + 8, at)),
   );
+}
+
+/** A tick's text stands below its line, but within the picture. */
+function anchor(x: number): string {
+  if (x < TICK_TEXT_HALF) return "";
+  return x > INTERVAL_WIDTH - TICK_TEXT_HALF ? " end" : " mid";
 }
 
 function drawn({ name, text, style, value, inner, outer }: IntervalRow, top: number, x: Scale["at"]): Markup[] {

@@ -22,7 +22,7 @@ input[type=search]{flex:1 1 180px;max-width:320px;min-width:0}
 .tiles>div{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:10px 14px;min-width:0}
 .tiles dt{font-size:12.5px;color:var(--soft)}.tiles dd{margin:0}.tiles b{display:block;font-size:21px;line-height:1.35;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}.tiles dd span{font-size:12.5px}.tiles dd>span:not(.bad):not(.good):not(:has(.warn)){color:var(--soft)}
 .notice{border:1px solid currentColor;border-left-width:5px;border-radius:8px;background:var(--card);padding:10px 14px;margin:0 0 12px}.page .notice{max-width:none}
-form.notice{display:flex;flex-wrap:wrap;gap:8px;align-items:center;border-color:var(--control)}form.notice p{margin:0;flex-basis:100%;color:var(--ink)}
+form.notice{display:flex;flex-wrap:wrap;gap:8px;align-items:center;border-color:var(--control)}.page form.notice p{margin:0;flex-basis:100%;max-width:none;color:var(--ink)}
 .controls{display:flex;flex-wrap:wrap;gap:6px 10px;align-items:center;margin:0 0 8px}
 .card.table{padding:2px 8px}
 .table td,.table th{white-space:normal;vertical-align:top}

@@ -20,7 +20,7 @@ export function whySection(shadow: ShadowCard | null): Markup | undefined {
     "why",
     "Why",
     ...why.sentences.map((sentence) => element("p", {}, sentence)),
-    element("div", { class: "card" }, parts(why), tokens(why)),
+    element("div", { class: "card table" }, parts(why), tokens(why)),
     element("p", {}, `${about} `, element("a", { href: "why" }, "As JSON")),
   );
 }

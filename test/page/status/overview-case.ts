@@ -384,6 +384,7 @@ function whyCase(): WhyCard {
     ],
     parts: [
       { part: "tenant", millis: 88, low: 71, high: 104, meaning: "tenant research has 61.0 % of all tokens computed" },
+      { part: "gateway", millis: 0.1, meaning: "in the gateway: the prompt became tokens, or waited for its turn" },
       { part: "load", millis: 31, meaning: "waiting for each other, without all of the above" },
       { part: "own", millis: 49, meaning: "prompt and answer alone on an engine" },
       { part: "unexplained", millis: 3, meaning: "observed beyond what is simulated" },

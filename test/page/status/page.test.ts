@@ -58,6 +58,7 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
         assert.ok(box !== null && box.x >= 0 && box.x + box.width <= width, "trouble is on the screen");
       }
       assert.deepEqual(await brokenWords(page), [], "no word of a trouble goes over two lines");
+      assert.deepEqual(await outsideOfCards(page), [], "no text of why goes past its card");
       assert.deepEqual(await axeObjections(page), []);
       assert.deepEqual(await unreached(page), []);
       await page.evaluate("document.activeElement.blur(); scrollTo(0, 0)");
@@ -145,6 +146,9 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
     await field.fill("wrong");
     await field.press("Enter");
     await page.getByText("does not accept that token").waitFor();
+    const label = await page.getByText("Status token or admin token").boundingBox();
+    const box = await field.boundingBox();
+    assert.ok(label!.x + label!.width <= box!.x && label!.y + label!.height > box!.y, "the label is beside its field");
     await field.fill("st-secret");
     await field.press("Enter");
     await page.locator(ROWS).first().waitFor();
@@ -267,6 +271,16 @@ function brokenWords(page: Page): Promise<string[]> {
       if (new Set(Array.from(range.getClientRects(), ({ top }) => top)).size > 1) broken.push(word[0]);
     }
     return broken;
+  })`);
+}
+
+/** Texts of why that go past the right end of their card; other tables scroll. */
+function outsideOfCards(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`[...document.querySelectorAll("#why td")].flatMap((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    const end = cell.closest(".card").getBoundingClientRect().right;
+    return range.getBoundingClientRect().right > end + 1 ? [cell.textContent] : [];
   })`);
 }
 
