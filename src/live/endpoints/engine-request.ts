@@ -136,12 +136,17 @@ const ABSENT_CODES: ReadonlySet<string> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
+/** OpenSSL's and Node's words for a certificate that is over, not trusted, or another host's. */
+const CERTIFICATE_CODE = /CERT|VERIFY/;
+
 function faultOf(error: unknown): EngineAnswer {
   const code = codeOf(error);
   if (code === "HTTPParserError") return failed("garbage", "the answer is not HTTP");
   if (code === "EMFILE" || code === "ENFILE")
     return failed("no-files", `this gateway can open no connection (${code})`);
   if (ABSENT_CODES.has(code)) return failed("connect", `cannot connect (${code})`);
+  if (CERTIFICATE_CODE.test(code))
+    return failed("cut", `its certificate is not one that engineTls.caFile vouches for (${code})`);
   return failed("cut", `the connection broke (${code})`);
 }
 

@@ -6,9 +6,13 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { connect as tlsConnect, type ConnectionOptions, type SecureVersion, type TLSSocket } from "node:tls";
 
+import { Agent } from "undici";
+
 import { ConfigError } from "#config/config-error.ts";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
+import { askEngine } from "#live/endpoints/engine-request.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
+import { EngineConnections } from "#live/tls/connections.ts";
 import { liveTls } from "#serve/clients/live-tls.ts";
 import { CHAT, type Rig, type RigOptions, ask, errorOf, startRig } from "../gateway/rig.ts";
 import {
@@ -192,6 +196,18 @@ test("engines' certificates are held against the roots that are stated, and othe
   await rig.close();
   const blind = await started(t, { engineTls: { verify: false } }, [], { urls: [url] });
   assert.equal((await ask(blind.rig.url, CHAT)).status, 200);
+});
+
+test("an engine that waits for its certificate to be trusted is named as that, not as a broken connection", async (t) => {
+  const made = new Certificates(t);
+  const url = await secureEngine(t, made.signed(made.root("root"), "engine"));
+  const dispatcher = new Agent({ connect: new EngineConnections({ ca: made.root("other").cert }).connector(5000) });
+  t.after(() => dispatcher.close());
+  const stop = new AbortController().signal;
+  const asked = { dispatcher, apiKey: undefined, timeoutMillis: 5000, bytesMax: 1024, stop };
+  const answer = await askEngine(`${url}/v1/models`, asked);
+  assert.equal(answer.kind, "failed");
+  assert.match(JSON.stringify(answer), /"cut".*certificate.*engineTls\.caFile.*\([A-Z_]*(CERT|VERIFY)[A-Z_]*\)/);
 });
 
 test("an engine gets the certificate that it asks for, and one that is known by a name is held against that", async (t) => {
