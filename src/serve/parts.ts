@@ -7,6 +7,7 @@ import { keysPart } from "./clients/live-keys.ts";
 import { observerPart } from "./clients/live-observer.ts";
 import { pagesPart, tokensPart } from "./clients/live-pages.ts";
 import { pickerPart } from "./clients/live-picker.ts";
+import { certificatesPart } from "./clients/certificates.ts";
 import { tlsPart } from "./clients/live-tls.ts";
 import { endpointsPart, fleetPart, listedPart } from "./endpoints/endpoint-sources.ts";
 import { directoryPart, sourcesPart } from "./endpoints/live-directory.ts";
@@ -66,6 +67,7 @@ export const GATEWAY = assembly<GatewayContext>()(
     sharePart,
     // Prompts: which tokens and blocks they are.
     directoryPart,
+    certificatesPart,
     tlsPart,
     tracingPart,
     tokenizersPart,

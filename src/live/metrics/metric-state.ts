@@ -67,6 +67,8 @@ export interface StateSources extends KvEventSources, ForecastSources, RolloutSo
   readonly observed?: (() => TapStatus) | undefined;
   /** Lines that the logs left out; left out where nothing logs. */
   readonly logs?: LogCounts;
+  /** When certificates run out, in Unix seconds by section of the configuration. */
+  readonly certificates?: ReadonlyMap<string, number>;
   /** Endpoints, and servers, with lines of their own; the first by id have them. */
   readonly endpointsMax?: number;
 }
@@ -100,6 +102,7 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerAdmission(sources.router, sources.counters, family, row);
   registerJudges(sources.judges ?? (() => undefined), family, row);
   registerLogs(sources.logs, family, row);
+  registerCertificates(sources.certificates, family, row);
   registerTap(sources.observed, family, row);
   registerKvEvents(sources, family, row);
   registerForecasts(sources, family, row);
@@ -439,6 +442,16 @@ function registerRecorder(recorder: () => RecorderStatus | undefined, family: Fa
     ],
   ];
   registerFigures(recorder, figures, family, row);
+}
+
+function registerCertificates(certificates: StateSources["certificates"], family: Family, row: MetricRowOf): void {
+  if (certificates === undefined) return;
+  family(
+    "gauge",
+    "certificate_expiry_timestamp_seconds",
+    "When the certificate of a section of the configuration runs out, in Unix time.",
+    () => Array.from(certificates, ([section, seconds]) => row(seconds, { section })),
+  );
 }
 
 type StatusFigure<T> = readonly [type: MetricFamily["type"], name: string, help: string, of: (source: T) => number];

@@ -1,8 +1,7 @@
 import type { PickerTls } from "#picker/grpc/grpc-server.ts";
 import type { PickerServer } from "#picker/picker-server.ts";
-import type { FaultLog } from "#live/log/fault-log.ts";
 import { refusedBySystem } from "../process/system-error.ts";
-import { TlsFiles } from "./tls-files.ts";
+import { TlsFiles, type TlsFilesOptions } from "./tls-files.ts";
 
 interface TlsKeys {
   readonly plaintext: boolean;
@@ -24,13 +23,15 @@ interface GrpcAddress {
   readonly portFlag: string;
 }
 
+type Noted = Pick<TlsFilesOptions, "report" | "certificates">;
+
 /** Starts a server with the certificate that its section states; throws what to change where the system refuses the address. */
 export async function servedWithTls(
   { host, port, section, keys, portFlag }: GrpcAddress,
-  report: FaultLog["report"],
+  noted: Noted,
   start: (tls: PickerTls | undefined) => Promise<PickerServer>,
 ): Promise<{ readonly held: HeldTls; readonly server: PickerServer }> {
-  const held = await grpcTls(section, keys, report);
+  const held = await grpcTls(section, keys, noted);
   const server = await start(held.tls).catch(async (error: unknown) => {
     await held.stop();
     throw refusedBySystem(`cannot listen on ${host}:${port}`, error, `choose another with ${portFlag}`);
@@ -39,11 +40,7 @@ export async function servedWithTls(
 }
 
 /** Own files, which are watched; without any a certificate of the picker's own. */
-async function grpcTls(
-  section: string,
-  { plaintext, certFile, keyFile }: TlsKeys,
-  report: FaultLog["report"],
-): Promise<HeldTls> {
+async function grpcTls(section: string, { plaintext, certFile, keyFile }: TlsKeys, noted: Noted): Promise<HeldTls> {
   const stop = async (): Promise<void> => {};
   if (plaintext) return { tls: undefined, stop };
   if (certFile === undefined || keyFile === undefined) {
@@ -52,7 +49,7 @@ async function grpcTls(
     return { tls: { context: { cert, key }, listen: () => {} }, stop };
   }
   const cert = { certKey: "certFile", certFile, keyKey: "keyFile", keyFile };
-  const files = new TlsFiles({ section, cert, minVersion: "TLSv1.2", watchMillis: WATCH_MILLIS, report });
+  const files = new TlsFiles({ section, cert, minVersion: "TLSv1.2", watchMillis: WATCH_MILLIS, ...noted });
   return { tls: files, stop: () => files.stop() };
 }
 

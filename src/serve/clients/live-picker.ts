@@ -1,3 +1,4 @@
+import type { Certificates } from "./certificates.ts";
 import { servedWithTls } from "./grpc-tls.ts";
 import type { Gateway } from "#live/gateway/gateway.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
@@ -10,12 +11,13 @@ interface Needed extends Pick<GatewayContext, "plan" | "environment"> {
   readonly gateway: Gateway;
   readonly readiness: Readiness;
   readonly logs: { readonly faults: FaultLog };
+  readonly certificates: Certificates;
 }
 
 /** Answers a proxy's questions beside the gateway, with the same router; undefined where that is not configured. */
 export const pickerPart = part({
   name: "picker",
-  needs: ["plan", "environment", "gateway", "readiness", "logs"],
+  needs: ["plan", "environment", "gateway", "readiness", "logs", "certificates"],
   start: (needed: Needed) => startLivePicker(needed),
   drain: async (live, { plan, environment }) => {
     await live?.server.stop(plan.config.listen.drainMillis, noticeMillis(plan.config, environment));
@@ -23,12 +25,12 @@ export const pickerPart = part({
   stop: (live) => live?.held.stop(),
 });
 
-async function startLivePicker({ plan, gateway, readiness, logs }: Needed) {
+async function startLivePicker({ plan, gateway, readiness, logs, certificates }: Needed) {
   const { listen, picker, routes } = plan.config;
   const { port } = picker;
   if (port === undefined) return undefined;
   const at = { host: listen.host, port, section: "picker", keys: picker, portFlag: "--picker-port" };
-  return servedWithTls(at, logs.faults.report, async (tls) => {
+  return servedWithTls(at, { report: logs.faults.report, certificates }, async (tls) => {
     // Its libraries are loaded where they are used.
     const { startPicker } = await import("#picker/picker-server.ts");
     return startPicker({

@@ -2,7 +2,8 @@ import type { Config } from "#config/schema.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import { EngineConnections } from "#live/tls/connections.ts";
 import type { ServerTls } from "#live/gateway/secure-server.ts";
-import { TlsFiles } from "./tls-files.ts";
+import type { Certificates } from "./certificates.ts";
+import { TlsFiles, type TlsFilesOptions } from "./tls-files.ts";
 import { part } from "../assembly/part.ts";
 import type { GatewayContext } from "../plan/gateway-context.ts";
 
@@ -14,14 +15,17 @@ export interface LiveTls {
 }
 
 /** TLS towards clients and engines; its files are followed. Throws ConfigError. */
-export function liveTls({ listen, engineTls }: Config, report: FaultLog["report"]): LiveTls {
+export function liveTls(
+  { listen, engineTls }: Config,
+  noted: Pick<TlsFilesOptions, "report" | "certificates">,
+): LiveTls {
   const files: TlsFiles[] = [];
   let listenTls: ServerTls | undefined;
   if (listen.tls.certFile !== undefined && listen.tls.keyFile !== undefined) {
     const { certFile, keyFile, clientCaFile, minVersion, watchMillis } = listen.tls;
     const ca = clientCaFile === undefined ? undefined : { caKey: "clientCaFile", caFile: clientCaFile };
     const cert = { certKey: "certFile", certFile, keyKey: "keyFile", keyFile };
-    const own = new TlsFiles({ section: "listen.tls", cert, ...(ca && { ca }), minVersion, watchMillis, report });
+    const own = new TlsFiles({ section: "listen.tls", cert, ...(ca && { ca }), minVersion, watchMillis, ...noted });
     files.push(own);
     listenTls = { context: own.context, wantsClientCert: ca !== undefined, listen: own.listen };
   }
@@ -30,7 +34,14 @@ export function liveTls({ listen, engineTls }: Config, report: FaultLog["report"
   const hasCert = certFile !== undefined && keyFile !== undefined;
   const cert = hasCert ? { certKey: "certFile", certFile, keyKey: "keyFile", keyFile } : undefined;
   const section = "engineTls";
-  const engines = new TlsFiles({ section, ...(cert && { cert }), ...(ca && { ca }), minVersion, watchMillis, report });
+  const engines = new TlsFiles({
+    section,
+    ...(cert && { cert }),
+    ...(ca && { ca }),
+    minVersion,
+    watchMillis,
+    ...noted,
+  });
   files.push(engines);
   const connections = new EngineConnections({ ...engines.context, rejectUnauthorized: verify });
   engines.listen((context) => connections.replace({ ...context, rejectUnauthorized: verify }));
@@ -43,10 +54,14 @@ export function liveTls({ listen, engineTls }: Config, report: FaultLog["report"
   };
 }
 
+interface Needed extends Pick<GatewayContext, "plan"> {
+  readonly logs: { readonly faults: FaultLog };
+  readonly certificates: Certificates;
+}
+
 export const tlsPart = part({
   name: "tls",
-  needs: ["plan", "logs"],
-  start: ({ plan, logs }: Pick<GatewayContext, "plan"> & { readonly logs: { readonly faults: FaultLog } }) =>
-    liveTls(plan.config, logs.faults.report),
+  needs: ["plan", "logs", "certificates"],
+  start: ({ plan, logs, certificates }: Needed) => liveTls(plan.config, { report: logs.faults.report, certificates }),
   stop: (tls) => tls.stop(),
 });

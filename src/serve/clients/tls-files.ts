@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { createSecureContext, type SecureContextOptions, type SecureVersion } from "node:tls";
 import { ConfigError } from "#config/config-error.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
+import type { Certificates } from "./certificates.ts";
 import { readConfiguredFile } from "../process/configured-file.ts";
 import { WatchedFile } from "../process/watched-file.ts";
 
@@ -20,6 +21,8 @@ export interface TlsFilesOptions {
   readonly minVersion: SecureVersion;
   readonly watchMillis: number;
   readonly report: FaultLog["report"];
+  /** Notes when its certificate runs out. */
+  readonly certificates: Certificates;
 }
 
 const DAY_MILLIS = 86_400_000;
@@ -37,6 +40,7 @@ export class TlsFiles {
   constructor(options: TlsFilesOptions) {
     this.#options = options;
     this.context = contextOf(options);
+    this.#note();
     this.#watched = filesOf(options).map(
       (file) =>
         new WatchedFile({
@@ -57,7 +61,7 @@ export class TlsFiles {
   }
 
   #changed(): void {
-    const { section, report, cert } = this.#options;
+    const { section, report } = this.#options;
     let context: SecureContextOptions;
     try {
       context = contextOf(this.#options);
@@ -67,8 +71,18 @@ export class TlsFiles {
     if (JSON.stringify(context) === JSON.stringify(this.context)) return;
     this.context = context;
     for (const listener of this.#listeners) listener(context);
-    const until = cert === undefined ? "" : `, valid until ${new X509Certificate(String(context.cert)).validTo}`;
+    const validTo = this.#note();
+    const until = validTo === undefined ? "" : `, valid until ${validTo}`;
     report({ kind: "tls-changed", detail: `${section}${until}`, done: "it counts from the next connection on" });
+  }
+
+  /** Until when the certificate is valid; undefined where there is none. */
+  #note(): string | undefined {
+    const { section, cert, certificates } = this.#options;
+    if (cert === undefined) return undefined;
+    const { validTo } = new X509Certificate(String(this.context.cert));
+    certificates.set(section, Date.parse(validTo) / 1e3);
+    return validTo;
   }
 
   #refuse(detail: string): void {

@@ -37,6 +37,7 @@ interface Needed extends Pick<GatewayContext, "plan">, Pick<MetricsOptions, "rol
   readonly counts: GatewayCounts;
   readonly front: Pick<LiveFront, "status">;
   readonly logs: LiveLogs;
+  readonly certificates: ReadonlyMap<string, number>;
   readonly tokenizers: { readonly counts: NonNullable<MetricsOptions["tokenizers"]> };
   readonly recorder: Recorder | undefined;
   readonly tracing: Pick<LiveTracing, "counts">;
@@ -60,6 +61,7 @@ export const metricsPart = part({
     "counts",
     "front",
     "logs",
+    "certificates",
     "tokenizers",
     "recorder",
     "tracing",

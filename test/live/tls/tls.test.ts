@@ -41,16 +41,17 @@ function configured(t: TestContext, { tls, engineTls = {} }: Sections) {
     listen: tls === undefined ? {} : { tls: { ...watched, ...tls } },
     engineTls: { ...watched, ...engineTls },
   });
-  const live = liveTls(config, (happened) => void events.push(happened));
+  const certificates = new Map<string, number>();
+  const live = liveTls(config, { report: (happened) => void events.push(happened), certificates });
   t.after(() => live.stop());
-  return { live, events };
+  return { live, events, certificates };
 }
 
 async function started(t: TestContext, sections: Sections, replies: readonly Reply[] = [ok], more: RigOptions = {}) {
-  const { live, events } = configured(t, sections);
+  const { live, events, certificates } = configured(t, sections);
   const rig = await startRig(replies, { listenTls: live.listenTls, connections: live.connections, ...more });
   t.after(() => rig.close());
-  return { rig, events, live };
+  return { rig, events, live, certificates };
 }
 
 /** A chat over TLS on a connection of its own; the server's name as its certificate has it. */
@@ -141,14 +142,17 @@ test("a new certificate holds from the next connection on, and a stream under wa
   const made = new Certificates(t);
   const root = made.root("root");
   const first = made.signed(root, "first");
-  const second = made.signed(root, "second");
+  const second = made.signed(root, "second", { days: 9 });
   let finish = (): void => {};
   const reply: Reply = (wanted, s) => {
     if (wanted.index > 0) return void s.write(jsonReply(200, chatAnswer("ok")));
     s.write(STREAM_HEAD + roleChunk() + tokenChunk("one"));
     finish = () => void s.write(tokenChunk(" two") + event("[DONE]") + STREAM_END);
   };
-  const { rig, events } = await started(t, { tls: { certFile: first.certFile, keyFile: first.keyFile } }, [reply]);
+  const { certFile, keyFile } = first;
+  const { rig, events, certificates } = await started(t, { tls: { certFile, keyFile } }, [reply]);
+  const daysLeft = () => Math.round((certificates.get("listen.tls")! - Date.now() / 1e3) / 86_400);
+  assert.deepEqual([[...certificates.keys()], daysLeft()], [["listen.tls"], 2]);
   const stream = securely(rig, { ca: root.cert }, { ...CHAT, stream: true });
   await until("a token", () => rig.kinds().includes("first-token"));
   writeFileSync(`${first.keyFile}.new`, second.key);
@@ -157,6 +161,7 @@ test("a new certificate holds from the next connection on, and a stream under wa
   renameSync(`${first.certFile}.new`, first.certFile);
   await until("the change", () => events.some(({ kind }) => kind === "tls-changed"));
   assert.equal((await securely(rig, { ca: root.cert })).name, "second");
+  assert.equal(daysLeft(), 9);
   finish();
   assert.match((await stream).body, /one.* two.*\[DONE\]/s);
   writeFileSync(first.certFile, "no certificate");
