@@ -29,8 +29,8 @@ export function compareTable({ policies, figures }: TransferAnswer): string {
     gaps.forEach((gap, i) => detail.push([i === 0 ? NAMES[figure] : "", ...gapCells(gap, figure)]));
   }
   if (policies.length === 1)
-    return `${policies[0]}, simulated against live: one policy, so no ranks\n${detail.toString()}\n`;
-  return `${policies.length} policies, simulated against live\n${summary.toString()}\n${detail.toString()}\n`;
+    return `${policies[0]}, simulated against live, times in ms: one policy, so no ranks\n${detail.toString()}\n`;
+  return `${policies.length} policies, simulated against live, times in ms\n${summary.toString()}\n${detail.toString()}\n`;
 }
 
 function summaryCells({ spearman, pairs, pairsPreserved, relativeMeanAbsolute, regret }: Transfer): string[] {

@@ -21,6 +21,10 @@ export function compareCommand(): Command {
     .option("--json", "print JSON", false)
     .action(async (live: string, simulated: string, { json }: { readonly json: boolean }) => {
       const answer = compareRuns(await resultsAt(live), await resultsAt(simulated));
+      for (const place of await sourcesAt(simulated)) {
+        if (await isTrace(place))
+          process.stderr.write(`note: ${place} is a recorded trace, so these gaps are between two live runs\n`);
+      }
       const { policies, onlyLive, onlySimulated } = answer;
       for (const name of onlyLive) process.stderr.write(`note: ${name} was not simulated\n`);
       for (const name of onlySimulated) process.stderr.write(`note: ${name} was not run live\n`);

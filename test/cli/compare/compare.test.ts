@@ -75,9 +75,10 @@ test("one trace against its simulation has gaps and no ranks", async (t) => {
   const live = join(await liveRuns(t, ["any"]), "any");
   const { code, out, said } = await gnomon(t, "compare", live, file(answerOf({ gnomon: 100 })));
   assert.equal(code, 0, said);
-  assert.match(out, /gnomon, simulated against live: one policy, so no ranks/);
+  assert.match(out, /gnomon, simulated against live, times in ms: one policy, so no ranks/);
   assert.doesNotMatch(out, /Spearman/);
   const self = await gnomon(t, "compare", live, live, "--json");
+  assert.match(self.notes, /any is a recorded trace, so these gaps are between two live runs/);
   const { figures } = JSON.parse(self.out) as { figures: Record<string, { gaps: { relative: number }[] }> };
   assert.ok(Object.values(figures).every(({ gaps }) => gaps[0]!.relative === 0));
 });
