@@ -1,4 +1,4 @@
-import { tokensOfEach } from "#core/latency/latency-model.ts";
+import { seenTpotMicros } from "#core/latency/latency-model.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import { summarize, type DistributionSummary } from "./distribution-summary.ts";
 import { isFailure } from "./exchange-result.ts";
@@ -20,12 +20,12 @@ function latencies(log: SampleLog): Record<"ttft" | "tpot" | "e2e" | "drift", (a
   const [due, sent, first] = [log.column("dueMicros"), log.column("sentMicros"), log.column("firstTokenMicros")];
   const [last, end, tokens] = [log.column("lastTokenMicros"), log.column("endMicros"), log.column("completionTokens")];
   const sequences = log.column("sequences");
-  const tokensAt = (at: number) => tokensOfEach(tokens[at] ?? 0, sequences[at] ?? 1);
+  const tpotMicros = (at: number) => seenTpotMicros(first[at], last[at] ?? Number.NaN, tokens[at], sequences[at] ?? 1);
   const millis = (from: Float64Array, to: Float64Array, at: number) =>
     ((to[at] ?? Number.NaN) - (from[at] ?? Number.NaN)) / MICROS_PER_MILLI;
   return {
     ttft: (at) => millis(sent, first, at),
-    tpot: (at) => (tokensAt(at) >= 2 ? millis(first, last, at) / (tokensAt(at) - 1) : Number.NaN),
+    tpot: (at) => (tpotMicros(at) ?? Number.NaN) / MICROS_PER_MILLI,
     e2e: (at) => millis(sent, end, at),
     drift: (at) => millis(due, sent, at),
   };

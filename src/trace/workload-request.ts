@@ -79,3 +79,11 @@ export const LENGTHS_ONLY = {
   sloClass: "",
   model: "",
 } as const satisfies Partial<WorkloadRequest>;
+
+/** Of a request's first prompt, where it has several. */
+export function firstPromptTokens({
+  promptTokens,
+  tokensByPrompt,
+}: Pick<WorkloadRequest, "promptTokens" | "tokensByPrompt">): number {
+  return tokensByPrompt?.[0] ?? promptTokens;
+}

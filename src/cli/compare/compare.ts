@@ -20,11 +20,7 @@ export function compareCommand(): Command {
     .argument("<simulated>", "folder of results of simulate or what-if, or an answer of what-if --json")
     .option("--json", "print JSON", false)
     .action(async (live: string, simulated: string, { json }: { readonly json: boolean }) => {
-      const answer = compareRuns(await resultsAt(live), await resultsAt(simulated));
-      for (const place of await sourcesAt(simulated)) {
-        if (await isTrace(place))
-          process.stderr.write(`note: ${place} is a recorded trace, so these gaps are between two live runs\n`);
-      }
+      const answer = compareRuns(await resultsAt(live, "live"), await resultsAt(simulated, "simulated"));
       const { policies, onlyLive, onlySimulated } = answer;
       for (const name of onlyLive) process.stderr.write(`note: ${name} was not simulated\n`);
       for (const name of onlySimulated) process.stderr.write(`note: ${name} was not run live\n`);
@@ -43,12 +39,15 @@ function tooFew({ onlyLive, onlySimulated }: TransferAnswer): string {
   );
 }
 
+/** What results stand for in the comparison. */
+type Side = "live" | "simulated";
+
 /** Every policy found at a path. Two results for one policy are refused: it is not known which one counts. */
-async function resultsAt(path: string): Promise<PolicyFigures[]> {
+async function resultsAt(path: string, side: Side): Promise<PolicyFigures[]> {
   if (!existsSync(path)) throw new ConfigError([`compare: expected results, got ${path}, which is not there`]);
   const found: PolicyFigures[] = [];
   const sources = await sourcesAt(path);
-  for (const one of sources) found.push(...(await figuresAt(one, one === path)));
+  for (const one of sources) found.push(...(await figuresAt(one, one === path, side)));
   if (found.length === 0)
     throw new CommandFailure(`${path}: expected results (*.json) or traces, got a folder without any`);
   const names = new Set<string>();
@@ -70,12 +69,14 @@ async function sourcesAt(path: string): Promise<string[]> {
 }
 
 /** A trace that was named itself is of the profile that was in force in it, one in a folder of several of its name. */
-async function figuresAt(path: string, alone: boolean): Promise<PolicyFigures[]> {
+async function figuresAt(path: string, alone: boolean, side: Side): Promise<PolicyFigures[]> {
   const name = basename(path, extname(path));
   if (await isTrace(path)) {
     const { run, notes } = await readRecordedTrace(path);
     const left = Object.entries(run.left).map(([reason, count]) => `${count} requests left out: ${reason}`);
     for (const note of [...left, ...notes]) process.stderr.write(`note: ${path}: ${note}\n`);
+    if (side === "simulated")
+      process.stderr.write(`note: ${path} is a recorded trace, so these gaps are between two live runs\n`);
     return [figuresOfRun(run, alone ? run.header.router.defaultProfile : basename(path))];
   }
   const figures = figuresInResults(jsonAt(path), name);

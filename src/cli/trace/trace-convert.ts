@@ -142,7 +142,10 @@ async function exportTrace(path: string, flags: ExportFlags): Promise<void> {
   }
   const counts = { apart: 0 };
   const traffic = answersApart(source.traffic(), counts);
-  const notes = () => [...source.notes(), ...[apartNote(counts) ?? []].flat()];
+  const notes = (): string[] => {
+    const note = apartNote(counts);
+    return note === undefined ? [...source.notes()] : [...source.notes(), note];
+  };
   if (format === "weka") {
     const { written, refused } = await writeWekaFolder(output, traffic);
     return reportWritten(output, written, "requests", refused, [...notes(), WEKA_LOSSES]);

@@ -1,7 +1,7 @@
 import type { PickerTls } from "#picker/grpc/grpc-server.ts";
 import type { PickerServer } from "#picker/picker-server.ts";
 import { refusedBySystem } from "../process/system-error.ts";
-import { TlsFiles, type TlsFilesOptions } from "./tls-files.ts";
+import { TlsFiles, type TlsNotes } from "./tls-files.ts";
 
 interface TlsKeys {
   readonly plaintext: boolean;
@@ -23,15 +23,13 @@ interface GrpcAddress {
   readonly portFlag: string;
 }
 
-type Noted = Pick<TlsFilesOptions, "report" | "certificates">;
-
 /** Starts a server with the certificate that its section states; throws what to change where the system refuses the address. */
 export async function servedWithTls(
   { host, port, section, keys, portFlag }: GrpcAddress,
-  noted: Noted,
+  notes: TlsNotes,
   start: (tls: PickerTls | undefined) => Promise<PickerServer>,
 ): Promise<{ readonly held: HeldTls; readonly server: PickerServer }> {
-  const held = await grpcTls(section, keys, noted);
+  const held = await grpcTls(section, keys, notes);
   const server = await start(held.tls).catch(async (error: unknown) => {
     await held.stop();
     throw refusedBySystem(`cannot listen on ${host}:${port}`, error, `choose another with ${portFlag}`);
@@ -40,7 +38,7 @@ export async function servedWithTls(
 }
 
 /** Own files, which are watched; without any a certificate of the picker's own. */
-async function grpcTls(section: string, { plaintext, certFile, keyFile }: TlsKeys, noted: Noted): Promise<HeldTls> {
+async function grpcTls(section: string, { plaintext, certFile, keyFile }: TlsKeys, notes: TlsNotes): Promise<HeldTls> {
   const stop = async (): Promise<void> => {};
   if (plaintext) return { tls: undefined, stop };
   if (certFile === undefined || keyFile === undefined) {
@@ -49,7 +47,7 @@ async function grpcTls(section: string, { plaintext, certFile, keyFile }: TlsKey
     return { tls: { context: { cert, key }, listen: () => {} }, stop };
   }
   const cert = { certKey: "certFile", certFile, keyKey: "keyFile", keyFile };
-  const files = new TlsFiles({ section, cert, minVersion: "TLSv1.2", watchMillis: WATCH_MILLIS, ...noted });
+  const files = new TlsFiles({ section, cert, minVersion: "TLSv1.2", watchMillis: WATCH_MILLIS, ...notes });
   return { tls: files, stop: () => files.stop() };
 }
 

@@ -3,7 +3,7 @@ import type { FaultLog } from "#live/log/fault-log.ts";
 import { EngineConnections } from "#live/tls/connections.ts";
 import type { ServerTls } from "#live/gateway/secure-server.ts";
 import type { Certificates } from "./certificates.ts";
-import { TlsFiles, type TlsFilesOptions } from "./tls-files.ts";
+import { TlsFiles, type TlsNotes } from "./tls-files.ts";
 import { part } from "../assembly/part.ts";
 import type { GatewayContext } from "../plan/gateway-context.ts";
 
@@ -15,17 +15,14 @@ export interface LiveTls {
 }
 
 /** TLS towards clients and engines; its files are followed. Throws ConfigError. */
-export function liveTls(
-  { listen, engineTls }: Config,
-  noted: Pick<TlsFilesOptions, "report" | "certificates">,
-): LiveTls {
+export function liveTls({ listen, engineTls }: Config, notes: TlsNotes): LiveTls {
   const files: TlsFiles[] = [];
   let listenTls: ServerTls | undefined;
   if (listen.tls.certFile !== undefined && listen.tls.keyFile !== undefined) {
     const { certFile, keyFile, clientCaFile, minVersion, watchMillis } = listen.tls;
     const ca = clientCaFile === undefined ? undefined : { caKey: "clientCaFile", caFile: clientCaFile };
     const cert = { certKey: "certFile", certFile, keyKey: "keyFile", keyFile };
-    const own = new TlsFiles({ section: "listen.tls", cert, ...(ca && { ca }), minVersion, watchMillis, ...noted });
+    const own = new TlsFiles({ section: "listen.tls", cert, ...(ca && { ca }), minVersion, watchMillis, ...notes });
     files.push(own);
     listenTls = { context: own.context, wantsClientCert: ca !== undefined, listen: own.listen };
   }
@@ -40,7 +37,7 @@ export function liveTls(
     ...(ca && { ca }),
     minVersion,
     watchMillis,
-    ...noted,
+    ...notes,
   });
   files.push(engines);
   const connections = new EngineConnections({ ...engines.context, rejectUnauthorized: verify });

@@ -25,6 +25,9 @@ export interface TlsFilesOptions {
   readonly certificates: Certificates;
 }
 
+/** Where it is noted that files change, and when certificates run out. */
+export type TlsNotes = Pick<TlsFilesOptions, "report" | "certificates">;
+
 const DAY_MILLIS = 86_400_000;
 
 /**

@@ -2,7 +2,7 @@ import { tokensOfEach } from "#core/latency/latency-model.ts";
 import type { Micros } from "#core/base/units.ts";
 import type { EnginePrompt } from "#engine/further-answer.ts";
 import { WorkloadChains } from "#sim/source/workload-chains.ts";
-import type { WorkloadRequest } from "#trace/workload-request.ts";
+import { firstPromptTokens, type WorkloadRequest } from "#trace/workload-request.ts";
 import type { Observed } from "../recorded/observed.ts";
 
 /** One request as its engine had it, and what its client saw. Times in microseconds; NaN is never or not seen. */
@@ -76,14 +76,13 @@ export function evidenceOf(run: EvidenceSource, blockTokens: number, endpoints?:
     }
     const next = workload[i + 1]?.session === request.session ? workload[i + 1] : undefined;
     const prompt = chains.chainOf(request).hashes;
-    const { tokensByPrompt } = request;
     const retried = seen.attempts > 1;
     if (retried) left[RETRIED] = (left[RETRIED] ?? 0) + 1;
     rows.push({
       arrivalAt: request.arrivalMicros + seen.retriedMicros,
       endpoint,
-      promptTokens: tokensByPrompt?.[0] ?? request.promptTokens,
-      ...(tokensByPrompt && { furtherPrompts: chains.furtherPrompts(request) }),
+      promptTokens: firstPromptTokens(request),
+      ...(request.tokensByPrompt && { furtherPrompts: chains.furtherPrompts(request) }),
       outputTokens: tokensOfEach(request.outputTokens, request.sequences ?? 1),
       ...(request.sequences !== undefined && { sequences: request.sequences }),
       cachedTokens: seen.cachedTokens,

@@ -11,6 +11,7 @@ import type { Micros } from "#core/base/units.ts";
 import type { BlockFetch } from "#engine/block-fetch.ts";
 import type { FurtherAnswer } from "#engine/further-answer.ts";
 import type { EngineRequest, FinishReason } from "#engine/request.ts";
+import { firstPromptTokens } from "#trace/workload-request.ts";
 import type { FlightPaths } from "./flight-paths.ts";
 import type { SecondOf, Standby } from "./stage-performer.ts";
 import type { PrefillLeg } from "./prefill-leg.ts";
@@ -95,8 +96,7 @@ export class Flight implements EngineRequest, PathHost {
 
   /** Of its first prompt, where it has several. */
   get firstPromptTokens(): number {
-    const { tokensByPrompt, promptTokens } = this.source.route;
-    return tokensByPrompt?.[0] ?? promptTokens;
+    return firstPromptTokens(this.source.route);
   }
 
   /** Answers that its engine makes side by side. */

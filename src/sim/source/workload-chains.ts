@@ -2,7 +2,7 @@ import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { fastHasher } from "#core/prompt/block-hash.ts";
 import { mix32 } from "#core/base/random.ts";
 import type { EnginePrompt } from "#engine/further-answer.ts";
-import type { WorkloadRequest } from "#trace/workload-request.ts";
+import { firstPromptTokens, type WorkloadRequest } from "#trace/workload-request.ts";
 
 /**
  * Gives a workload's prompts chained block hashes at a block size of choice, without text: a recorded content id stands
@@ -30,7 +30,7 @@ export class WorkloadChains {
   /** Of its first prompt where it has several. */
   chainOf(request: WorkloadRequest): BlockChain {
     const blockTokens = this.#blockTokens;
-    const length = Math.floor((request.tokensByPrompt?.[0] ?? request.promptTokens) / blockTokens);
+    const length = Math.floor(firstPromptTokens(request) / blockTokens);
     const hashes = this.#hashes(2 * length);
     if (request.tokenIds !== undefined) {
       this.#hasher.extend(new Int32Array(8), request.tokenIds, 0, length, hashes, 0);

@@ -4,6 +4,7 @@ import type { QueueSpec } from "#core/admission/admission-spec.ts";
 import { DrainRate } from "#core/admission/drain-rate.ts";
 import type { Decision } from "#core/input/decision.ts";
 import { Heap } from "#core/base/heap.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
 import { randomFor } from "#core/base/random.ts";
 import { Router } from "#core/router.ts";
@@ -33,20 +34,11 @@ interface Outcome {
   readonly served: Record<Tenant, number>;
 }
 
-/**
- * Two endpoints with room for 16 requests of 200 to 600 ms each, so 80 a second, in virtual time; three tenants ask for a
- * third each. The first ten seconds do not count.
- */
-function overload(queue: QueueSpec, perSecond: number, seconds: number): Outcome {
+/** A router with these endpoints, each with room for 16 requests; all others wait in `queue`. */
+function routerBefore(endpoints: readonly string[], plain: ProfileSpec, queue: QueueSpec): Router {
   const router = new Router({
     seed: 1,
-    profiles: {
-      plain: {
-        filters: [],
-        scorers: [{ plugin: "queue-depth", weight: 1, parameters: {} }],
-        picker: { plugin: "max-score", parameters: {} },
-      },
-    },
+    profiles: { plain },
     defaultProfile: "plain",
     index: new DualIndex(),
     blockTokens: 16,
@@ -58,10 +50,21 @@ function overload(queue: QueueSpec, perSecond: number, seconds: number): Outcome
       queue,
     },
   });
-  for (const id of ["a", "b"]) {
+  for (const id of endpoints) {
     const endpoint = { id, models: ["m"], labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
     router.accept({ kind: "endpoint-joined", at: 0, endpoint });
   }
+  return router;
+}
+
+/**
+ * Two endpoints with room for 16 requests of 200 to 600 ms each, so 80 a second, in virtual time; three tenants ask for a
+ * third each. The first ten seconds do not count.
+ */
+function overload(queue: QueueSpec, perSecond: number, seconds: number): Outcome {
+  const scorers = [{ plugin: "queue-depth", weight: 1, parameters: {} }];
+  const profile: ProfileSpec = { filters: [], scorers, picker: { plugin: "max-score", parameters: {} } };
+  const router = routerBefore(["a", "b"], profile, queue);
   const random = randomFor(7, 1);
   const events = new Heap<{ at: number; number: number; run: () => void }>((a, b) =>
     a.at === b.at ? a.number < b.number : a.at < b.at,
@@ -121,22 +124,8 @@ function overload(queue: QueueSpec, perSecond: number, seconds: number): Outcome
 }
 
 test("a tenant is charged with all tokens that its request's answers are expected to have, and in the end with those they had", () => {
-  const router = new Router({
-    seed: 1,
-    profiles: { plain: { filters: [], scorers: [], picker: { plugin: "random", parameters: {} } } },
-    defaultProfile: "plain",
-    index: new DualIndex(),
-    blockTokens: 16,
-    staleAfterMicros: SECOND,
-    admission: {
-      limits: {},
-      classes: { scores: {}, defaultScore: 0 },
-      saturation: { waitingMax: 1_000, kvUtilizationMax: 0.8, requestsMax: 16 },
-      queue: QUEUE,
-    },
-  });
-  const endpoint = { id: "a", models: ["m"], labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
-  router.accept({ kind: "endpoint-joined", at: 0, endpoint });
+  const profile: ProfileSpec = { filters: [], scorers: [], picker: { plugin: "random", parameters: {} } };
+  const router = routerBefore(["a"], profile, QUEUE);
   const counters = router.admission.shared.counters()!;
   const arrive = (id: string, sequences: number) => {
     const asked = request({ id, tenant: id, promptTokens: 1, sequences });
