@@ -1,4 +1,4 @@
-import { pino } from "pino";
+import { pino, type Logger } from "pino";
 import { GATEWAY } from "#serve/parts.ts";
 import type { ServePlan } from "#serve/plan/serve-plan.ts";
 
@@ -9,8 +9,9 @@ export async function startedGateway(
   plan: ServePlan,
   environment: Readonly<Record<string, string>> = {},
   names: Parameters<typeof GATEWAY.start>[2] = ["gateway"],
+  log: Logger = pino({ level: "silent" }),
 ) {
-  const given = { plan, environment, log: pino({ level: "silent" }), leaving: new AbortController().signal };
+  const given = { plan, environment, log, leaving: new AbortController().signal };
   const { parts, stop } = await GATEWAY.start(given, {}, names);
   let stopped: Promise<void> | undefined;
   /** However often it is asked for. */

@@ -5,6 +5,7 @@ import { Hono } from "hono";
 import { AnswerIndexer } from "../answer/answer-indexer.ts";
 import { type AnswerChooser, chooseAnswer } from "../answer/choose-answer.ts";
 import type { AnswersIndexed } from "../answer/choose-reader.ts";
+import { giveUpRefusal } from "../answer/faults.ts";
 import type { RequestObserver } from "../log/request-observer.ts";
 import type { BesideParts } from "../beside/beside-request.ts";
 import type { RequestSpans } from "../tracing/request-spans.ts";
@@ -16,6 +17,7 @@ import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
 import { type GatewayCounters, newCounters } from "../base/gateway-counters.ts";
 import { FirstReads } from "../first-reads.ts";
 import { GatewayMessage } from "../http/request-body.ts";
+import type { Refusal } from "../http/errors.ts";
 import { answerHttpFaults } from "../http/http-faults.ts";
 import { Identifier, type IdentityOptions } from "../http/identity.ts";
 import { isHostClear, malformedTarget, refuseHost } from "../request/request-target.ts";
@@ -32,6 +34,7 @@ import { BodyRoom } from "../http/body-room.ts";
 import { bodyRules, DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "../http/limits.ts";
 import { OpenFiles, type OpenFilesOptions } from "./open-files.ts";
 import type { WaitLimits } from "#core/path/wait-verdict.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
 import type { EngineName } from "#core/engine-names.ts";
 import { EngineFields } from "../request/engine-body.ts";
 import { EngineCaller } from "../beside/engine-caller.ts";
@@ -123,6 +126,8 @@ export interface GatewayOptions extends Pick<OpenFilesOptions, "filesMax"> {
 /** What a gateway does in front of another router. */
 export interface PassThrough {
   readonly answerOf: AnswerChooser;
+  /** What the client gets where the other router did not answer. */
+  readonly refusalOf: (fault: Fault) => Refusal;
   /** Requests do not come to this gateway's own port; whoever tries gets what `serve` answers. */
   readonly isElsewhere: boolean;
   /** Serves, on the port for clients, all that is no inference. */
@@ -258,6 +263,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     judges: openJudges(options.stages ?? {}, own.router),
     performers: stagePerformers(options.stages ?? {}),
     answerOf: options.passThrough?.answerOf ?? chooseAnswer,
+    refusalOf: options.passThrough?.refusalOf ?? giveUpRefusal,
     passesUnread: options.passThrough !== undefined,
     waits: waitLimits(limits),
     answersIndexed: options.answersIndexed ?? "ids",

@@ -10,7 +10,6 @@ import { MICROS_PER_MILLI, type Micros } from "#core/base/units.ts";
 import type { NameSwap } from "../answer/name-swap.ts";
 import type { AnswerJudge } from "../answer/answer-judge.ts";
 import type { AnswerReader, AnswerReport } from "../answer/answer-reader.ts";
-import { giveUpRefusal } from "../answer/faults.ts";
 import { ClientWriter } from "../answer/client-writer.ts";
 import { nowMicros } from "../base/clock.ts";
 import { ERRORS, type ErrorReason, type Refusal, errorBody, errorHeaders, refusal } from "../http/errors.ts";
@@ -353,7 +352,7 @@ export class InferenceExchange implements Swept, PathHost, AskingRequest, Forwar
     const { shared, deadlineAt, openedAt, state, waits } = this;
     if (at <= Math.min(deadlineAt, openedAt + waits.totalMicrosMax)) return;
     if (at > deadlineAt) countUp(shared.counters.deadlines, state.kind);
-    this.refuse(giveUpRefusal("timeout"));
+    this.refuse(shared.refusalOf("timeout"));
   }
 
   #sweepForward(at: Micros): void {

@@ -1,11 +1,9 @@
 import { assert } from "#core/base/assert.ts";
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Decision, Placed, Routed } from "#core/input/decision.ts";
 import type { AskingInput, Input, RequestAgain } from "#core/input/input.ts";
 import type { Router } from "#core/router.ts";
 import { Intake } from "../base/intake.ts";
-
-/** The other router, among the endpoints of the gateway in front of it. */
-export const OTHER_ROUTER = "router";
 
 /** Is notified of what becomes of requests. What it throws is its own affair: the requests go on. */
 export interface FrontListener {
@@ -26,11 +24,16 @@ export type FollowedInput = Extract<
 export class FrontIntake extends Intake {
   readonly #listener: FrontListener;
   readonly #failed: (error: unknown) => void;
+  readonly #other: EndpointId;
   #sequence = 0;
 
-  /** `idle` has no endpoint and gets no input: it answers that nobody else may take a request. */
-  constructor(idle: Router, listener: FrontListener, failed: (error: unknown) => void) {
+  /**
+   * `idle` has no endpoint and gets no input: it answers that nobody else may take a request. `other` is the other router,
+   * among the endpoints of this gateway.
+   */
+  constructor(idle: Router, listener: FrontListener, failed: (error: unknown) => void, other: EndpointId) {
     super(idle);
+    this.#other = other;
     this.#listener = listener;
     this.#failed = failed;
   }
@@ -61,7 +64,7 @@ export class FrontIntake extends Intake {
       attempt: 1,
       profile: "",
       policyVersion: 1,
-      endpoint: OTHER_ROUTER,
+      endpoint: this.#other,
       reason: "passed-on",
       hitTokens: 0,
       prefixSource: "approximate",

@@ -4,13 +4,13 @@ import { Agent, type Dispatcher, request } from "undici";
 import { BesideRequest } from "../beside/beside-request.ts";
 import type { EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import type { RouteParts } from "../gateway/gateway-routes.ts";
-import { errorBody, errorHeaders, refusal } from "../http/errors.ts";
+import { errorBody, errorHeaders } from "../http/errors.ts";
 import { clientHeaders, upstreamHeaders } from "../http/headers.ts";
 import type { EngineConnections } from "../tls/connections.ts";
+import { UNREACHABLE } from "./router-refusal.ts";
 
 /** Requests beside inference that are under way at once; more wait. */
 const CONNECTIONS_MAX = 64;
-const UNREACHABLE = refusal("upstream-broke", "The router behind this port could not be reached, or broke off.");
 
 /** Carries to the other router whatever is no inference, and its answers back: models, health, metrics of its own. */
 export class PassRoutes {

@@ -11,7 +11,7 @@ import { isUnderWay } from "#core/path/path-state.ts";
 import { nowMicros } from "../base/clock.ts";
 import { refusal } from "../http/errors.ts";
 import type { ForwardedRequest } from "./forwarded-request.ts";
-import { cutRefusal, errorEvent, faultOfError, giveUpRefusal, reasonOf } from "../answer/faults.ts";
+import { cutRefusal, errorEvent, faultOfError, reasonOf } from "../answer/faults.ts";
 import { type AnswerHeaders, clientHeaders } from "../http/headers.ts";
 import { cutEvent, givenUpEvent, retriedEvent } from "../log/attempt-events.ts";
 import type { AttemptEffect, ErrorEffect, Finish, ReportEffect } from "#core/path/path-effect.ts";
@@ -393,7 +393,7 @@ function writeError(
 ): void {
   if (kind === "write-error-event") {
     exchange.writer.write(event ?? errorEvent(exchange.route.dialect, cutRefusal(fault)));
-  } else if (kind === "write-error") exchange.answerRefusal(giveUpRefusal(fault), endpoint);
+  } else if (kind === "write-error") exchange.answerRefusal(exchange.shared.refusalOf(fault), endpoint);
   else if (kept !== undefined) writeKept(exchange, endpoint, fault, kept);
 }
 

@@ -1,3 +1,4 @@
+import type { Fault } from "#core/endpoint/fault.ts";
 import type { PathRouter } from "#core/path/path-router.ts";
 import type { RequestPath } from "#core/path/request-path.ts";
 import type { WaitLimits } from "#core/path/wait-verdict.ts";
@@ -8,6 +9,7 @@ import type { UnreadAnswers } from "../answer/unread-answers.ts";
 import type { ServingChecks } from "../beside/serving-checks.ts";
 import type { KeepableRequest } from "../answer/stream-keeper.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
+import type { Refusal } from "../http/errors.ts";
 import type { ClientRequest, RequestLife } from "../request/client-request.ts";
 import type { AttemptParts } from "./connection/attempt.ts";
 import type { WatchedEndpoints } from "./connection/attempt-signs.ts";
@@ -26,6 +28,8 @@ export type ForwardParts = JudgedRequest["shared"] &
     readonly openFiles: { met(error: Error): void };
     readonly performers: StagePerformers;
     readonly answerOf: AnswerChooser;
+    /** What the client gets when no endpoint could serve, and no endpoint's own error can be passed on. */
+    readonly refusalOf: (fault: Fault) => Refusal;
   };
 
 /** A request whose endpoint is decided, as its attempts and their answers need it. */

@@ -5,11 +5,12 @@ import type { Config } from "#config/schema.ts";
 import { ENGINE_FIELDS, ENGINE_HEADERS } from "#core/engine-names.ts";
 import { INERT } from "#live/tap/inert-watch.ts";
 import { Attribution } from "#live/tap/attribution.ts";
-import { FrontIntake, OTHER_ROUTER } from "#live/tap/front-intake.ts";
+import { FrontIntake } from "#live/tap/front-intake.ts";
 import { EngineCounts } from "#live/tap/engine-counts.ts";
 import { MetricsLearner } from "#live/tap/metrics-learner.ts";
 import { HeldIntake } from "#live/tap/held-intake.ts";
 import { PassRoutes } from "#live/tap/pass-routes.ts";
+import { routerRefusal } from "#live/tap/router-refusal.ts";
 import { patientTokenizers } from "#live/tap/patient-tokenizer.ts";
 import { ServedHeader } from "#live/tap/served-header.ts";
 import { TappedAnswer } from "#live/tap/tapped-answer.ts";
@@ -100,7 +101,7 @@ function besideOther({ plan: { config }, settings, directory, tls, logs }: Neede
   const way = tap.router === undefined ? besideEnvoy() : inFrontOf(tap.router, tls.connections, config);
   if (way.router !== undefined) front.add(way.router);
   return {
-    intake: new FrontIntake(newRouter(settings), attribution, failed),
+    intake: new FrontIntake(newRouter(settings), attribution, failed, way.router?.id ?? ""),
     directory: front,
     hangs: INERT,
     options: {
@@ -110,6 +111,7 @@ function besideOther({ plan: { config }, settings, directory, tls, logs }: Neede
           answered(requestId, head.headers, undefined);
           return new TappedAnswer(delivery, head, failed);
         },
+        refusalOf: routerRefusal,
         ...way.routes,
       },
     },
@@ -172,7 +174,7 @@ const AS_IT_IS: Partial<GatewayOptions> = {
 
 function otherRouter(url: string): EndpointEntry {
   const rest = { dataParallelRank: undefined, apiKey: undefined, detail: "", models: [] };
-  return { id: OTHER_ROUTER, url, state: "ready", ...rest };
+  return { id: url, url, state: "ready", ...rest };
 }
 
 /** Undefined where only the heads of answers are looked at. */

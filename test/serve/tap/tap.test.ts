@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { replayCommand } from "#cli/replay.ts";
 import { servePlan } from "#cli/serve/serve-options.ts";
+import { pino } from "pino";
 import { ConfigError } from "#config/config-error.ts";
 import { startEmulator } from "#emulator/server.ts";
 import type { HeldIntake } from "#live/tap/held-intake.ts";
@@ -42,7 +43,12 @@ async function rig(t: TestContext, header: string | undefined, set: readonly str
     ],
     endpoint: engines.map(({ url }) => url),
   };
-  const stack = await startedGateway(servePlan(given, {}), {}, ["gateway", "endpoints"]);
+  const lines: Record<string, unknown>[] = [];
+  const log = pino(
+    { level: "warn" },
+    { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
+  );
+  const stack = await startedGateway(servePlan(given, {}), {}, ["gateway", "endpoints"], log);
   const { close } = stack;
   t.after(async () => {
     await close();
@@ -55,7 +61,7 @@ async function rig(t: TestContext, header: string | undefined, set: readonly str
     await close();
     return itemsOf(directory);
   };
-  return { url, routerUrl, router, engines, stack, directory, items };
+  return { url, routerUrl, router, engines, stack, directory, items, lines };
 }
 
 /** Of each request by the id that its client gave. */
@@ -189,10 +195,19 @@ test("what cannot be read here is for the router to refuse", async (t) => {
   assert.equal(placesOf(await items()).size, bodies.length + 1);
 });
 
-test("a router that is gone is an error of this request alone; once it is back, the next one is served", async (t) => {
-  const { url, engines, router, routerUrl } = await rig(t, undefined);
+test("a router that is gone is named in errors and log, and is an error of this request alone; once it is back, the next one is served", async (t) => {
+  const { url, engines, router, routerUrl, lines } = await rig(t, undefined);
   await router.stop();
-  for (let i = 0; i < 5; i++) assert.equal((await ask(url, CHAT)).status, 502);
+  for (let i = 0; i < 5; i++) {
+    const { status, body } = await ask(url, CHAT);
+    assert.equal(status, 502);
+    assert.match(body, /"The router behind this port could not be reached, or broke off\."/);
+  }
+  const failed = lines.filter(({ event }) => event === "attempt-failed");
+  assert.deepEqual(
+    failed.map(({ endpoint }) => endpoint),
+    Array(5).fill(routerUrl),
+  );
   const again = new FakeRouter(engines.map(({ url: engine }) => engine));
   const { port } = new URL(routerUrl);
   await again.start(Number(port));
