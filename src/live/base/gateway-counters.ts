@@ -107,7 +107,8 @@ export function newCounters(): GatewayCounters {
     servingChecks: {},
     responsePlacesForgotten: 0,
     connectionsDropped: 0,
-    outOfFiles: {},
+    // Both from the start: an alert on their growth would miss the first of a series that begins with it.
+    outOfFiles: { client: 0, engine: 0 },
     bodiesCut: {},
     unreadCut: 0,
     pipelinesCut: 0,

@@ -24,12 +24,13 @@ class NoFiles extends EngineConnections {
 test("a client that would take the last files is refused with an answer, counted, and reported once", async () => {
   // Fewer than any process has open.
   const rig = await startRig([(_r, s) => void s.write(jsonReply(200, chatAnswer("a")))], { filesMax: 17 });
+  assert.deepEqual(rig.gateway.counters.outOfFiles, { client: 0, engine: 0 });
   const port = Number(new URL(rig.url).port);
   for (let i = 0; i < 3; i++) {
     const socket = connect(port, "127.0.0.1");
     assert.match(await text(socket), /^HTTP\/1\.1 429 [^]*connection: close[^]*"The gateway has as many connections/);
   }
-  assert.deepEqual(rig.gateway.counters.outOfFiles, { client: 3 });
+  assert.deepEqual(rig.gateway.counters.outOfFiles, { client: 3, engine: 0 });
   assert.deepEqual(
     rig.faults.map(({ kind }) => kind),
     ["files-exhausted"],
