@@ -12,26 +12,23 @@ const name = () =>
     .regex(/^[\w.:-]{1,64}$/)
     .meta({ expected: "1 to 64 of letters, digits, _ . : -" });
 
-/** Of the keys' file nothing is shown: who writes one by hand writes keys where entries belong. */
-const SECRET = { secret: true };
+const className = () => z.string().max(64).meta({ expected: "at most 64 characters" });
 
-const key = z
-  .strictObject({
-    name: name().describe("Of the key, for those who keep the file."),
-    sha256: z
-      .string()
-      .regex(/^[0-9a-f]{64}$/)
-      .meta({ expected: "a key's SHA-256, 64 hexadecimal digits, as `gnomon keys hash` prints it", secret: true })
-      .describe("The key itself is in no file."),
-    tenant: name().optional().describe("Who asks with it, for quotas and fairness; the key's name where left out."),
-    class: z.string().max(64).default("").describe("Service class of its requests."),
-    classes: z.array(z.string().max(64)).max(CLASSES_MAX).default([]).describe("Others that its requests may name."),
-    expires: z.iso.datetime({ offset: true }).optional().describe("From then on it opens nothing."),
-  })
-  .meta(SECRET);
+const key = z.strictObject({
+  name: name().describe("Of the key, for those who keep the file."),
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .meta({ expected: "a key's SHA-256, 64 hexadecimal digits, as `gnomon keys hash` prints it" })
+    .describe("The key itself is in no file."),
+  tenant: name().optional().describe("Who asks with it, for quotas and fairness; the key's name where left out."),
+  class: className().default("").describe("Service class of its requests."),
+  classes: z.array(className()).max(CLASSES_MAX).default([]).describe("Others that its requests may name."),
+  expires: z.iso.datetime({ offset: true }).optional().describe("From then on it opens nothing."),
+});
 
-const LIST = z.array(key).max(KEYS_MAX).meta(SECRET);
-const SCHEMA = z.strictObject({ keys: LIST }).meta(SECRET);
+/** Of the keys' file nothing is shown: who writes one by hand writes keys where entries, or other fields of one, belong. */
+const SCHEMA = z.strictObject({ keys: z.array(key).max(KEYS_MAX) }).meta({ secret: true });
 
 /** A key as a file holds it. */
 export type KeyEntry = z.infer<typeof key>;

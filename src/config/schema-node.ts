@@ -24,7 +24,7 @@ export interface SchemaNode {
   readonly oneOf?: readonly SchemaNode[];
   /** What a value must be, in words, where the rest cannot say it. */
   readonly expected?: string;
-  /** The value must not be shown, whatever was written there. */
+  /** The value, and what lies in it, must not be shown, whatever was written there. */
   readonly secret?: boolean;
 }
 
@@ -72,7 +72,9 @@ export function nodeAt(root: SchemaNode, path: Path, value?: unknown): SchemaNod
   let node: SchemaNode | undefined = root;
   let at = value;
   for (const key of path) {
+    const isSecret = node?.secret === true;
     node = node === undefined ? undefined : childOf(branchOf(node, at), key);
+    if (isSecret && node !== undefined) node = { ...node, secret: true };
     at = at !== null && typeof at === "object" ? Reflect.get(at, key) : undefined;
   }
   return node;

@@ -93,6 +93,36 @@ test("a key that stands where entries belong is refused and not shown", (t) => {
   );
 });
 
+test("a key that stands in a wrong field is refused with the field and what it accepts, and not shown", (t) => {
+  const { file, write } = keysFile(t, []);
+  const long = `sk-secret-${"1".repeat(64)}`;
+  const wrong: [object, RegExp][] = [
+    [{ name: "sk-secret/1" }, /^keys\[0\]\.name: expected 1 to 64 of letters, /],
+    [{ name: 7_351_982_467 }, /^keys\[0\]\.name: expected 1 to 64 of letters, /],
+    [{ tenant: "sk secret 1" }, /^keys\[0\]\.tenant: expected 1 to 64 of letters, /],
+    [{ class: long }, /^keys\[0\]\.class: expected at most 64 characters, /],
+    [{ classes: [long] }, /^keys\[0\]\.classes\[0\]: expected at most 64 characters, /],
+    [{ classes: "sk-secret-1" }, /^keys\[0\]\.classes: expected a list of at most 32, /],
+    [{ expires: "sk-secret-1" }, /^keys\[0\]\.expires: expected a date and time such as 2026-/],
+    [{ sha256: "sk-secret-1" }, /^keys\[0\]\.sha256: expected a key's SHA-256, /],
+  ];
+  for (const [fields, expected] of wrong) {
+    write(stringify({ keys: [entry("one", fields)] }));
+    assert.throws(
+      () => opened(t, file),
+      (error) => {
+        assert.ok(error instanceof ConfigError);
+        const [line = "", ...others] = error.lines;
+        assert.match(line, expected);
+        assert.match(line, /, got a value that is not shown \(.*keys\.yaml line \d\)$/);
+        assert.doesNotMatch(line, /secret|7351982467/);
+        assert.deepEqual(others, []);
+        return true;
+      },
+    );
+  }
+});
+
 test("a variable counts without the line feed that a Secret was encoded with", (t) => {
   const environment = { TOKEN: "secret\n", KEYS: "one, two\r\n" };
   const config = CONFIG_SCHEMA.parse({ admin: { tokenEnv: "TOKEN", statusTokenEnv: "TOKEN" } });
