@@ -29,15 +29,30 @@ export interface TlsFilesOptions {
 export type TlsNotes = Pick<TlsFilesOptions, "report" | "certificates">;
 
 const DAY_MILLIS = 86_400_000;
+/** A certificate may be used so long before it is valid: its issuer's clock may be ahead of ours. */
+const CLOCKS_DIFFER_MILLIS = 60_000;
+
+/** A certificate that may not be used before then, in Unix milliseconds. */
+class NotYetValid extends ConfigError {
+  readonly usableMillis: number;
+
+  constructor(line: string, usableMillis: number) {
+    super([line]);
+    this.usableMillis = usableMillis;
+  }
+}
 
 /**
  * Certificates and keys, read again when one of their files changes. Throws ConfigError with a file's name where it holds
- * none, or where key and certificate do not belong together; later that changes nothing and is reported.
+ * none, where key and certificate do not belong together, or where it is not the certificate's time; later that changes
+ * nothing and is reported. One whose time has not begun is taken once it has.
  */
 export class TlsFiles {
   readonly #options: TlsFilesOptions;
   readonly #watched: readonly WatchedFile[];
   readonly #listeners: ((context: SecureContextOptions) => void)[] = [];
+  /** Until a certificate can be used that was refused as not valid yet. */
+  #early: NodeJS.Timeout | undefined;
   context: SecureContextOptions;
 
   constructor(options: TlsFilesOptions) {
@@ -61,14 +76,20 @@ export class TlsFiles {
 
   async stop(): Promise<void> {
     await Promise.all(this.#watched.map((file) => file.stop()));
+    clearTimeout(this.#early);
   }
 
   #changed(): void {
     const { section, report } = this.#options;
+    clearTimeout(this.#early);
     let context: SecureContextOptions;
     try {
       context = contextOf(this.#options);
     } catch (error) {
+      if (error instanceof NotYetValid) {
+        const millis = Math.min(DAY_MILLIS, error.usableMillis - Date.now());
+        this.#early = setTimeout(() => this.#changed(), millis).unref();
+      }
       return this.#refuse(error instanceof ConfigError ? error.lines.join("; ") : String(error));
     }
     if (JSON.stringify(context) === JSON.stringify(this.context)) return;
@@ -127,6 +148,11 @@ function pairOf(section: string, { certKey, certFile, keyKey, keyFile }: NonNull
     throw new ConfigError([
       `${section}.${certKey}: expected a certificate that is valid, got one over for ${days} days in ${certFile}`,
     ]);
+  }
+  const usableMillis = Date.parse(certificate.validFrom) - CLOCKS_DIFFER_MILLIS;
+  if (Date.now() < usableMillis) {
+    const got = `one valid from ${certificate.validFrom} in ${certFile}`;
+    throw new NotYetValid(`${section}.${certKey}: expected a certificate that is valid, got ${got}`, usableMillis);
   }
   return { cert, key };
 }

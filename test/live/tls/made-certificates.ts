@@ -3,6 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import { selfSigned } from "#picker/self-signed.ts";
+
+/** A certificate that is signed by itself is valid from so long before its time on. */
+const DAY_MILLIS = 86_400_000;
 
 /** Files with a certificate and its key. */
 export interface Pair {
@@ -41,6 +45,15 @@ export class Certificates {
     const life = ["-days", String(more.days ?? 2)];
     const signer = ["-CA", root.certFile, "-CAkey", root.keyFile, "-CAcreateserial", "-extfile", extensions];
     openssl("x509", "-req", "-in", request, ...signer, ...life, "-out", certFile);
+    return pair(certFile, keyFile);
+  }
+
+  /** Signed by itself, valid from then on. */
+  beginning(name: string, at: Date): Pair {
+    const [certFile, keyFile] = this.#files(name);
+    const { cert, key } = selfSigned(name, new Date(at.getTime() + DAY_MILLIS));
+    writeFileSync(certFile, cert);
+    writeFileSync(keyFile, key);
     return pair(certFile, keyFile);
   }
 

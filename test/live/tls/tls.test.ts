@@ -171,6 +171,23 @@ test("a new certificate holds from the next connection on, and a stream under wa
   assert.equal((await securely(rig, { ca: root.cert })).name, "second");
 });
 
+test("a certificate whose time has not begun is refused, and taken once it begins; until then the one of before stays", async (t) => {
+  const made = new Certificates(t);
+  const { certFile, keyFile } = made.signed(made.root("root"), "first");
+  const { rig, events } = await started(t, { tls: { certFile, keyFile } });
+  // A minute is allowed between this clock and the issuer's.
+  const second = made.beginning("second", new Date(Date.now() + 64_000));
+  renameSync(second.keyFile, keyFile);
+  renameSync(second.certFile, certFile);
+  await until("a refusal", () => events.some(({ kind }) => kind === "tls-refused"));
+  const { detail, done } = events.at(-1)!;
+  assert.match(detail, /^listen\.tls\.certFile: expected a certificate that is valid, got one valid from .* GMT in /);
+  assert.equal(done, "the certificates of before stay");
+  assert.equal((await securely(rig, { rejectUnauthorized: false })).name, "first");
+  await until("the change", () => events.some(({ kind }) => kind === "tls-changed"));
+  assert.equal((await securely(rig, { rejectUnauthorized: false })).name, "second");
+});
+
 test("where clients must show a certificate, only those of its roots are let in", async (t) => {
   const made = new Certificates(t);
   const [root, clients, strangers] = [made.root("root"), made.root("clients"), made.root("strangers")];
@@ -233,11 +250,12 @@ test("an engine gets the certificate that it asks for, and one that is known by 
   assert.equal(errorOf(await ask(without.rig.url, CHAT)).code, 502);
 });
 
-test("files that are missing, hold something else, do not belong together or are over are refused with their names", (t) => {
+test("files that are missing, hold something else, do not belong together, are over or have not begun are refused with their names", (t) => {
   const made = new Certificates(t);
   const root = made.root("root");
   const [one, two] = [made.signed(root, "one"), made.signed(root, "two")];
   const over = made.signed(root, "over", { days: -1 });
+  const later = made.beginning("later", new Date(Date.now() + 3 * 86_400_000));
   const empty = join(made.folder, "empty.pem");
   writeFileSync(empty, "");
   const wrong: [Sections, RegExp][] = [
@@ -260,6 +278,10 @@ test("files that are missing, hold something else, do not belong together or are
     [
       { tls: { certFile: over.certFile, keyFile: over.keyFile } },
       /^listen\.tls\.certFile: expected a certificate that is valid, got one over for \d+ days in .*over1\.pem$/,
+    ],
+    [
+      { tls: { certFile: later.certFile, keyFile: later.keyFile } },
+      /^listen\.tls\.certFile: expected a certificate that is valid, got one valid from \w+ +\d+ .* GMT in .*later1\.pem$/,
     ],
     [
       { tls: { certFile: one.certFile, keyFile: one.keyFile, clientCaFile: empty } },
