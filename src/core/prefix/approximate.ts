@@ -371,7 +371,7 @@ class SegmentTable {
 
   /** How many of the first `limit` blocks of the segment equal `hashes` from block `block` on; the first one does. */
   common(segment: number, hashes: Int32Array, block: number, limit: number): number {
-    return this.#runs.common(this.#run[segment]!, hashes, block, limit);
+    return this.#runs.common(this.#run[segment]!, 0, hashes, block, limit);
   }
 
   /** A new segment with a copy of `blocks` blocks of `hashes`. */

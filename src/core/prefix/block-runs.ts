@@ -15,8 +15,8 @@ const SPARSENESS = 1.5;
 
 /**
  * Runs of consecutive blocks in which every block can be found by its hash. A run neither knows nor needs its parent:
- * a hash stands for everything before it, so whatever precedes a block in a run precedes it everywhere. Nothing here
- * relies on that: a run whose blocks are in another order is only slow.
+ * a hash stands for everything before it, so whatever precedes a block in a run precedes it everywhere. Of a run that is
+ * relied on only as far as some chain has shown it: where the blocks are in another order, a comparison is only slow.
  */
 export class BlockRuns {
   readonly #arena = new RunArena();
@@ -24,6 +24,8 @@ export class BlockRuns {
   #room = new Int32Array(RUNS_MIN);
   /** Coordinate of the first block; cutting a run's head off moves it, so that the other blocks keep theirs. */
   #origin = new Int32Array(RUNS_MIN);
+  /** How many of its first blocks follow each other in a chain, as far as is known. */
+  #chained = new Int32Array(RUNS_MIN);
   /** Blocks of the run. For a free one, the next free one. */
   length = new Int32Array(RUNS_MIN);
   /** First holding of the run, for the owner of the holdings. */
@@ -49,7 +51,7 @@ export class BlockRuns {
   }
 
   get bytes(): number {
-    return this.#arena.bytes + 5 * this.length.byteLength + this.#buckets.byteLength;
+    return this.#arena.bytes + 6 * this.length.byteLength + this.#buckets.byteLength;
   }
 
   /** Makes room in the table for so many blocks, so that it need not grow later. */
@@ -79,9 +81,20 @@ export class BlockRuns {
     return (this.#buckets[place + COORDINATE]! - this.#origin[this.#buckets[place]! - 1]!) | 0;
   }
 
-  /** How many blocks of the run, from `position` on, equal the ones of `hashes` from block `block` on, up to `limit`. */
+  /**
+   * How many blocks of the run, from `position` on, equal the ones of a chain's `hashes` from block `block` on, up to
+   * `limit`, given that the first one does.
+   */
   common(run: number, position: number, hashes: Int32Array, block: number, limit: number): number {
-    return this.#arena.equal(this.#run[run]!, position, hashes, block, limit);
+    const arena = this.#arena;
+    const handle = this.#run[run]!;
+    const chained = this.#chained[run]!;
+    const known = Math.min(limit, chained - position);
+    let equal = known > 1 ? arena.common(handle, position, hashes, block, known) : 1;
+    if (equal < known || equal === limit) return equal;
+    equal += arena.equal(handle, position + equal, hashes, block + equal, limit - equal);
+    if (position === 0 || position < chained) this.#chained[run] = Math.max(chained, position + equal);
+    return equal;
   }
 
   /** A new run of one block. */
@@ -107,6 +120,7 @@ export class BlockRuns {
     for (let position = blocks; position < this.length[run]!; position++) this.#unlink(run, position);
     this.#blocks -= this.length[run]! - blocks;
     this.length[run] = blocks;
+    this.#chained[run] = Math.min(this.#chained[run]!, blocks);
     if (blocks === 0) this.#release(run);
     else if (this.#room[run]! >= 2 * roomFor(blocks)) this.#move(run, blocks);
   }
@@ -121,6 +135,7 @@ export class BlockRuns {
     this.#run[head] = kept;
     this.#room[head] = roomFor(blocks);
     this.length[head] = blocks;
+    this.#chained[head] = Math.min(this.#chained[run]!, blocks);
     for (let position = 0; position < blocks; position++) this.#rehouse(run, position, head, position);
     const tailBlocks = this.length[run]! - blocks;
     const tail = arena.allocate(tailBlocks);
@@ -130,10 +145,14 @@ export class BlockRuns {
     this.#room[run] = roomFor(tailBlocks);
     this.#origin[run]! += blocks;
     this.length[run] = tailBlocks;
+    this.#chained[run] = Math.max(0, this.#chained[run]! - blocks);
     return head;
   }
 
-  /** Moves all blocks of `next` to the end of `run`, and frees it. Both together must not be longer than a run may be. */
+  /**
+   * Moves all blocks of `next` to the end of `run`, and frees it. A chain has shown that they are its own, one after the
+   * other. Both together must not be longer than a run may be.
+   */
   merge(run: number, next: number): void {
     const before = this.length[run]!;
     const added = this.length[next]!;
@@ -141,6 +160,7 @@ export class BlockRuns {
     this.#arena.copy(this.#run[run]!, before, this.#run[next]!, 0, added);
     for (let position = 0; position < added; position++) this.#rehouse(next, position, run, before + position);
     this.length[run] = before + added;
+    this.#chained[run] = before + added;
     this.#release(next);
   }
 
@@ -163,6 +183,7 @@ export class BlockRuns {
       this.#free = this.length[run]!;
     }
     this.length[run] = 0;
+    this.#chained[run] = 0;
     this.#origin[run] = 0;
     return run;
   }
@@ -253,6 +274,7 @@ export class BlockRuns {
     this.#run = doubled(this.#run);
     this.#room = doubled(this.#room);
     this.#origin = doubled(this.#origin);
+    this.#chained = doubled(this.#chained);
     this.length = doubled(this.length);
     this.firstHolding = doubled(this.firstHolding);
   }

@@ -90,12 +90,12 @@ export class RunArena {
   }
 
   /**
-   * How many of the first `limit` blocks of a run equal `hashes` from block `block` on, given that the first one does.
-   * Chained hashes are equal up to a point and different after it, so a binary search finds the point.
+   * How many of `limit` blocks of a run, from its block `at` on, equal `hashes` from block `block` on, given that the first
+   * one does. Chained hashes are equal up to a point and different after it, so a binary search finds the point.
    */
-  common(handle: number, hashes: Int32Array, block: number, limit: number): number {
+  common(handle: number, at: number, hashes: Int32Array, block: number, limit: number): number {
     const run = this.slab(handle);
-    const offset = this.offset(handle);
+    const offset = this.offset(handle) + at * WORDS_PER_BLOCK;
     const first = block * WORDS_PER_BLOCK;
     let equal = 1;
     let different = limit;

@@ -132,6 +132,46 @@ describe("what engines report", () => {
     assert.deepEqual([index.runs, ...hitsOf(index, long)], [2, 5_000]);
   });
 
+  describe("a run whose order a chain has shown, and that was then continued in another", () => {
+    // What is new stands between two blocks of the chain; endpoint 1 holds it, but not the second of them.
+    const foreign = chain(9);
+    const reported = (...parts: readonly Int32Array[]) => Int32Array.from(parts.flatMap((part) => [...part]));
+    const blocks = (from: number, to: number) => hashesOf(text, from, to);
+
+    it("ends where it was cut", () => {
+      const index = twoEndpoints();
+      index.stored(0, { at: 0, hashes: blocks(0, 3) });
+      assert.deepEqual(hitsOf(index, text, 2), [3, 0]);
+      index.removed(0, { at: 0, hashes: reported(blocks(2, 3), blocks(1, 2)) });
+      index.stored(0, { at: 0, hashes: reported(blocks(0, 1), foreign.hashes, blocks(2, 3)) });
+      index.stored(1, { at: 0, hashes: reported(blocks(0, 1), foreign.hashes) });
+      assert.deepEqual(hitsOf(index, text, 2), [1, 1]);
+    });
+
+    it("ends where its head was cut off", () => {
+      const index = twoEndpoints();
+      index.stored(0, { at: 0, hashes: blocks(0, 4) });
+      assert.deepEqual(hitsOf(index, text, 2), [4, 0]);
+      index.removed(0, { at: 0, hashes: blocks(1, 2) });
+      index.stored(0, { at: 0, hashes: reported(blocks(3, 4), foreign.hashes, blocks(5, 6)) });
+      index.stored(1, { at: 0, hashes: reported(blocks(0, 4), foreign.hashes) });
+      assert.deepEqual(hitsOf(index, text, 2), [1, 4]);
+    });
+
+    it("is not what a run had before that was joined to another", () => {
+      const index = twoEndpoints();
+      index.stored(0, { at: 0, hashes: blocks(0, 2) });
+      index.stored(0, { at: 0, hashes: blocks(2, 6) });
+      index.insert(0, text);
+      index.advance(SPECULATION_MICROS);
+      assert.deepEqual([index.runs, ...hitsOf(index, text, 2)], [1, 6, 0]);
+      const other = chain(7, 8, 9);
+      index.stored(0, { at: 0, hashes: reported(hashesOf(other, 0, 1), foreign.hashes, hashesOf(other, 2, 3)) });
+      index.stored(1, { at: 0, hashes: reported(hashesOf(other, 0, 1), foreign.hashes) });
+      assert.deepEqual(hitsOf(index, other, 2), [1, 1]);
+    });
+  });
+
   for (const [name, workload] of Object.entries(WORKLOADS)) {
     it(`equals sets of counted blocks: ${name}`, () => {
       for (let round = 0; round < workload.rounds; round++) {
@@ -146,6 +186,13 @@ describe("what engines report", () => {
     return index;
   }
 });
+
+function twoEndpoints(): ReportedEndpoints {
+  const index = new ReportedEndpoints(TIMES);
+  index.join("a", 100);
+  index.join("b", 100);
+  return index;
+}
 
 /** Drives the index beside one map of counts and one naive LRU of speculations. */
 class Comparison {
