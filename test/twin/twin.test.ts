@@ -68,7 +68,7 @@ async function compare(t: TestContext, script: TwinScript, kinds: readonly strin
     {
       faults: { ...counters.faults },
       retries: counters.retries,
-      retriesDenied: counters.retriesDenied,
+      retriesDenied: counters.retriesDenied.budget,
       cuts: counters.cuts,
       timeouts: counters.timeouts,
       ...stageCounts(counters),

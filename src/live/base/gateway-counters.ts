@@ -1,3 +1,4 @@
+import type { GiveUpReason } from "#core/path/path-router.ts";
 import { newStageCounts, type StageCounts } from "#core/stages.ts";
 
 /** What the request path counts; each only grows. Read by the metrics, written nowhere else. */
@@ -15,8 +16,8 @@ export interface GatewayCounters extends StageCounts {
   /** Attempts that failed before the client got a byte, by fault. */
   readonly faults: Record<string, number>;
   retries: number;
-  /** Retries that the budget did not allow. */
-  retriesDenied: number;
+  /** Attempts that failed and behind which none was made, by why. */
+  readonly retriesDenied: Record<GiveUpReason, number>;
   /** Requests sent again to the same endpoint since a kept connection had just closed. */
   reconnects: number;
   /** Requests without a byte that left an endpoint, by what it was: lost or hung. */
@@ -91,7 +92,7 @@ export function newCounters(): GatewayCounters {
     queued: {},
     faults: {},
     retries: 0,
-    retriesDenied: 0,
+    retriesDenied: { budget: 0, attempts: 0, time: 0, "no-endpoint": 0 },
     reconnects: 0,
     moved: {},
     ...newStageCounts(),

@@ -7,7 +7,6 @@ type Total = CountersOf<number>;
 type Labelled = CountersOf<Readonly<Record<string, number>>>;
 
 const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[] = [
-  ["retriesDenied", "retries_denied_total", "Retries denied because the budget was spent."],
   ["reconnects", "reconnects_total", "Requests sent again because a kept-alive connection had closed."],
   ["cuts", "cut_answers_total", "Answers that broke after the client had received bytes, and were not continued."],
   [
@@ -112,6 +111,12 @@ const BY_LABEL: readonly (readonly [counter: Labelled, label: string, name: stri
     "reason",
     "picker_failures_total",
     "Calls on the picker's ports that ended with an error of gRPC's, and connections that brought none, by reason.",
+  ],
+  [
+    "retriesDenied",
+    "reason",
+    "retries_denied_total",
+    "Failed attempts behind which none was made, by why: the retry budget was spent (budget), the request had all its attempts (attempts), its time was over (time), no other endpoint could take it (no-endpoint).",
   ],
   ["faults", "fault", "attempt_faults_total", "Attempts that failed before the client got a byte."],
 ];

@@ -374,7 +374,7 @@ function reportAttempt({ shared, deadlineAt, status }: ForwardedRequest, forward
       observe.retried(effect.fault);
       break;
     case "report-given-up":
-      if (effect.why === "budget") counters.retriesDenied++;
+      counters.retriesDenied[effect.why]++;
       observe.fault?.(givenUpEvent(forward, effect.fault, effect.why, status));
       break;
     case "report-cut":

@@ -272,7 +272,7 @@ describe("when every endpoint fails", () => {
       async (rig) => {
         for (let i = 0; i < 10; i++) await ask(rig.url, CHAT);
         assert.equal(rig.retried.length, 4);
-        assert.equal(rig.gateway.counters.retriesDenied, 6);
+        assert.deepEqual(rig.gateway.counters.retriesDenied, { budget: 6, attempts: 4, time: 0, "no-endpoint": 0 });
       },
       { limits: { retryBurst: 2, retryRatio: 0.25, attemptsMax: 2 } },
     ));
