@@ -56,6 +56,8 @@ export class RolloutKeeper implements RolloutAdmin {
   readonly #memory: RolloutMemory;
   readonly #share: RolloutShare | undefined;
   readonly #judges: JudgeShare | undefined;
+  /** There was a rollout as the store could not be asked any more. */
+  #isApart = false;
   #timer: NodeJS.Timeout | undefined;
   readonly #waiting: WaitingRollouts;
   readonly #promotions = new StandingPromotions();
@@ -90,8 +92,13 @@ export class RolloutKeeper implements RolloutAdmin {
       key: SHARED_KEY,
       own: () => this.#memory.saved(this.#rollouts),
       adopt: (rollout) => this.#adopt(rollout),
-      failed: (detail) => report({ kind: "state-failed", detail, done: "this replica runs its rollouts by itself" }),
+      failed: (detail) => {
+        // Whoever starts one meanwhile learns it from the answer.
+        this.#isApart = this.#rollouts.book.length > 0;
+        if (this.#isApart) report({ kind: "state-failed", detail, done: "this replica runs its rollouts by itself" });
+      },
       recovered: () => {
+        if (!this.#isApart) return;
         const detail = "rollouts are shared again";
         report({ kind: "rollout-step", detail, done: "replicas take each other's steps" });
       },

@@ -627,6 +627,24 @@ test("while the store is away each goes on by itself; what was taken back meanwh
   assert.deepEqual(await store.read("rollouts"), text, "nobody writes what is there");
 });
 
+test("a store that is away is nothing to a replica without a rollout: what is shared of policies has its own line", async () => {
+  const store = new MemoryStore();
+  const one = host(undefined, 1_000 * SECOND, store);
+  const away = async (): Promise<string[]> => {
+    one.faults.length = 0;
+    store.isAway = true;
+    await lookAll([one, one]);
+    store.isAway = false;
+    await lookAll([one, one]);
+    return one.faults.map(({ kind }) => kind);
+  };
+  assert.deepEqual(await away(), []);
+  await started(one);
+  await lookAll([one]);
+  const lines = await away();
+  assert.deepEqual(lines.toSorted(), ["rollout-step", "sharing-lost", "sharing-recovered", "state-failed"]);
+});
+
 test("two replicas that begin rollouts of one model at the same time end with one: that which the store had first", async () => {
   const store = new MemoryStore();
   const [one, other] = [host(undefined, 1_000 * SECOND, store), host(undefined, 1_000 * SECOND, store)];
