@@ -16,7 +16,7 @@ export interface GatewayCounters extends StageCounts {
   /** Attempts that failed before the client got a byte, by fault. */
   readonly faults: Record<string, number>;
   retries: number;
-  /** Attempts that failed and behind which none was made, by why. */
+  /** Failed attempts that no other followed, by why. */
   readonly retriesDenied: Record<GiveUpReason, number>;
   /** Requests sent again to the same endpoint since a kept connection had just closed. */
   reconnects: number;
