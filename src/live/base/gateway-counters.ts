@@ -16,7 +16,7 @@ export interface GatewayCounters extends StageCounts {
   /** Attempts that failed before the client got a byte, by fault. */
   readonly faults: Record<string, number>;
   retries: number;
-  /** Failed attempts that no other followed, by why. */
+  /** Failed attempts that no other followed, by reason. */
   readonly retriesDenied: Record<GiveUpReason, number>;
   /** Requests sent again to the same endpoint since a kept connection had just closed. */
   reconnects: number;

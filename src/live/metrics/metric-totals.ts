@@ -116,7 +116,7 @@ const BY_LABEL: readonly (readonly [counter: Labelled, label: string, name: stri
     "retriesDenied",
     "reason",
     "retries_denied_total",
-    "Failed attempts that no other followed, by why: the retry budget was spent (budget), the request had all its attempts (attempts), its time was over (time), no other endpoint could take it (no-endpoint).",
+    "Failed attempts that no other followed, by reason: the retry budget was spent (budget), the request had all its attempts (attempts), its time was over (time), no other endpoint could take it (no-endpoint).",
   ],
   ["faults", "fault", "attempt_faults_total", "Attempts that failed before the client got a byte."],
 ];
