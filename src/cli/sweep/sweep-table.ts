@@ -58,7 +58,7 @@ export function sweepTable(lines: readonly string[]): string {
     if (error !== undefined) errors.push(`point ${point} (${place.join(", ")}): ${error}`);
   }
   const more = left === 0 ? [] : [`${left} more rows are in the results alone.`];
-  const failed = errors.slice(0, ERRORS_MAX).map(wrapped);
+  const failed = errors.slice(0, ERRORS_MAX).map((text) => wrapped(text));
   return `${["Simulated, milliseconds.", table.toString(), ...more, ...failed].join("\n")}\n`;
 }
 

@@ -201,3 +201,11 @@ test("what is wrong with a sweep is named with its place before anything runs", 
 function range(count: number): number[] {
   return Array.from({ length: count }, (_, i) => i + 1);
 }
+
+test("errors of points are lines for people, not a word a line", async (t) => {
+  const spec = file("unknown.yaml", { command: "simulate", grid: { profile: ["no such one", "nor this"] } });
+  const { out, code } = await sweep(t, spec, "--threads", "1");
+  assert.equal(code, 1);
+  assert.match(out, /^point 0 \(profile=no such one\): profile: expected one of /m);
+  assert.match(out, /^point 1 \(profile=nor this\): profile: expected one of /m);
+});
