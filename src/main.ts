@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { tolerateClosedPipe } from "./cli/closed-pipe.ts";
 import { COMMANDS } from "./cli/commands.ts";
+import { EXIT_FAILURE } from "./cli/output/exit-code.ts";
 import { createProgram, run } from "./cli/program.ts";
 import { stopEarly } from "#serve/process/early-stop.ts";
 import { gnomonVersion } from "#serve/process/gnomon-version.ts";
@@ -18,12 +19,19 @@ function namesToLoad(argv: readonly string[]): readonly string[] {
   return optionsAlone ? ["serve"] : Object.keys(COMMANDS);
 }
 
-tolerateClosedPipe(process.stdout);
-tolerateClosedPipe(process.stderr);
+let isOutputLost = false;
+tolerateClosedPipe(process.stdout, (reason) => {
+  isOutputLost = true;
+  process.exitCode = EXIT_FAILURE;
+  process.stderr.write(`gnomon: standard output: ${reason}\n`);
+});
+// Where its notes go there is nobody to report it to.
+tolerateClosedPipe(process.stderr, () => {});
 
 const argv = process.argv.slice(2);
 stopEarly(argv);
 const commands = await Promise.all(namesToLoad(argv).map((name) => COMMANDS[name]!.load()));
-process.exitCode = await run(createProgram(gnomonVersion(), commands), argv, (line) =>
+const exitCode = await run(createProgram(gnomonVersion(), commands), argv, (line) =>
   process.stderr.write(`gnomon: ${line}\n`),
 );
+process.exitCode = exitCode === 0 && isOutputLost ? EXIT_FAILURE : exitCode;

@@ -45,7 +45,7 @@ import { tokenizersPart } from "./tokens/tokenizers.ts";
  * takes over while it runs; the table of ARCHITECTURE.md shows them.
  */
 export const GATEWAY = assembly<GatewayContext>()(
-  ["plan", "environment", "log", "leaving"],
+  ["plan", "environment", "log", "logLinesDropped", "leaving"],
   [
     // Before all others, so that it ends behind them.
     fleetPart,

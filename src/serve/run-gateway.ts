@@ -13,9 +13,9 @@ export async function runGateway(plan: ServePlan): Promise<void> {
   const leaving = new AbortController();
   const stopped = stopSignal().then((signal) => leaving.abort(signal));
   const started = boundStart(stopped);
-  const log = openLog(plan.config.log);
+  const { log, dropped } = openLog(plan.config.log);
   const running = await GATEWAY.start(
-    { plan, environment: process.env, log, leaving: leaving.signal },
+    { plan, environment: process.env, log, logLinesDropped: dropped, leaving: leaving.signal },
     {
       leaving: leaving.signal,
       report: (part, problem) => log.error({ event: "stop-failed", part, problem }, "a part did not stop well"),

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { gnomon } from "./command-line.ts";
+import { gnomon, ownEnvironment } from "./command-line.ts";
 
 test("a command whose reader leaves ends as it would have, with its files written", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "gnomon-pipe-"));
@@ -25,4 +26,19 @@ test("a mistake shows in the exit code also where nobody listens", async (t) => 
   const { child, exit } = gnomon(t, ["trace", "info", "nowhere"]);
   child.stderr.destroy();
   assert.deepEqual(await exit, { code: 2, signal: null });
+});
+
+test("output that a full disk refuses is one line on standard error and an exit code, not a stack", () => {
+  const bin = join(import.meta.dirname, "../../bin/gnomon.js");
+  for (const argv of [["profiles"], ["simulate", "--num-requests", "20", "--json"]]) {
+    const full = openSync("/dev/full", "w");
+    const { status, stderr } = spawnSync(process.execPath, [bin, ...argv], {
+      stdio: ["ignore", full, "pipe"],
+      env: ownEnvironment(),
+      encoding: "utf8",
+    });
+    assert.equal(status, 1, stderr);
+    assert.match(stderr, /^gnomon: standard output: no space left on device$/m);
+    assert.doesNotMatch(stderr, / at |Error/);
+  }
 });

@@ -11,7 +11,7 @@ export async function startedGateway(
   names: Parameters<typeof GATEWAY.start>[2] = ["gateway"],
   log: Logger = pino({ level: "silent" }),
 ) {
-  const given = { plan, environment, log, leaving: new AbortController().signal };
+  const given = { plan, environment, log, logLinesDropped: () => 0, leaving: new AbortController().signal };
   const { parts, stop } = await GATEWAY.start(given, {}, names);
   let stopped: Promise<void> | undefined;
   /** However often it is asked for. */

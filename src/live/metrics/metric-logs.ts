@@ -6,6 +6,8 @@ type Family = (type: MetricFamily["type"], name: string, help: string, rows: () 
 export interface LogCounts {
   /** Faults that were only counted, by kind. */
   readonly withheld: () => Readonly<Record<string, number>>;
+  /** Lines of the log that were dropped. */
+  readonly dropped: () => number;
   /** Lines of the access log that were dropped. */
   readonly accessDropped: () => number;
 }
@@ -18,6 +20,12 @@ export function registerLogs(logs: LogCounts | undefined, family: Family, row: R
     "log_lines_withheld_total",
     "Fault log lines above the rate limit, which a summary line counts instead.",
     () => Object.entries(logs.withheld()).map(([event, count]) => row(count, { event })),
+  );
+  family(
+    "counter",
+    "log_lines_dropped_total",
+    "Log lines dropped because they could not be written, as on a full disk.",
+    () => [row(logs.dropped())],
   );
   family(
     "counter",

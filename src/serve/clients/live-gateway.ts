@@ -92,7 +92,7 @@ export const identityPart = part({
     identity(plan.config, secret, policy),
 });
 
-interface Needed extends GatewayContext {
+interface Needed extends Omit<GatewayContext, "logLinesDropped"> {
   readonly state: { readonly inForce: ServePlan };
   readonly identity: IdentityOptions;
   readonly tokenizers: { readonly of: GatewayOptions["tokenizer"] };

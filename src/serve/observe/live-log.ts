@@ -17,23 +17,40 @@ import type { Breakers } from "../policy/live-router.ts";
 
 const STDERR = 2;
 
-/** One JSON line each to stderr, with ISO time and the level's name. Synchronous: nothing is lost as the process ends. */
-export function openLog({ level }: Config["log"]): Logger {
+/** A gateway's own log, and how many of its lines were dropped. */
+export interface OpenLog {
+  readonly log: Logger;
+  readonly dropped: () => number;
+}
+
+/**
+ * One JSON line each to stderr, with ISO time and the level's name. Synchronous: nothing is lost as the process ends.
+ * Requests matter more than lines: one that cannot be written, as on a full disk, is dropped and counted.
+ */
+export function openLog({ level }: Config["log"], fd = STDERR): OpenLog {
   const options = {
     level,
     base: null,
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (name: string) => ({ level: name }) },
   };
-  const lines = destination({ fd: STDERR, sync: true });
-  lines.on("error", (error: NodeJS.ErrnoException) => {
-    if (!READER_GONE.has(error.code)) throw error;
-    lines.write = () => true;
-  });
-  return pino(options, lines);
+  let dropped = 0;
+  let lines = opened();
+  return { log: pino(options, { write: (line: string) => lines.write(line) }), dropped: () => dropped };
+
+  function opened(): Pick<ReturnType<typeof destination>, "write"> {
+    const own = destination({ fd, sync: true });
+    own.on("error", (error: NodeJS.ErrnoException) => {
+      if (lines !== own) return;
+      dropped++;
+      // One that failed would keep the line, and all that come after it.
+      lines = READER_GONE.has(error.code) ? { write: () => ++dropped > 0 } : opened();
+    });
+    return own;
+  }
 }
 
-/** A closed pipe or terminal: requests in flight matter more than lines that nobody reads. */
+/** A closed pipe or terminal, where no line will be read again. */
 const READER_GONE: ReadonlySet<string | undefined> = new Set(["EPIPE", "EIO"]);
 
 /** What a running gateway writes beside its own log. */
@@ -46,7 +63,7 @@ export interface LiveLogs {
   close(): void;
 }
 
-function openLogs(options: Config["log"], log: Logger): LiveLogs {
+function openLogs(options: Config["log"], { log, dropped }: OpenLog): LiveLogs {
   const faults = new FaultLog({ write: (level, fields, message) => log[level](fields, message) });
   const access = openAccessLog(options);
   const close = (): void => {
@@ -57,15 +74,16 @@ function openLogs(options: Config["log"], log: Logger): LiveLogs {
     log,
     faults,
     access,
-    counts: { withheld: () => faults.withheld, accessDropped: () => access?.dropped() ?? 0 },
+    counts: { withheld: () => faults.withheld, dropped, accessDropped: () => access?.dropped() ?? 0 },
     close,
   };
 }
 
 export const logsPart = part({
   name: "logs",
-  needs: ["plan", "log"],
-  start: ({ plan, log }: Pick<GatewayContext, "plan" | "log">) => openLogs(plan.config.log, log),
+  needs: ["plan", "log", "logLinesDropped"],
+  start: ({ plan, log, logLinesDropped: dropped }: Pick<GatewayContext, "plan" | "log" | "logLinesDropped">) =>
+    openLogs(plan.config.log, { log, dropped }),
   stop: (logs) => logs.close(),
 });
 

@@ -8,6 +8,7 @@ export interface GatewayContext {
   readonly plan: ServePlan;
   readonly environment: Environment;
   readonly log: Logger;
+  readonly logLinesDropped: () => number;
   /** Aborted, with the signal's name, once the gateway is asked to stop. */
   readonly leaving: AbortSignal;
 }

@@ -109,7 +109,7 @@ function optionsOf(
   };
 }
 
-interface Needed extends GatewayContext {
+interface Needed extends Omit<GatewayContext, "logLinesDropped"> {
   readonly secret: Uint8Array;
   readonly directory: EndpointDirectory;
   readonly tls: { readonly connections: EngineConnections };

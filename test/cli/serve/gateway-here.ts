@@ -41,7 +41,7 @@ export async function gatewayHere(
   const plan = planOf(flags, variables);
   let lines = "";
   const log = pino({ level: plan.config.log.level }, { write: (line: string) => void (lines += line) });
-  const given = { plan, environment: variables, log, leaving: new AbortController().signal };
+  const given = { plan, environment: variables, log, logLinesDropped: () => 0, leaving: new AbortController().signal };
   const { parts, stop: end } = await GATEWAY.start(given, {}, PARTS);
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => (stopped ??= end());
