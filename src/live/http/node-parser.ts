@@ -17,16 +17,17 @@ export function passOverRequests({ parser }: ParsedSocket): void {
 }
 
 /**
- * Has what a connection's last read brought of a body pass without a buffer for each piece of it; for bodies that are
- * refused. 64 KiB have 11,000 pieces.
+ * Has the rest of what a connection brings pass without a buffer for each piece of it; for bodies that are refused, and
+ * whose connections end. A read of 64 KiB may bring 11,000 pieces.
  */
-export function passOverBody({ parser }: ParsedSocket): void {
+export function passOverBody(socket: ParsedSocket): void {
+  const { parser } = socket;
   const at = parser?.constructor.kOnBody;
   if (!parser || at === undefined || typeof parser[at] !== "function") return;
   const onBody = parser[at];
   parser[at] = undefined;
-  // Parsers serve one connection after another; none ends before this.
-  setImmediate(() => (parser[at] = onBody));
+  // Parsers serve one connection after another. Node has let go of this one then, and none has taken it up.
+  socket.once("close", () => (parser[at] = onBody));
 }
 
 /** As Node's own answer to the head of an upgrade. */

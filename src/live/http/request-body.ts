@@ -4,7 +4,6 @@ import { giveBack } from "../base/give-back.ts";
 import { LONG_READ_BYTES, LONG_READS } from "../base/long-reads.ts";
 import { type Asker, AskerLeft, loopTurn } from "../base/loop-turn.ts";
 import type { Fields } from "../base/fields.ts";
-import { passOverBody } from "./node-parser.ts";
 
 export interface BodyReader {
   /** As the client declared it; "" where it did not. */
@@ -61,10 +60,7 @@ class CollectedBody implements BodyTaker {
     if (this.#bytes > this.#reader.bytesMax) return this.#refuse(tooLarge(this.#reader.bytesMax));
     if (chunk.length < SMALL_PIECE_BYTES) SMALL_PIECES.came();
     const refused = this.#inPieces();
-    if (refused !== undefined) {
-      passOverBody(this.#incoming.socket);
-      return this.#refuse(refused);
-    }
+    if (refused !== undefined) return this.#refuse(refused);
     if (!this.#reader.hold(chunk.length)) return this.#refuse(TOO_MANY_BYTES);
     if (this.#first === undefined) this.#first = chunk;
     else this.#add(chunk);

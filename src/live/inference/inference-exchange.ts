@@ -24,6 +24,7 @@ import { profileText, type CountedPrompt } from "../base/decisive.ts";
 import { givenRequestId } from "../http/identity.ts";
 import type { ArrivingBody, BodyRoom } from "../http/body-room.ts";
 import { clientNetwork } from "../http/client-network.ts";
+import { passOverUnread } from "../http/unread-body.ts";
 import type { Cors } from "../http/cors.ts";
 import type { InFlight, Swept } from "../http/in-flight.ts";
 import type { GatewayLimits } from "../http/limits.ts";
@@ -272,7 +273,10 @@ export class InferenceExchange implements Swept, PathHost, AskingRequest, Forwar
     const body = Buffer.from(errorBody(refused, this.route.dialect));
     const headers = errorHeaders(refused, body.length, this.shared.sendsOwnHeaders);
     pushOwn(headers, this.ownHeaders(endpoint, ""));
-    if (!this.incoming.complete) headers.push("connection", "close");
+    if (!this.incoming.complete) {
+      headers.push("connection", "close");
+      passOverUnread(this.incoming);
+    }
     this.writer.whole(ERRORS[refused.reason].status, headers, body);
   }
 
