@@ -1,10 +1,11 @@
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import type { Observation, TrafficRequest } from "../transform/traffic.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { readBlisTrace } from "./blis-trace.ts";
 import { ImportError, ImportReport } from "./import-report.ts";
 import { amountOf, isRecord, type JsonRecord, textField, tokenCount } from "./json-record.ts";
 import { unreadable } from "./unreadable.ts";
+import { unmarkedText } from "./unmarked-text.ts";
 
 /** The list is parsed whole; a larger file is refused. */
 const FILE_BYTES_MAX = 536_870_912;
@@ -75,7 +76,7 @@ async function parseList(path: string): Promise<readonly unknown[]> {
   try {
     const { size } = await stat(path);
     if (size > FILE_BYTES_MAX) throw new ImportError(`${path}: expected at most ${FILE_BYTES_MAX} bytes, got ${size}`);
-    text = await readFile(path, "utf8");
+    text = await unmarkedText(path);
   } catch (error) {
     throw error instanceof ImportError ? error : new ImportError(`${path}: ${unreadable(error)}`);
   }

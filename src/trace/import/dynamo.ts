@@ -2,7 +2,16 @@ import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import type { ImportReport } from "./import-report.ts";
 import { inOrder } from "./in-order.ts";
-import { amountOf, isRecord, type JsonRecord, parseRecord, textField, tokenCount } from "./json-record.ts";
+import {
+  amountOf,
+  isRecord,
+  type JsonRecord,
+  MOMENT_RANGE,
+  momentOf,
+  parseRecord,
+  textField,
+  tokenCount,
+} from "./json-record.ts";
 import { readLines } from "./line-reader.ts";
 
 export const DYNAMO_SCHEMA = "dynamo.request.trace.v1";
@@ -76,8 +85,8 @@ function rowOf(record: JsonRecord, report: ImportReport): Row | string {
   if (record["schema"] !== DYNAMO_SCHEMA) return `schema is not ${DYNAMO_SCHEMA}`;
   const request = record["request"];
   if (!isRecord(request)) return "request is not an object";
-  const time = amountOf(request, "request_received_ms");
-  if (time === undefined) return "request.request_received_ms is not a number of milliseconds";
+  const time = momentOf(request, "request_received_ms", MICROS_PER_MILLI);
+  if (time === undefined) return `request.request_received_ms is not a number of milliseconds ${MOMENT_RANGE}`;
   const { replay } = request;
   if (!isRecord(replay)) return "request.replay is not there, so nothing is known of the prompt";
   const blockTokens = tokenCount(replay, "trace_block_size") ?? 0;

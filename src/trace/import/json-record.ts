@@ -23,6 +23,15 @@ export function amountOf(record: JsonRecord, key: string): number | undefined {
   return typeof value === "number" && value >= 0 && Number.isFinite(value) ? value : undefined;
 }
 
+/** A time or duration in units of `microsPerUnit` that is a number of microseconds without loss, or undefined. */
+export function momentOf(record: JsonRecord, key: string, microsPerUnit: number): number | undefined {
+  const value = amountOf(record, key);
+  return value !== undefined && value * microsPerUnit <= Number.MAX_SAFE_INTEGER ? value : undefined;
+}
+
+/** What a time has to be, where `momentOf` finds none. */
+export const MOMENT_RANGE = "from 0 to 285 years";
+
 /** A whole number of tokens in [0, REQUEST_TOKENS_MAX], or undefined. */
 export function tokenCount(record: JsonRecord, key: string): number | undefined {
   const value = amountOf(record, key);

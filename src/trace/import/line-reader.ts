@@ -15,11 +15,13 @@ export interface Line {
 }
 
 const NEWLINE = 10;
+/** Before the first line of what editors on Windows save. */
+const BYTE_ORDER_MARK = "\u{FEFF}";
 /** Read, and made of compressed bytes, at once: each piece takes some turns of the event loop. */
 const CHUNK_BYTES = 262_144;
 
 /**
- * The lines of a text file of any size, without their line ends; `.gz` and `.zst` are decompressed. Blank lines are
+ * The lines of a text file of any size, without their line ends and byte order mark; `.gz` and `.zst` are decompressed. Blank lines are
  * passed over. Throws ImportError when the file cannot be read.
  */
 export async function* readLines(path: string, lineBytesMax: number = LINE_BYTES_MAX): AsyncGenerator<Line> {
@@ -55,7 +57,8 @@ export async function* readLines(path: string, lineBytesMax: number = LINE_BYTES
   function finish(): Line | undefined {
     number++;
     const text = held.length === 1 ? (held[0]?.toString("utf8") ?? "") : Buffer.concat(held).toString("utf8");
-    const line = { text: text.endsWith("\r") ? text.slice(0, -1) : text, number, tooLong };
+    const begin = number === 1 && text.startsWith(BYTE_ORDER_MARK) ? 1 : 0;
+    const line = { text: text.slice(begin, text.endsWith("\r") ? -1 : undefined), number, tooLong };
     [held, heldBytes, tooLong] = [[], 0, false];
     return line.tooLong || line.text.trim() !== "" ? line : undefined;
   }

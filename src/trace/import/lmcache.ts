@@ -4,7 +4,7 @@ import { contentBlockIds } from "./block-id.ts";
 import type { ImportOptions } from "./import-options.ts";
 import type { ImportReport } from "./import-report.ts";
 import { inOrder } from "./in-order.ts";
-import { amountOf, parseRecord, textField } from "./json-record.ts";
+import { MOMENT_RANGE, momentOf, parseRecord, textField } from "./json-record.ts";
 import { readRows } from "./read-rows.ts";
 import { sessionStarts } from "./session-starts.ts";
 
@@ -78,8 +78,8 @@ function toRequest(
 function parseRow(text: string): Row | string {
   const record = parseRecord(text);
   if (typeof record === "string") return record;
-  const time = amountOf(record, "timestamp");
-  if (time === undefined) return "timestamp is not a number of microseconds >= 0";
+  const time = momentOf(record, "timestamp", 1);
+  if (time === undefined) return `timestamp is not a number of microseconds ${MOMENT_RANGE}`;
   const input = textField(record, "input");
   const output = textField(record, "output");
   const session = textField(record, "session_id");

@@ -4,7 +4,7 @@ import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { inOrder } from "./in-order.ts";
 import type { ImportOptions } from "./import-options.ts";
 import type { ImportReport } from "./import-report.ts";
-import { amountOf, type JsonRecord, parseRecord, tokenCount, wholeNumbers } from "./json-record.ts";
+import { type JsonRecord, MOMENT_RANGE, momentOf, parseRecord, tokenCount, wholeNumbers } from "./json-record.ts";
 import { readRows } from "./read-rows.ts";
 
 /** What differs between publishers of such rows. */
@@ -178,11 +178,15 @@ function toRequest(row: Row, arrivalMicros: Micros, form: RowForm, report: Impor
   };
 }
 
-function parseRow(text: string, { blockTokens, timeUnit, sessionOf }: RowForm, report: ImportReport): Row | string {
+function parseRow(
+  text: string,
+  { blockTokens, microsPerTime, timeUnit, sessionOf }: RowForm,
+  report: ImportReport,
+): Row | string {
   const record = parseRecord(text);
   if (typeof record === "string") return record;
-  const time = amountOf(record, "timestamp");
-  if (time === undefined) return `timestamp is not a number of ${timeUnit} >= 0`;
+  const time = momentOf(record, "timestamp", microsPerTime);
+  if (time === undefined) return `timestamp is not a number of ${timeUnit} ${MOMENT_RANGE}`;
   const promptTokens = tokenCount(record, "input_length");
   if (promptTokens === undefined || promptTokens === 0) return "input_length is not a number of tokens >= 1";
   const outputTokens = tokenCount(record, "output_length");

@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import * as z from "zod";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { contentBlockIds } from "./block-id.ts";
@@ -6,6 +6,7 @@ import type { ImportOptions } from "./import-options.ts";
 import { ImportError, type ImportReport } from "./import-report.ts";
 import { unreadable } from "./unreadable.ts";
 import { sessionStarts } from "./session-starts.ts";
+import { unmarkedText } from "./unmarked-text.ts";
 
 /** ShareGPT's published file has 640 MB. */
 const BYTES_MAX = 1_000_000_000;
@@ -69,7 +70,7 @@ async function readList(path: string): Promise<unknown[]> {
   try {
     const { size } = await stat(path);
     if (size > BYTES_MAX) throw new ImportError(`${path}: expected at most ${BYTES_MAX} bytes, got ${size}`);
-    text = await readFile(path, "utf8");
+    text = await unmarkedText(path);
   } catch (error) {
     throw error instanceof ImportError ? error : new ImportError(`${path}: ${unreadable(error)}`);
   }

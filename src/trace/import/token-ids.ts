@@ -2,7 +2,7 @@ import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { contentBlockIds } from "./block-id.ts";
 import type { ImportReport } from "./import-report.ts";
 import { inOrder } from "./in-order.ts";
-import { amountOf, parseRecord, tokenCount, wholeNumbers } from "./json-record.ts";
+import { MOMENT_RANGE, momentOf, parseRecord, tokenCount, wholeNumbers } from "./json-record.ts";
 import { readRows } from "./read-rows.ts";
 
 /** vLLM's default block; the identity is computed from the tokens. */
@@ -38,8 +38,8 @@ export async function* readTokenIds(path: string, report: ImportReport): AsyncGe
 function parseRow(text: string): Row | string {
   const record = parseRecord(text);
   if (typeof record === "string") return record;
-  const time = amountOf(record, "arrival_time_ns");
-  if (time === undefined) return "arrival_time_ns is not a number of nanoseconds >= 0";
+  const time = momentOf(record, "arrival_time_ns", 1 / NANOS_PER_MICRO);
+  if (time === undefined) return `arrival_time_ns is not a number of nanoseconds ${MOMENT_RANGE}`;
   const outputTokens = tokenCount(record, "output_toks");
   if (outputTokens === undefined) return "output_toks is not a number of tokens >= 0";
   const ids = wholeNumbers(record["input_tok_ids"], TOKEN_ID_MAX);

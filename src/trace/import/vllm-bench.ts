@@ -1,10 +1,11 @@
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { ImportError, type ImportReport } from "./import-report.ts";
 import { REQUEST_TOKENS_MAX } from "#core/base/units.ts";
 import { parseRecord } from "./json-record.ts";
 import { unreadable } from "./unreadable.ts";
+import { unmarkedText } from "./unmarked-text.ts";
 
 /** A larger result is no run of a client. */
 const FILE_BYTES_MAX = 536_870_912;
@@ -49,7 +50,7 @@ async function resultOf(path: string): Promise<Readonly<Record<string, unknown>>
   try {
     if ((await stat(path)).size > FILE_BYTES_MAX)
       throw new ImportError(`${path}: expected at most ${FILE_BYTES_MAX} bytes`);
-    text = await readFile(path, "utf8");
+    text = await unmarkedText(path);
   } catch (error) {
     throw error instanceof ImportError ? error : new ImportError(`${path}: ${unreadable(error)}`);
   }

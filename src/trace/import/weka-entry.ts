@@ -1,4 +1,13 @@
-import { amountOf, isRecord, tokenCount, wholeNumbers, type JsonRecord } from "./json-record.ts";
+import { MICROS_PER_SECOND } from "#core/base/units.ts";
+import {
+  amountOf,
+  isRecord,
+  type JsonRecord,
+  MOMENT_RANGE,
+  momentOf,
+  tokenCount,
+  wholeNumbers,
+} from "./json-record.ts";
 import { LOCAL_IDS_MAX } from "./block-id.ts";
 
 /** One model call of a recorded session. Times are seconds from the start of its session or sub-agent. */
@@ -35,8 +44,8 @@ export interface WekaSubagent {
  */
 export function parseWekaEntry(entry: unknown): WekaCall | WekaSubagent | string {
   if (!isRecord(entry)) return "request is not a JSON object";
-  const at = amountOf(entry, "t");
-  if (at === undefined) return "t is not a number of seconds >= 0";
+  const at = momentOf(entry, "t", MICROS_PER_SECOND);
+  if (at === undefined) return `t is not a number of seconds ${MOMENT_RANGE}`;
   return entry["type"] === "subagent" ? subagent(entry, at) : call(entry, at);
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import type { WorkloadRequest } from "../workload-request.ts";
 import type { ImportOptions } from "./import-options.ts";
 import { ImportError, type ImportReport } from "./import-report.ts";
@@ -7,6 +7,7 @@ import { parseRecord, textField, tokenCount } from "./json-record.ts";
 import { unreadable } from "./unreadable.ts";
 import { sessionStarts } from "./session-starts.ts";
 import { WekaReplay } from "./weka-session.ts";
+import { unmarkedText } from "./unmarked-text.ts";
 
 /** A session file is parsed whole; a larger one is refused. */
 const SESSION_BYTES_MAX = 268_435_456;
@@ -67,7 +68,7 @@ export async function* readWeka(
 
 async function readSession(file: string): Promise<string | undefined> {
   try {
-    return (await stat(file)).size > SESSION_BYTES_MAX ? undefined : await readFile(file, "utf8");
+    return (await stat(file)).size > SESSION_BYTES_MAX ? undefined : await unmarkedText(file);
   } catch (error) {
     throw new ImportError(`${file}: ${unreadable(error)}`);
   }

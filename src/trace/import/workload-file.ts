@@ -6,6 +6,8 @@ import {
   amountOf,
   isRecord,
   type JsonRecord,
+  MOMENT_RANGE,
+  momentOf,
   parseRecord,
   textField,
   tokenCount,
@@ -64,8 +66,8 @@ function checkHeader(text: string, path: string): void {
 function parseRow(text: string): Omit<WorkloadRequest, "index"> | string {
   const record = parseRecord(text);
   if (typeof record === "string") return record;
-  const arrivalMicros = amountOf(record, "arrivalMicros");
-  if (arrivalMicros === undefined) return "arrivalMicros is not a number >= 0";
+  const arrivalMicros = momentOf(record, "arrivalMicros", 1);
+  if (arrivalMicros === undefined) return `arrivalMicros is not a number of microseconds ${MOMENT_RANGE}`;
   const promptTokens = tokenCount(record, "promptTokens");
   if (promptTokens === undefined || promptTokens === 0) return "promptTokens is not a number of tokens >= 1";
   const outputTokens = tokenCount(record, "outputTokens");
@@ -114,8 +116,9 @@ function parseBlocks(record: JsonRecord): Pick<WorkloadRequest, "blockIds" | "bl
 
 function parseLinks(record: JsonRecord): Pick<WorkloadRequest, "parent" | "joins" | "thinkMicros"> | string {
   const { parent, joins = [] } = record;
-  const thinkMicros = amountOf(record, "thinkMicros");
-  if (record["thinkMicros"] !== undefined && thinkMicros === undefined) return "thinkMicros is not a number >= 0";
+  const thinkMicros = momentOf(record, "thinkMicros", 1);
+  if (record["thinkMicros"] !== undefined && thinkMicros === undefined)
+    return `thinkMicros is not a number of microseconds ${MOMENT_RANGE}`;
   if (!Array.isArray(joins) || !joins.every((name) => typeof name === "string")) return "joins is not a list of names";
   if (parent === undefined) return { parent: undefined, joins, thinkMicros };
   const session = isRecord(parent) ? textField(parent, "session") : undefined;

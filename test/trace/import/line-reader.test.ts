@@ -30,6 +30,16 @@ describe("lines of a file", () => {
     );
   });
 
+  it("begin behind a byte order mark", async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, "marked.jsonl");
+    await writeFile(file, "\u{FEFF}first\r\n\u{FEFF}second\r\n");
+    assert.deepEqual(await linesOf(file), [
+      [1, "first"],
+      [2, "\u{FEFF}second"],
+    ]);
+  });
+
   it("survive any cut into chunks, and compression", async () => {
     await using folder = await temporaryFolder();
     // Longer than the read buffer, so that lines are cut inside characters.

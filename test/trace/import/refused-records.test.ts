@@ -35,12 +35,16 @@ const WORKLOAD: LineFormat = {
     ...changes,
   }),
   refused: [
-    ...each("arrivalMicros", [undefined, -1, "0"], "arrivalMicros is not a number >= 0"),
+    ...each(
+      "arrivalMicros",
+      [undefined, -1, "0", 1e16],
+      "arrivalMicros is not a number of microseconds from 0 to 285 years",
+    ),
     ...each("promptTokens", [undefined, 0, ...NOT_TOKENS], "promptTokens is not a number of tokens >= 1"),
     ...each("outputTokens", [undefined, 0, ...NOT_TOKENS], "outputTokens is not a number of tokens >= 1"),
     ...each("blockIds", [7, ["1"], [-1], [0.5]], "blockIds is not a list of whole numbers"),
     ...each("blockTokens", [undefined, 0, -1], "blockTokens is not a number above 0"),
-    ...each("thinkMicros", [-1, "1"], "thinkMicros is not a number >= 0"),
+    ...each("thinkMicros", [-1, "1", 1e16], "thinkMicros is not a number of microseconds from 0 to 285 years"),
     ...each("joins", ["a", [1]], "joins is not a list of names"),
     ...each(
       "parent",
@@ -55,7 +59,11 @@ const TOKEN_IDS: LineFormat = {
   format: "token-ids",
   taken: (changes) => ({ input_toks: 2, output_toks: 3, arrival_time_ns: 0, input_tok_ids: [5, 6], ...changes }),
   refused: [
-    ...each("arrival_time_ns", [undefined, -1, "0"], "arrival_time_ns is not a number of nanoseconds >= 0"),
+    ...each(
+      "arrival_time_ns",
+      [undefined, -1, "0", 1e19],
+      "arrival_time_ns is not a number of nanoseconds from 0 to 285 years",
+    ),
     ...each("output_toks", [undefined, ...NOT_TOKENS], "output_toks is not a number of tokens >= 0"),
     ...each("input_tok_ids", [undefined, [], [-1], [2 ** 31], "5"], "input_tok_ids is not a list of token ids"),
     ...each("input_toks", [1, "2"], "input_toks is not the number of input_tok_ids"),
@@ -67,7 +75,7 @@ const MOONCAKE: LineFormat = {
   format: "mooncake",
   taken: (changes) => ({ timestamp: 0, input_length: 1_024, output_length: 5, hash_ids: [0, 1], ...changes }),
   refused: [
-    ...each("timestamp", [undefined, -1, "0"], "timestamp is not a number of milliseconds >= 0"),
+    ...each("timestamp", [undefined, -1, "0", 1e300], "timestamp is not a number of milliseconds from 0 to 285 years"),
     ...each("input_length", [undefined, 0, ...NOT_TOKENS], "input_length is not a number of tokens >= 1"),
     ...each("output_length", [undefined, ...NOT_TOKENS], "output_length is not a number of tokens >= 0"),
     ...each("hash_ids", [undefined, [0, -1], [0, "1"]], "hash_ids is not a list of whole numbers"),
@@ -80,7 +88,7 @@ const LMCACHE: LineFormat = {
   format: "lmcache",
   taken: (changes) => ({ timestamp: 0, input: "a", output: "b", session_id: "s", ...changes }),
   refused: [
-    ...each("timestamp", [undefined, -1, "0"], "timestamp is not a number of microseconds >= 0"),
+    ...each("timestamp", [undefined, -1, "0", 1e16], "timestamp is not a number of microseconds from 0 to 285 years"),
     ...each("input", [undefined, 1], "input or output is not a text"),
     ...each("output", [undefined, 1], "input or output is not a text"),
     ...each("session_id", [undefined, "", 1], "session_id is not a text"),
@@ -116,7 +124,7 @@ const DYNAMO: LineFormat = {
       "request",
       "request_received_ms",
       [undefined, -1],
-      "request.request_received_ms is not a number of milliseconds",
+      "request.request_received_ms is not a number of milliseconds from 0 to 285 years",
     ),
     ...eachDynamo(
       "request",
@@ -195,7 +203,7 @@ test("a WEKA session is refused by the part of it that is none", async (t) => {
   const { report } = await readAll(folder.path);
   assert.deepEqual(Object.fromEntries(report.refused), {
     "request is not a JSON object": 1,
-    "t is not a number of seconds >= 0": 1,
+    "t is not a number of seconds from 0 to 285 years": 1,
     "sub-agent without a list of requests": 1,
     "in is not a number of tokens >= 1": 1,
     "out is not a number of tokens >= 0": 1,
