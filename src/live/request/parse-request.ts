@@ -150,7 +150,7 @@ function parseFields(
     priority: finite(fields["priority"]),
     cacheSalt: typeof fields["cache_salt"] === "string" ? fields["cache_salt"] : "",
     cacheRead: !scoresPrompt(route, fields),
-    answersTokenIds: fields["return_token_ids"] === true,
+    answersTokenIds: laxBoolean(fields["return_token_ids"] ?? false) !== false,
     fields,
   };
 }

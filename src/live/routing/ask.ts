@@ -352,12 +352,17 @@ function noModel({ directory }: AskingParts): Refusal {
   return refusal("bad-request", "`model` is required, since not exactly one model is served.", "model");
 }
 
-/** Where the gateway is to ask for usage: a stream of OpenAI's whose client did not ask itself. */
+/**
+ * Where the gateway is to ask for usage: a stream of OpenAI's whose client did not ask itself. What engines refuse is left to
+ * them: another value in its place would hide from the client what is wrong.
+ */
 function addsUsage({ shared, answeredElsewhere, route }: AskingRequest, { stream, fields }: ParsedRequest): boolean {
   if (!shared.requestUsage || answeredElsewhere === true || !stream) return false;
   if (route.dialect !== "chat" && route.dialect !== "completions") return false;
-  const options = fields?.["stream_options"];
-  return !isFields(options) || laxBoolean(options["include_usage"]) !== true;
+  const options = fields?.["stream_options"] ?? {};
+  if (!isFields(options)) return false;
+  const { include_usage: usage, continuous_usage_stats: continuous } = options;
+  return laxBoolean(usage ?? false) === false && laxBoolean(continuous ?? false) !== undefined;
 }
 
 interface AskedBy {

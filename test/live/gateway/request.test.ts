@@ -339,3 +339,46 @@ describe("usage asked for by the gateway", () => {
       assert.equal(rig.engines[0]!.requests[0]!.body.toString(), body);
     }));
 });
+
+describe("what the gateway asks engines for in a stream", () => {
+  const answer: Reply = (_request, socket) =>
+    socket.write(STREAM_HEAD + tokenChunk("a", "stop") + event("[DONE]") + STREAM_END);
+  const added = { include_usage: true, continuous_usage_stats: false };
+  const cases: readonly [
+    asked: object,
+    sent: { readonly stream_options?: unknown; readonly return_token_ids?: unknown },
+  ][] = [
+    [{}, { stream_options: added, return_token_ids: true }],
+    [
+      { return_token_ids: null, stream_options: null },
+      { stream_options: added, return_token_ids: true },
+    ],
+    [
+      { return_token_ids: "off", stream_options: { include_usage: 0 } },
+      { stream_options: added, return_token_ids: true },
+    ],
+    ...[true, "true", "Yes", 1, "perhaps", 2].map((own): [object, object] => [
+      { return_token_ids: own, stream_options: { include_usage: own } },
+      { return_token_ids: own, stream_options: { include_usage: own } },
+    ]),
+    ...["x", [1], false, { continuous_usage_stats: "perhaps" }].map((own): [object, object] => [
+      { stream_options: own },
+      { stream_options: own, return_token_ids: true },
+    ]),
+  ];
+
+  test("is what its client asked for in any form that vLLM takes, and never hides what vLLM refuses", () =>
+    withRig(
+      answer,
+      async (rig) => {
+        for (const path of ["/v1/chat/completions", "/v1/completions"])
+          for (const [asked, sent] of cases) {
+            await ask(rig.url, { ...CHAT, prompt: "a", max_tokens: 4, stream: true, ...asked }, { path });
+            const got = JSON.parse(String(rig.engines[0]!.requests.at(-1)!.body)) as typeof sent;
+            const { stream_options, return_token_ids } = got;
+            assert.deepEqual({ stream_options, return_token_ids }, sent, `${path} ${JSON.stringify(asked)}`);
+          }
+      },
+      { requestUsage: true, stages: { clients: { continueStreams: true } } },
+    ));
+});
