@@ -33,6 +33,8 @@ export interface Situation {
   readonly queuedTokens: number;
   /** For how long some of these have been computed; 0 without any. */
   readonly computingMicros: Micros;
+  /** Answers to this request that are in the batch side by side. */
+  readonly sequences: number;
   /** Of this request, not found in the cache. */
   readonly newTokens: number;
   /** Pairs of a token of those and one before it in its own prompt, which attention computes. */
@@ -143,10 +145,10 @@ export class LatencyModel {
     return this.#stepOf(1, tokens);
   }
 
-  /** What one more request with so many tokens adds to a step at a mean endpoint, in microseconds. */
-  addedMicros(tokens: number): number {
+  /** What one more request with so many tokens and answers adds to a step at a mean endpoint, in microseconds. */
+  addedMicros(tokens: number, sequences: number): number {
     const [, sequence, context] = this.#step.coefficients;
-    return Math.max(0, sequence!) + (Math.max(0, context!) * tokens) / TOKEN_UNIT;
+    return sequences * Math.max(0, sequence!) + (Math.max(0, context!) * tokens) / TOKEN_UNIT;
   }
 
   /** `speeds` are the endpoint's, by who has looked them up. */
@@ -171,9 +173,9 @@ export class LatencyModel {
     promptTokens: number,
     speeds = this.#speeds.get(endpoint),
   ): number {
-    const { requests, contextTokens, prefillPerMicro, prefillPerStep } = situation;
+    const { requests, contextTokens, sequences, prefillPerMicro, prefillPerStep } = situation;
     const perToken = this.tokenMicros * (speeds?.ttft.value ?? 1);
-    const step = (speeds?.tpot.value ?? 1) * this.#stepOf(requests + 1, contextTokens + promptTokens);
+    const step = (speeds?.tpot.value ?? 1) * this.#stepOf(requests + sequences, contextTokens + promptTokens);
     const busy = Math.min(PREFILL_SHARE_MAX, perToken * prefillPerMicro);
     const most = perToken * Math.min(this.#priors.stepTokensMax, prefillPerStep);
     return Math.min(step / (1 - busy), step + most);

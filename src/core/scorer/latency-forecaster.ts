@@ -68,6 +68,9 @@ export interface ModelPlace {
   computed: WindowSum | undefined;
 }
 
+/** What of a request its times follow from. */
+type Asked = Pick<RouteRequest, "promptTokens" | "sequences">;
+
 interface SeenByDecision extends Seen {
   /** A fresh scrape. */
   readonly load: Load | undefined;
@@ -81,6 +84,7 @@ function emptySituation(): Writable<Situation> {
     requests: NaN,
     contextTokens: NaN,
     queuedTokens: NaN,
+    sequences: NaN,
     newTokens: NaN,
     attentionPairs: NaN,
     prefillPerMicro: NaN,
@@ -165,8 +169,9 @@ export class LatencyForecaster {
     return { load: { effectiveLoad, requestsInFlight, prefillTokensQueued, fresh: freshness === "fresh" } };
   }
 
-  forecast({ promptTokens }: RouteRequest, candidate: Snapshot): Forecast {
-    const situation = this.situation(candidate, promptTokens);
+  forecast(request: RouteRequest, candidate: Snapshot): Forecast {
+    const { promptTokens } = request;
+    const situation = this.situation(candidate, request);
     const { id } = candidate;
     const model = this.modelOf(candidate);
     const speeds = model.speedsOf(id);
@@ -177,27 +182,27 @@ export class LatencyForecaster {
   }
 
   /** Valid until the next call: a decision looks at as many as there are candidates. */
-  situation(candidate: Snapshot, promptTokens: number): Situation {
+  situation(candidate: Snapshot, request: Asked): Situation {
     const { id, endpoint } = candidate;
     if (this.#endpoints.get(id) !== endpoint) this.#endpoints.set(id, endpoint);
-    return this.#situationOf(candidate, promptTokens, this.#underWay.at(id), this.#computed.windowOf(id));
+    return this.#situationOf(candidate, request, this.#underWay.at(id), this.#computed.windowOf(id));
   }
 
   /** The same of one whose place was looked up. */
-  situationAt({ aboard, computed }: ModelPlace, candidate: Snapshot, promptTokens: number): Situation {
-    return this.#situationOf(candidate, promptTokens, aboard.aboard, computed);
+  situationAt({ aboard, computed }: ModelPlace, candidate: Snapshot, request: Asked): Situation {
+    return this.#situationOf(candidate, request, aboard.aboard, computed);
   }
 
   #situationOf(
     candidate: Snapshot,
-    promptTokens: number,
+    request: Asked,
     aboard: Aboard | undefined,
     computed: WindowSum | undefined,
   ): Situation {
     const load = candidate.freshness === "fresh" ? candidate.load : undefined;
-    const added = newTokens(candidate, promptTokens);
+    const added = newTokens(candidate, request.promptTokens);
     const sent = computed === undefined ? 0 : computed.sum(candidate.at);
-    return this.#situation(candidate, load, added, promptTokens, aboard, sent, this.#looked);
+    return this.#situation(candidate, load, added, request, aboard, sent, this.#looked);
   }
 
   observe(input: Input, decision: Decision | undefined, request: RouteRequest | undefined): void {
@@ -225,12 +230,15 @@ export class LatencyForecaster {
     this.#loads.delete(endpoint);
   }
 
-  /** Prompts of others are taken to be as long as this one, and everybody to be in the midst of an answer. */
+  /**
+   * Prompts of others are taken to be as long as this one, and everybody to be in the midst of an answer. Of several answers
+   * the first one to begin has the first token, and all that there is room for are in the batch together.
+   */
   #situation(
     { at, endpoint, effectiveLoad, requestsInFlight, prefillTokensQueued, promptTokensInFlight }: Seen,
     load: Load | undefined,
     added: number,
-    promptTokens: number,
+    { promptTokens, sequences }: Asked,
     aboard: Aboard | undefined,
     sentTokens: number,
     into: Writable<Situation>,
@@ -240,13 +248,15 @@ export class LatencyForecaster {
     const tokens = promptTokensInFlight + foreign * promptTokens + (effectiveLoad * answerTokens) / 2;
     const all = effectiveLoad + 1;
     const room = batchRoom(endpoint, load, (tokens + promptTokens + answerTokens / 2) / all);
-    const requests = Math.min(effectiveLoad, Math.max(0, room - 1));
+    const own = Math.min(sequences, room);
+    const requests = Math.min(effectiveLoad, room - own);
     const turnover = Math.max(0, all - room) / room;
     const computedSoon = Math.min(1, room / all);
     const pairs = (aboard?.queuedPairs ?? 0) * computedSoon;
     into.requests = requests;
     into.contextTokens = effectiveLoad === 0 ? 0 : (tokens * requests) / effectiveLoad;
     into.queuedTokens = prefillTokensQueued * computedSoon;
+    into.sequences = own;
     into.newTokens = added;
     into.attentionPairs = pairs + attentionPairs(promptTokens, added);
     into.prefillPerMicro = sentTokens / (RATE_SECONDS * MICROS_PER_SECOND);
@@ -266,9 +276,9 @@ export class LatencyForecaster {
     const seen = this.#seen(decision);
     if (seen === undefined) return;
     const [aboard, sent] = [this.#underWay.at(id), this.#computed.sum(id, at)];
-    const situation = this.#situation(seen, seen.load, added, request.promptTokens, aboard, sent, emptySituation());
+    const situation = this.#situation(seen, seen.load, added, request, aboard, sent, emptySituation());
     this.#computed.add(id, at, added);
-    this.#added.add(at, added);
+    this.#added.add(at, added / request.sequences);
     this.#underWay.began(decision, request, situation, Math.max(0, seen.effectiveLoad - seen.requestsInFlight));
   }
 

@@ -20,7 +20,7 @@ export const FORECAST_UNSURE = "forecast-unsure";
  *     turn     = predicted time until others have ended and there is room
  *     wait     = predicted TTFT - turn - own prefill,  own prefill = time of the new tokens
  *     prefill  = own prefill * (1 + n + cacheWeight * demand)
- *     decode   = output tokens * (predicted TPOT + n * what one more sequence with this prompt adds to a step)
+ *     decode   = output tokens * (predicted TPOT + n * what this prompt and its answers add to a step)
  *     overflow = time of the tokens of context and new ones together beyond roomShare of the KV cache, where it is known
  *     cost     = waitWeight * wait + turn * (1 + (turnWeight - 1) * turnSeconds / (turnSeconds + turn))
  *              + prefill + batchWeight * decode + fullWeight * overflow
@@ -122,7 +122,7 @@ class LatencyScorer implements Scorer {
     let best = Infinity;
     for (let i = 0; i < candidates.length; i++) {
       const demand = mean > 0 ? (scores[i]! + evidenceTokens) / mean : 1;
-      scores[i] = this.#cost(i, candidates[i]!, promptTokens, demand);
+      scores[i] = this.#cost(i, candidates[i]!, request, demand);
       best = Math.min(best, scores[i]!);
     }
     for (let i = 0; i < candidates.length; i++) scores[i] = best / scores[i]!;
@@ -146,20 +146,21 @@ class LatencyScorer implements Scorer {
     if (input.kind === "endpoint-left") this.#sent.forget(input.endpoint);
   }
 
-  #cost(place: number, candidate: Snapshot, promptTokens: number, demand: number): number {
+  #cost(place: number, candidate: Snapshot, request: RouteRequest, demand: number): number {
     const weights = this.#weights;
     const forecaster = this.#forecaster;
+    const { promptTokens } = request;
     const { id, endpoint, effectiveLoad } = candidate;
     const known = forecaster.placeOf(place, candidate);
     const { model, speeds } = known;
-    const situation = forecaster.situationAt(known, candidate, promptTokens);
+    const situation = forecaster.situationAt(known, candidate, request);
     const own = situation.newTokens * model.tokenMicros * (speeds?.ttft.value ?? 1);
     const turn = model.turnMicros(id, situation, speeds);
     const short = weights.turnSeconds * MICROS_PER_SECOND;
     const turned = turn === 0 ? 0 : turn * (1 + ((weights.turnWeight - 1) * short) / (short + turn));
     const wait = model.ttftBehind(situation, speeds, turn) - own - turn;
     const prefill = own * (1 + effectiveLoad + weights.cacheWeight * demand);
-    const added = effectiveLoad * (speeds?.tpot.value ?? 1) * model.addedMicros(promptTokens);
+    const added = effectiveLoad * (speeds?.tpot.value ?? 1) * model.addedMicros(promptTokens, situation.sequences);
     const decode = forecaster.outputTokens * (model.tpotMicros(id, situation, promptTokens, speeds) + added);
     const { kvCapacityTokens } = endpoint;
     const room = kvCapacityTokens === undefined ? Infinity : kvCapacityTokens * weights.roomShare;

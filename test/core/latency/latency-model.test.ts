@@ -17,6 +17,7 @@ const ALONE: Situation = {
   contextTokens: 0,
   queuedTokens: 0,
   computingMicros: 0,
+  sequences: 1,
   newTokens: 1_000,
   attentionPairs: 0,
   prefillPerMicro: 0,

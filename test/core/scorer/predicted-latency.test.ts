@@ -37,10 +37,29 @@ test("the pace and the length of answers side by side are those of one", () => {
     scorer.observe!({ kind: "request-finished", at: 0, requestId: "q", ...end }, undefined, asked);
     const scores = new Float64Array(2);
     const busy = { effectiveLoad: 6, requestsInFlight: 6, hitTokens: 32 };
-    scorer.score(asked, [snapshot({ ...busy, id: "a" }), snapshot({ id: "b" })], scores);
+    scorer.score(request({ id: "r" }), [snapshot({ ...busy, id: "a" }), snapshot({ id: "b" })], scores);
     return [...scores];
   });
   assert.deepEqual(made[1], made[0]);
+});
+
+test("several answers to one prompt are as many in the batch, within what it has room for, and slow all others down", () => {
+  const scorer = CATALOG.scorers["predicted-latency"].create("x", { sequenceMicros: 500, contextTokenMicros: 0 });
+  const [one, four, many] = [1, 4, 40].map((sequences) => request({ id: "q", promptTokens: 1_000, sequences }));
+  const idle = snapshot({ id: "a" });
+  const of = (asked: typeof one, at: typeof idle) => scorer.forecast!(asked!, at);
+  assert.equal(of(four, idle).tpotMicros - of(one, idle).tpotMicros, 3 * 500);
+  assert.equal(of(four, idle).ttftMicros, of(one, idle).ttftMicros);
+  const full = snapshot({ id: "b", effectiveLoad: 7, requestsInFlight: 7 });
+  const small = { ...full, endpoint: { ...full.endpoint, concurrencyMax: 8 } };
+  assert.equal(of(four, small).tpotMicros, of(one, small).tpotMicros);
+  assert.equal(of(many, small).tpotMicros, of(one, small).tpotMicros);
+  const preference = [one, four].map((asked) => {
+    const scores = new Float64Array(2);
+    scorer.score(asked!, [full, snapshot({ id: "a", prefillTokensQueued: 4_000 })], scores);
+    return scores[0]! / scores[1]!;
+  });
+  assert.ok(preference[1]! < preference[0]!, String(preference));
 });
 
 test("a forecast is of the candidate as it is, and changes nothing", () => {
