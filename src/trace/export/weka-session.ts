@@ -52,7 +52,7 @@ export class WekaBlockIds {
 
   /** One id per full block of the prompt; blocks that the workload does not know are this request's own. */
   of({ blockIds, blockTokens, promptTokens }: WorkloadRequest): number[] {
-    return Array.from({ length: Math.floor(promptTokens / blockTokens) }, (_, i) => {
+    return Array.from({ length: Math.floor(promptTokens / wholeBlockTokens(blockTokens)) }, (_, i) => {
       const id = blockIds?.[i];
       const known = id === undefined ? undefined : this.#known.get(id);
       if (known !== undefined) return known;
@@ -60,6 +60,11 @@ export class WekaBlockIds {
       return this.#next++;
     });
   }
+}
+
+/** The format knows whole tokens alone; blocks of bytes have a number of tokens that was learned, such as 15.998. */
+function wholeBlockTokens(blockTokens: number): number {
+  return Math.max(1, Math.round(blockTokens));
 }
 
 /**
@@ -83,7 +88,7 @@ export function* wekaSessions(group: readonly TrafficRequest[], ids: WekaBlockId
     yield {
       id,
       models: [...new Set(total.models)],
-      block_size: first.request.blockTokens,
+      block_size: wholeBlockTokens(first.request.blockTokens),
       hash_id_scope: "global",
       tool_tokens: 0,
       system_tokens: 0,

@@ -110,3 +110,9 @@ test("requests of no conversation have no file, and of them alone comes no folde
   const { sessions, written: count, refused } = await written(t, unobserved(streamed([alone, alone])));
   assert.deepEqual([sessions, count, refused], [0, 0, [["of no conversation", 2]]]);
 });
+
+test("blocks of a learned number of tokens go out as whole ones, which the importer reads", async (t) => {
+  const learned = WORKLOAD.map((request) => ({ ...request, blockTokens: 63.998 }));
+  const { folder } = await written(t, unobserved(streamed(learned)));
+  assert.deepEqual(held(await read(folder)), held(WORKLOAD));
+});
