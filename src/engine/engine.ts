@@ -65,7 +65,7 @@ export class Engine {
     this.#paced = paced;
     this.#sink = sink;
     this.#kv = new KvCache(config, sink);
-    this.#roster = new Roster(config, this.#kv.usable);
+    this.#roster = new Roster(config);
     const fetches = new BlockFetches(this.#kv, (sequence, arrivesAt) => this.#roster.fetching(sequence, arrivesAt));
     this.#scheduler = new Scheduler(config, this.#kv, sink, fetches);
     this.#outbox = new Outbox(sink);

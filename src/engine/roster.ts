@@ -1,5 +1,6 @@
 import { RequestTable } from "#core/base/request-table.ts";
 import type { Micros } from "#core/base/units.ts";
+import { answerRoom } from "./answer-room.ts";
 import { ArrivalQueue } from "./arrival-queue.ts";
 import { type EngineConfig, queueMicros } from "./config.ts";
 import { DeadlineHeap } from "./deadline-heap.ts";
@@ -10,31 +11,21 @@ import type { WaitQueue } from "./wait-queue.ts";
 /** Who is in the engine: by id, by the time when the scheduler will see them, by deadline. */
 export class Roster {
   readonly #config: EngineConfig;
-  readonly #usableBlocks: number;
   readonly #arrivals = new ArrivalQueue();
   readonly #deadlines = new DeadlineHeap();
   readonly #active = new RequestTable<Sequence>();
   readonly #pool: Sequence[] = [];
   #submissions = 0;
 
-  constructor(config: EngineConfig, usableBlocks: number) {
+  constructor(config: EngineConfig) {
     this.#config = config;
-    this.#usableBlocks = usableBlocks;
   }
 
   /** Takes the request in, if it can ever be served. */
   enter(at: Micros, request: EngineRequest): Sequence | Exclude<SubmitOutcome, "queued"> {
     const { promptTokens } = request;
-    const { modelTokensMax, blockTokens, chunkedPrefill, batchTokensMax, semantics } = this.#config;
-    const wanted = Math.min(Math.max(1, request.outputTokens), modelTokensMax - promptTokens);
-    if (wanted < 1) return "too-long";
-    const heldMax = this.#usableBlocks * blockTokens;
-    const kept = semantics.mustFit === "prompt" ? promptTokens : promptTokens + wanted - 1;
-    if (kept > heldMax) return "never-fits";
-    // One that keeps its tokens can never be admitted again with more of them; what begins anew, the scheduler cuts.
-    const target = semantics.preempted === "restarts" ? wanted : Math.min(wanted, heldMax - promptTokens + 1);
-    const computed = promptTokens + target - 1;
-    if (!chunkedPrefill && computed > batchTokensMax) return "never-fits";
+    const target = answerRoom(this.#config, promptTokens, request.outputTokens);
+    if (typeof target === "string") return target;
     if (request.deadlineAt !== undefined && request.deadlineAt <= at) return "expired";
     if (this.#active.has(request.id)) return "duplicate";
 

@@ -5,6 +5,7 @@ import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { loadProfile, type NamedProfile } from "#config/profile-file.ts";
 import { OWN_SIGNALS, type ProfileSignals, signalsOfProfile } from "#config/profile-signals.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
+import { answerRoom } from "#engine/answer-room.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import type { Candidate, Scenario, Setting } from "#shadow/candidate/candidate.ts";
 import { PackedWorkload, type WorkloadRequests, WorkloadPacker } from "#shadow/recorded/packed-workload.ts";
@@ -17,7 +18,7 @@ import { openWorkload } from "#trace/import/open-workload.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
 import { TurnCap } from "#trace/transform/cap-workload.ts";
 import { Tally } from "#trace/transform/tally.ts";
-import type { WorkloadRequest } from "#trace/workload-request.ts";
+import { firstPromptTokens, type WorkloadRequest } from "#trace/workload-request.ts";
 import { givenSizes, sizedEngine } from "../calibrate/engine-sizes.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
 import { isRecorded, readRecordedTrace } from "../trace/recorded-trace.ts";
@@ -71,8 +72,26 @@ export async function anyTrafficOf(path: string, flags: TrafficFlags, work?: Lon
 }
 
 /** Notes printed beside an answer, a line each. */
-export function notesOf({ left, notes }: Traffic): string[] {
-  return [...Object.entries(left).map(([reason, count]) => `${count} left out: ${reason}`), ...notes];
+export function notesOf({ left, notes, setting }: Traffic): string[] {
+  return [
+    ...Object.entries(left).map(([reason, count]) => `${count} left out: ${reason}`),
+    ...tooLarge(setting),
+    ...notes,
+  ];
+}
+
+/** What is simulated as refused, and in no figure of times. */
+function tooLarge({ workload, engine }: Setting): string[] {
+  const { modelTokensMax, kvBlocks, blockTokens } = engine;
+  let count = 0;
+  for (const request of workload)
+    if (typeof answerRoom(engine, firstPromptTokens(request), request.outputTokens) === "string") count++;
+  if (count === 0) return [];
+  const most = Math.min(modelTokensMax, (kvBlocks - 1) * blockTokens);
+  return [
+    `${count} of ${workload.length} requests are too long for the engine, which takes ${most} tokens, and get no answer; ` +
+      "--engine, --kv-blocks or --model-tokens-max asks about a larger one",
+  ];
 }
 
 async function recorded(path: string, flags: TrafficFlags, work?: LongWork): Promise<Traffic> {

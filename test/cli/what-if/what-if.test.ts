@@ -140,6 +140,18 @@ test("--limit and --capped leave requests out and count them", async (t) => {
   assert.match(readFileSync(page, "utf8"), /50 requests, 4 endpoints/);
 });
 
+test("requests that are too long for the engine are counted beside the answer, as many as get none", async (t) => {
+  const { notes } = await ask(t, "--model-tokens-max", "800");
+  const [, count, all] = /^note: (\d+) of (\d+) requests are too long for the engine, which takes 800 tokens/m.exec(
+    notes,
+  )!;
+  const { candidates, requests } = await answerTo(t, "--model-tokens-max", "800");
+  assert.deepEqual([Number(all), Number(count)], [requests, requests - candidates[0]!.completed]);
+  assert.ok(Number(count) > 50);
+  const roomy = await ask(t);
+  assert.doesNotMatch(roomy.notes, /too long/);
+});
+
 test("wrong values are refused with what is accepted", async (t) => {
   const wrong: readonly (readonly [string, string, RegExp])[] = [
     ["--endpoints", "0", /expected a whole number of 1 to 10000/],
