@@ -247,7 +247,7 @@ function fewLines({ designs, figure }: RolloutStudy): string[] {
   return [
     wrapped(
       `Of ${few.map(({ name }) => name).join(", ")} the trace has fewer than ${VALUES_MIN} values to compare (blocks of two ` +
-        `windows, or what is split), so what they differ by is not known: a longer trace or shorter windows show it.`,
+        `windows, or what is split, in each arm), so what they differ by is not known: a longer trace or shorter windows show it.`,
     ),
   ];
 }

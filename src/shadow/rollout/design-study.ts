@@ -152,6 +152,8 @@ function figureStudy(
         (count: number) => (count * (plain.degrees + found.length)) / plain.count - 1,
     valuesMax: Math.max(BLOCKS_MIN, HOURS_MAX * perHour),
   });
+  // Of a mean: in some rollout an arm had too few values to differ.
+  if (figure === "mean" && !Number.isFinite(error)) return { ...shown, ...notKnown([]) };
   // Of one value, so that a rollout as long as the trace has the error that the recorded run shows.
   const live = unexplained * Math.sqrt(clusters);
   const deviationOf = (one: MeanEstimate) =>

@@ -97,3 +97,22 @@ for (const windows of [1, 2, 3]) {
     assert.deepEqual([design, warning === NOTHING_KNOWN], ["case", windows < 3]);
   });
 }
+
+test("of a canary whose arm has a single request in one of its rollouts, errors are not known, and no number's lack", () => {
+  const canary: Design = { kind: "split", windowMicros: WINDOW_MICROS, by: "session" };
+  const samples = [30, Number.NaN].map((deviation): RolloutSample => {
+    const plain = { count: 100, mean: EFFECT, deviation, degrees: 4 };
+    const figure: FigureSample = { plain, adjusted: plain, blocks: undefined };
+    const keys = ["ttft", "tpot", "e2e"].flatMap((metric) => [`${metric}.mean`, `${metric}.p99`]);
+    const figures = Object.fromEntries(keys.map((key) => [key, figure])) as unknown as RolloutSample["figures"];
+    return { figures, requests: 100, failed: [0, 0], takenBack: false };
+  });
+  const asked = { level: 0.05, primary: "e2e.mean" as const, power: 0.8, hours: [24] };
+  const study = designStudy({ name: "case", design: canary, stages: 1 }, samples[0]!, samples, WINDOW_MICROS, asked);
+  const { biasError, runError, varianceLeft, hours, powers } = study.figures["e2e.mean"];
+  assert.deepEqual(
+    [biasError, runError, varianceLeft, hours, powers],
+    [undefined, undefined, undefined, undefined, []],
+  );
+  assert.equal(recommended([study], "e2e.mean", () => EFFECT).warning, NOTHING_KNOWN);
+});
