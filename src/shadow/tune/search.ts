@@ -105,6 +105,7 @@ export class Search {
   readonly #options: SearchOptions;
   readonly #pool: Pick<JobPool, "run">;
   readonly #seen = new Set<string>();
+  readonly #simulated = new Set<string>();
   readonly #best: Found[] = [];
   /** Trials of this run, by their keys. */
   readonly #own = new Set<string>();
@@ -163,7 +164,7 @@ export class Search {
     return {
       finalists: this.#best.filter(({ candidate }) => candidate.name !== inForce.name),
       inForceLoss,
-      policies: this.#seen.size,
+      policies: this.#simulated.size,
       trials: this.#trials,
       remembered: this.#remembered.size,
       isSettled: without >= ROUNDS_WITHOUT_MAX,
@@ -238,6 +239,7 @@ export class Search {
     const key = `${share.toFixed(3)} ${replica} ${candidateKey(candidate)}`;
     const known = memory.get(key);
     if (known !== undefined) {
+      this.#simulated.add(candidateKey(candidate));
       if (!this.#own.has(key) && !this.#remembered.has(key)) {
         this.#remembered.add(key);
         this.#spent += share;
@@ -255,6 +257,7 @@ export class Search {
       const answered = result.completed / result.losses.length;
       const loss = lossOf(objective, result.losses) * unansweredFactor(objective, answered);
       this.#own.add(key);
+      this.#simulated.add(candidateKey(candidate));
       memory.put(key, loss);
       this.#options.progress?.(this.#trials, this.#best[0]);
       return loss;

@@ -47,7 +47,7 @@ export function verdictOf({ gainMin, search, winner, heldOut }: TunedPolicies): 
       kind: "nothing",
       reasons: [
         `the best of ${search.policies} policies gains ${percent(winner.gain)} where it was searched, less than the ${least} ` +
-          "that is worth a change",
+          `that is worth a change${search.isSettled ? "" : "; its time or its trials were used up, and a larger budget may find a better one"}`,
       ],
     };
   const { gain, unanswered } = heldOut;

@@ -74,9 +74,10 @@ test("on a budget of time as many go on as there is time for at the pace so far,
 });
 
 test("a budget that is too small for all profiles still brings two to the end", async () => {
-  const { search, spent } = searchOf({ isWhole: true, trialsMax: 12 });
-  const { finalists } = await search.run();
+  const { search, seen, spent } = searchOf({ isWhole: true, trialsMax: 12 });
+  const { finalists, policies } = await search.run();
   assert.ok(finalists.length >= 1);
+  assert.equal(policies, new Set(seen.map(({ name }) => name)).size, "those that were simulated are counted");
   assert.ok(spent() <= 12);
 });
 
