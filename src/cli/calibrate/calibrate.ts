@@ -140,6 +140,7 @@ async function run(given: readonly string[], flags: CalibrateFlags): Promise<voi
     for (const path of paths) runs.push(await openedRun(path, flags));
     const [first] = runs as [OpenedRun, ...OpenedRun[]];
     for (const { path, sizes } of runs) refuseOtherSizes(path, sizes, first);
+    for (const [at, one] of runs.entries()) refuseSame(one, runs.slice(0, at));
     const evidence = joinedRuns(runs.map((one) => one.evidence) as [Evidence, ...Evidence[]]);
     const isStated = flags.engine !== undefined || runs.some(({ statesScheduling }) => statesScheduling);
     const calibration = await fitted(paths.join(" and "), evidence, first.sizes, isStated, flags, work);
@@ -198,6 +199,19 @@ function refuseOtherSizes(path: string, sizes: EngineConfig, first: OpenedRun): 
   if (differing.length === 0) return;
   const words = differing.map((size) => `${size} ${sizes[size]} and not ${first.sizes[size]}`).join(", ");
   throw new ConfigError([`${path}: expected a run of the same engine as ${first.path}, got ${words}`]);
+}
+
+/** A run is no second one beside itself: it differs by nothing, and so would runs seem to. */
+function refuseSame({ path, evidence: { rows } }: OpenedRun, before: readonly OpenedRun[]): void {
+  const same = before.find(
+    ({ evidence }) =>
+      rows.length > 0 &&
+      evidence.rows.length === rows.length &&
+      evidence.rows.every(({ ttftMicros, e2eMicros }, i) =>
+        [ttftMicros - rows[i]!.ttftMicros, e2eMicros - rows[i]!.e2eMicros].every((apart) => !(Math.abs(apart) > 0)),
+      ),
+  );
+  if (same !== undefined) throw new ConfigError([`${path}: expected another run than ${same.path}, got the same one`]);
 }
 
 /** How far the engine is from what happened, request by request where and when the real ones had them. */

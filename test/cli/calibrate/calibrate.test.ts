@@ -166,6 +166,9 @@ test("several runs show what one differs from another in; another run's interval
   const other = await imported(t, HEAVY_SIZES, { ...HEAVY, requests: 120 });
   const refused = await gnomon(t, "calibrate", first, other);
   assert.match(refused.said, /expected a run of the same engine as .*, got blockTokens 32 and not 16, kvBlocks 300/);
+  const twice = await gnomon(t, "calibrate", first, first);
+  assert.match(twice.said, /expected another run than .*, got the same one/);
+  assert.equal(twice.code, 2);
   const wrong = await gnomon(t, "calibrate", first, "--between-runs", "luck=1");
   assert.match(wrong.said, /expected one of level, delay, prefill, noise, got luck/);
 });
