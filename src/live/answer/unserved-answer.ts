@@ -1,8 +1,6 @@
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "./answer.ts";
-import { errorBody, refusal } from "../http/errors.ts";
-
-/** Of a web framework's own refusal, which is `{"detail":"Not Found"}`. */
-const BODY_BYTES_MAX = 4_096;
+import { errorBody } from "../http/errors.ts";
+import { UNSERVED_BYTES_MAX, unservedRefusal } from "../http/unserved-refusal.ts";
 
 /**
  * Carries a refusal that may be the engine's web framework's own: a path that it does not serve, or not by this method. vLLM
@@ -24,7 +22,7 @@ export class UnservedAnswer implements Answer {
   data(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
-    if (this.#bytes > BODY_BYTES_MAX) this.#delivery.letThrough(this.#head, this.#chunks.splice(0));
+    if (this.#bytes > UNSERVED_BYTES_MAX) this.#delivery.letThrough(this.#head, this.#chunks.splice(0));
   }
 
   ended(): void {
@@ -37,11 +35,8 @@ export class UnservedAnswer implements Answer {
   writeHeld(): void {
     const { status } = this.#head;
     const given = Buffer.concat(this.#chunks, this.#bytes);
-    const detail = detailOf(given);
-    const reason = status === 404 ? "unknown-path" : "wrong-method";
-    const message = `The engines of this model do not serve this path (${detail ?? ""}).`;
-    const body =
-      detail === undefined ? given : Buffer.from(errorBody(refusal(reason, message), this.#delivery.dialect));
+    const refused = unservedRefusal(status, given);
+    const body = refused === undefined ? given : Buffer.from(errorBody(refused, this.#delivery.dialect));
     const headers = this.#delivery.headers(this.#head, false);
     headers.push("content-length", String(body.length));
     this.#delivery.writer.whole(status, headers, body);
@@ -49,17 +44,5 @@ export class UnservedAnswer implements Answer {
 
   counts(): AnswerCounts {
     return { usage: undefined, tokensSeen: undefined };
-  }
-}
-
-/** The framework's words; undefined where the body is another one. */
-function detailOf(body: Buffer): string | undefined {
-  try {
-    const value: unknown = JSON.parse(body.toString("utf8"));
-    if (typeof value !== "object" || value === null || Object.keys(value).join() !== "detail") return undefined;
-    const { detail } = value as { readonly detail: unknown };
-    return typeof detail === "string" ? detail : undefined;
-  } catch {
-    return undefined;
   }
 }

@@ -3,7 +3,8 @@ import type { Dispatcher } from "undici";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { EndpointDirectory, EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import { type Refusal, refusal } from "../http/errors.ts";
-import { clientHeaders } from "../http/headers.ts";
+import { UNSERVED_BYTES_MAX, unservedRefusal } from "../http/unserved-refusal.ts";
+import { clientHeaders, headerOf } from "../http/headers.ts";
 import { countUp, type GatewayCounters } from "../base/gateway-counters.ts";
 import type { BesideRequest } from "./beside-request.ts";
 import { type EngineCall, type EngineCaller, readyServers } from "./engine-caller.ts";
@@ -23,6 +24,7 @@ const SEARCH_MILLIS_MAX = 2_000;
 const BODY_BYTES_MAX = 65_536;
 const OK = 200;
 const NOT_FOUND = 404;
+const WRONG_METHOD = 405;
 /** What may stand in a path. */
 const STORED_ID = /^[\w-]{1,256}$/;
 
@@ -114,7 +116,15 @@ export class StoredResponses {
     const found = await this.#find(id, request.signal, ask);
     if (found === undefined) return refusal("no-endpoint", "No engine is ready for this request.");
     if (found.answer.statusCode !== NOT_FOUND) this.#places.note(id, found.entry.url);
-    return this.#pass(request, found, sendsOwn);
+    const { statusCode, body: whole } = found.answer;
+    if (!isShortRefusal(found.answer))
+      return this.#pass(request, found, sendsOwn, Readable.toWeb(whole) as ReadableStream<Uint8Array>);
+    const given = await whole.arrayBuffer().then(
+      (bytes) => Buffer.from(bytes),
+      () => undefined,
+    );
+    if (given === undefined) return refusal("upstream-broke", "The engine's answer broke off.");
+    return unservedRefusal(statusCode, given) ?? this.#pass(request, found, sendsOwn, given);
   }
 
   /** The first answer that is not "not found"; such a one where all are. Undefined where nobody answers. */
@@ -140,7 +150,12 @@ export class StoredResponses {
     return missing;
   }
 
-  #pass({ requestId }: BesideRequest, { entry, answer }: Found, sendsOwn: boolean): Response {
+  #pass(
+    { requestId }: BesideRequest,
+    { entry, answer }: Found,
+    sendsOwn: boolean,
+    body: ReadableStream<Uint8Array> | Buffer<ArrayBuffer>,
+  ): Response {
     const own = {
       requestId,
       endpoint: entry.id,
@@ -153,9 +168,14 @@ export class StoredResponses {
     const flat = clientHeaders(answer.headers, own, true);
     const headers = new Headers();
     for (let i = 0; i < flat.length; i += 2) headers.append(flat[i]!, flat[i + 1]!);
-    const body = Readable.toWeb(answer.body) as ReadableStream<Uint8Array>;
     return new Response(body, { status: answer.statusCode, headers });
   }
+}
+
+/** It may be of an engine that does not serve stored answers at all. */
+function isShortRefusal({ statusCode, headers }: Dispatcher.ResponseData): boolean {
+  if (statusCode !== NOT_FOUND && statusCode !== WRONG_METHOD) return false;
+  return Number(headerOf(headers, "content-length") || Infinity) <= UNSERVED_BYTES_MAX;
 }
 
 function discard(found: Found | undefined): void {

@@ -32,6 +32,15 @@ for (const [status, detail] of [
       assert.equal(message, `The engines of this model do not serve this path (${detail}).`);
       assert.equal(Number(got.headers["content-length"]), Buffer.byteLength(got.body));
     }
+    for (const [method, path] of [
+      ["GET", "/v1/responses/resp_1"],
+      ["GET", "/v1/responses/resp_1?stream=true"],
+      ["POST", "/v1/responses/resp_1/cancel"],
+    ] as const) {
+      const got = await ask(rig.url, undefined, { method, path });
+      assert.equal(got.status, status, path);
+      assert.equal(errorOf(got).message, `The engines of this model do not serve this path (${detail}).`, path);
+    }
     const claude = await ask(rig.url, { ...CHAT, max_tokens: 1 }, { path: "/v1/messages" });
     assert.deepEqual((JSON.parse(claude.body) as { type: string }).type, "error");
   });
@@ -48,9 +57,13 @@ test("any other refusal of an engine stays as it is, whatever its length", async
   const rig = await startRig([(_request, socket) => void socket.write(jsonReply(404, bodies[next]!))]);
   t.after(() => rig.close());
   for (const body of bodies) {
-    const got = await ask(rig.url, CHAT);
-    assert.equal(got.status, 404);
-    assert.deepEqual(JSON.parse(got.body), body);
+    for (const got of [
+      await ask(rig.url, CHAT),
+      await ask(rig.url, undefined, { method: "GET", path: "/v1/responses/resp_1" }),
+    ]) {
+      assert.equal(got.status, 404);
+      assert.deepEqual(JSON.parse(got.body), body);
+    }
     next++;
   }
 });
