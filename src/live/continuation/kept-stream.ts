@@ -673,14 +673,15 @@ function readIds(bytes: Buffer, bracket: number, take: (id: number) => void): nu
 
 /** All ids of a list that opens at `bracket`, and the place behind it. */
 function idsOf(bytes: Buffer, bracket: number): { readonly ids: Int32Array; readonly behind: number } {
-  const closed = bytes.indexOf(BRACKET_CLOSED, bracket);
-  // Each id but the first has a comma before it.
-  const room = new Int32Array(Math.ceil((closed - bracket) / 2) + 1);
+  // Each id but the first has a comma before it. Room by the list's bytes is five times what a prompt's ids take.
+  let most = 1;
+  for (let at = bracket + 1; at < bytes.length && bytes[at] !== BRACKET_CLOSED; at++) if (bytes[at] === COMMA) most++;
+  const ids = new Int32Array(most);
   let count = 0;
   const behind = readIds(bytes, bracket, (id) => {
-    room[count++] = id;
+    ids[count++] = id;
   });
-  return { ids: room.slice(0, count), behind };
+  return { ids: count === most ? ids : ids.slice(0, count), behind };
 }
 
 /** Hides the list that opens at `bracket`. */
