@@ -18,6 +18,7 @@ export { type NamedProfile, profileNames } from "./native-profile.ts";
  */
 export function loadProfile(nameOrPath: string): NamedProfile {
   if (!isPath(nameOrPath)) {
+    refuseSeveral(nameOrPath);
     const asked = isComposite(nameOrPath) || (isStrategy(nameOrPath) && !profileNames().includes(nameOrPath));
     return asked ? aibrixProfile(nameOrPath) : loadNativeProfile(nameOrPath);
   }
@@ -36,6 +37,14 @@ export function loadProfile(nameOrPath: string): NamedProfile {
     case "blis-bundle":
       return bundle(file);
   }
+}
+
+/** Names of profiles after commas, where a list is of AIBrix's strategies. */
+function refuseSeveral(text: string): void {
+  const names = text.split(",");
+  const known = profileNames();
+  if (names.length < 2 || names.every(isStrategy) || !names.every((name) => known.includes(name))) return;
+  throw new ConfigError([`profile: expected one profile, got ${names.length}: ${names.join(", ")}`]);
 }
 
 type Kind = "profile" | "llm-d" | "blis-weighted" | "blis-bundle";

@@ -48,3 +48,11 @@ test("AIBrix: scores are spread between the candidates, weighed by their share, 
   [0.2, 0.5, 0.8].forEach((total, i) => assert.ok(Math.abs(choice.breakdown.totals[i]! - total) < 1e-12, `${i}`));
   assert.equal(choice.index, 2);
 });
+
+test("several profiles are no list of strategies, and strategies that have a profile's name still are one", () => {
+  assert.throws(
+    () => loadProfile("gnomon,lmetric"),
+    (error: unknown) => error instanceof ConfigError && /expected one profile, got 2/.test(error.lines.join()),
+  );
+  assert.equal(loadProfile("least-request,least-kv-cache").name, "least-request:1,least-kv-cache:1");
+});

@@ -39,6 +39,11 @@ export function millisOf(micros: number): string {
   return value < 100 ? value.toFixed(2) : value.toFixed(0);
 }
 
+/** A rate a second; one below a hundredth is no 0.00. */
+export function rateOf(perSecond: number): string {
+  return perSecond > 0 && perSecond < 0.01 ? perSecond.toPrecision(2) : perSecond.toFixed(2);
+}
+
 export function signedMillis(micros: number): string {
   return `${micros < 0 ? "-" : "+"}${millisOf(Math.abs(micros))}`;
 }

@@ -8,7 +8,7 @@ import type { Fitness } from "#sim/result/fitness.ts";
 import type { Metrics } from "#sim/result/metrics.ts";
 import type { ScalingFigures } from "#sim/setting/scaling-options.ts";
 import type { SimulationResult } from "#sim/simulate.ts";
-import { percentOf } from "../output/figure-text.ts";
+import { percentOf, rateOf } from "../output/figure-text.ts";
 import { plainTableChars } from "../output/plain-table-chars.ts";
 import { stageFigureRows } from "./stage-options.ts";
 
@@ -113,10 +113,7 @@ function figures(result: SimulationResult): string {
   );
   const refused = Object.entries(rejections).map(([reason, count]) => `${count} ${reason}`);
   const rows: readonly (readonly [string, string])[] = [
-    [
-      "throughput",
-      `${metrics.requestsPerSec.toFixed(2)} requests/s, ${metrics.tokensPerSec.toFixed(1)} output tokens/s`,
-    ],
+    ["throughput", `${rateOf(metrics.requestsPerSec)} requests/s, ${metrics.tokensPerSec.toFixed(1)} output tokens/s`],
     ["prefix hits", tierText(metrics)],
     ["preemptions", `${metrics.preemptionRate.toFixed(4)} a request`],
     ["fairness", `${metrics.jainFairnessIndex.toFixed(4)} (Jain over tenants)`],

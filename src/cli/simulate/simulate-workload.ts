@@ -94,6 +94,7 @@ async function recorded(path: string, flags: SimulateFlags, { blockTokens, asked
   if (report.refusedTotal > 0) {
     process.stderr.write(`${path}: ${report.refusedTotal} records left out: ${report.places[0] ?? ""}\n`);
   }
+  for (const line of report.adjustedLines()) process.stderr.write(`${path}: ${line}\n`);
   const targets = asked ?? {};
   return { targets, arrivals: () => arrivalsOf(read, flags, { blockTokens, targets, rateScale }) };
 }
@@ -105,7 +106,22 @@ function arrivalsOf(
 ): WorkloadArrivals {
   const timeoutMicros = flags.timeout === undefined ? Infinity : Math.round(flags.timeout * MICROS_PER_SECOND);
   const { seed, answers } = flags;
-  return new WorkloadArrivals(requests, { ...given, seed, timeoutMicros, timeScale: 1, answers });
+  return new WorkloadArrivals(withinClock(requests, given.rateScale), {
+    ...given,
+    seed,
+    timeoutMicros,
+    timeScale: 1,
+    answers,
+  });
+}
+
+/** A clock of microseconds has no digits left beyond: it would stand still between two events. */
+function* withinClock(requests: Iterable<WorkloadRequest>, rateScale: number): Generator<WorkloadRequest> {
+  for (const request of requests) {
+    if (request.arrivalMicros / rateScale > Number.MAX_SAFE_INTEGER)
+      throw new ConfigError(["--rate: expected one at which all requests come within 285 years"]);
+    yield request;
+  }
 }
 
 /** First turns per second, as recorded. */

@@ -8,6 +8,7 @@ import { Tally } from "#trace/transform/tally.ts";
 import { type TrafficFigures, TrafficSummary } from "#trace/transform/traffic-summary.ts";
 import { addSourceFlags } from "./trace-flags.ts";
 import { CommandFailure } from "#serve/process/command-failure.ts";
+import { rateOf } from "../output/figure-text.ts";
 import { openTrace, type SourceFlags, type TraceSource, withPlainErrors } from "./trace-source.ts";
 
 /** What a recorded trace holds beside its requests. */
@@ -131,7 +132,7 @@ function words(source: TraceSource, figures: TrafficFigures, facts: RecordedFact
   const { requests, spanMicros, requestsPerSecond, requestsPerSecondMax, closedLoop } = figures;
   const rate = Number.isNaN(requestsPerSecond)
     ? ""
-    : `, ${requestsPerSecond.toFixed(2)} a second, at most ${requestsPerSecondMax} in one`;
+    : `, ${rateOf(requestsPerSecond)} a second, at most ${requestsPerSecondMax} in one`;
   const lines = [
     `${source.path}: ${source.format}, ${requests} requests in ${(spanMicros / MICROS_PER_SECOND).toFixed(1)} s${rate}`,
     ...lengthRows(figures),

@@ -131,7 +131,7 @@ function foreignSource(path: string, report: ImportReport, traffic: AsyncGenerat
     traffic: () => traffic,
     notes: () => [
       ...[...report.refused].map(([reason, count]) => `${count} records left out: ${reason}`),
-      ...[...report.adjusted].map(([what, count]) => `${count} times: ${what}`),
+      ...report.adjustedLines(),
       ...report.places.map((place) => `  ${place}`),
     ],
   };

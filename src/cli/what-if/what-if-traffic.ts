@@ -169,7 +169,7 @@ async function foreign(path: string, flags: TrafficFlags): Promise<Traffic> {
     otherRates,
     engine: base,
     left,
-    notes: base.notes,
+    notes: [...report.adjustedLines(), ...base.notes],
   };
 }
 

@@ -71,6 +71,11 @@ export class ImportReport {
     this.adjusted.set(what, (this.adjusted.get(what) ?? 0) + 1);
   }
 
+  /** What was taken otherwise, a line each. */
+  adjustedLines(): string[] {
+    return [...this.adjusted].map(([what, count]) => `${count} times: ${what}`);
+  }
+
   get refusedTotal(): number {
     let total = 0;
     for (const count of this.refused.values()) total += count;

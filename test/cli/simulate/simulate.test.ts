@@ -83,6 +83,8 @@ test("what is asked wrongly is refused on standard error with what is accepted",
     [["--scrape-interval", "NaN"], /--scrape-interval .* expected a number from 0\.1 to 10000000/],
     [["--rate-scale", "1e-300"], /--rate-scale .* expected a number from 0\.001 to 1000000/],
     [["--rate-scale", "-2"], /--rate-scale .* expected a number from 0\.001 to 1000000/],
+    [["--rate", "1e-9"], /--rate: expected one at which all requests come within 285 years/],
+    [["--profile", "gnomon,lmetric"], /profile: expected one profile, got 2: gnomon, lmetric/],
     [["--workload-spec", "chatbox"], /workload: expected the path of a file, or one of chatbot, .*got "chatbox"/],
     [["--routing-scorers", "prefix-affinity:1,nothing:2"], /expected one of .*"nothing"/],
     [["--fitness-weights", "speed:1"], /--fitness-weights: expected one of throughput/],
@@ -347,4 +349,14 @@ test("keys of a gateway's configuration change what is done about endpoints and 
   );
   const both = await said(...set(limit), "--admission-policy", "token-bucket");
   assert.match(both, /--set: expected nothing of admission beside an admission or priority policy/);
+});
+
+test("what was taken otherwise than it was recorded is reported, and a rate below a hundredth is no 0.00", async (t) => {
+  const path = join(folder, "rare.jsonl");
+  const line = (timestamp: number) =>
+    JSON.stringify({ timestamp, input_length: 500, output_length: 5, hash_ids: [timestamp] });
+  await writeFile(path, `${[0, 3_600_000, 7_200_000].map(line).join("\n")}\n`);
+  const { out, notes } = await simulate(t, "--workload", path);
+  assert.match(notes, /rare\.jsonl: 3 times: arrival spread over a grid cell of 3000 ms/);
+  assert.match(out, /throughput +0\.00042 requests\/s/);
 });
