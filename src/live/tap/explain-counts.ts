@@ -1,5 +1,8 @@
 /** Requests that ended, as somebody in front of the engines saw them. NaN where a figure is not known. */
 export interface EndedRequest {
+  /** Answers that it asked for, each of which its engine counts as one that ended. */
+  readonly sequences: number;
+  /** As its engine counts them: with each answer. */
   readonly promptTokens: number;
   readonly outputTokens: number;
   /** By how much that may be wrong, where nobody but us counted; 0 for the engine's own count. */
@@ -8,7 +11,7 @@ export interface EndedRequest {
   readonly micros: number;
   /** Indexes of the cells in which its end may be counted. */
   readonly cells: readonly number[];
-  /** Its end need not be counted anywhere: its engine failed, or its client left. */
+  /** None of its ends need be counted anywhere: its engine failed, or its client left. */
   readonly optional: boolean;
 }
 
@@ -47,7 +50,8 @@ const TOKENS_OFF = 0.5;
  * Finds out who ended at which engine, by what the engines counted: as many ends, with as many tokens in their prompts and
  * answers, which took as long together. All ways to explain the counts are looked at; a request's share at a place is that
  * of the explanations which have it there, each weighed by how well its times fit. `delayMicros` is what a request takes
- * beside its engine.
+ * beside its engine. All answers to one request are looked for in one cell: of those that ended between other looks nobody
+ * is found.
  */
 export function explainCounts(
   requests: readonly EndedRequest[],
@@ -112,7 +116,7 @@ class Search {
     this.#delayMicros = delayMicros;
     this.#isExact = isExact;
     this.#order = cells.map((_, c) => c).sort((a, b) => cells[a]!.ends - cells[b]!.ends || a - b);
-    const promptOf = (i: number) => requests[i]!.promptTokens || 0;
+    const promptOf = (i: number) => eachPrompt(requests[i]!) || 0;
     const sorted = requests.map((_, i) => i).sort((a, b) => promptOf(b) - promptOf(a) || a - b);
     this.#candidates = cells.map((_, c) => sorted.filter((i) => requests[i]!.cells.includes(c)));
     this.#lastTurn = requests.map(({ cells: own }) => this.#order.findLastIndex((c) => own.includes(c)));
@@ -156,28 +160,30 @@ class Search {
     const cell = this.#order[turn]!;
     const { ends } = this.#cells[cell]!;
     const free = this.#candidates[cell]!.filter((i) => this.#chosen[i] === NOWHERE);
-    const most = Math.min(ends, free.length);
+    const most = free.reduce((sum, i) => sum + this.#requests[i]!.sequences, 0);
     const least = this.#isExact ? ends : 0;
-    for (let size = most; size >= least; size--) {
+    for (let size = Math.min(ends, most); size >= least; size--) {
       const choice = new Choice(free, size, this.#requests, this.#cells[cell]!);
       this.#choose(choice, 0, size, { turn, cell, weight: weight * STRANGE ** (ends - size) });
     }
   }
 
+  /** Chooses from a place on those who have so many ends together. */
   #choose(choice: Choice, from: number, size: number, at: Turn): void {
     if (size === 0) return this.#chose(choice, at);
     // The last one has to have just the tokens that are left.
     const first = size === 1 && this.#isExact ? choice.firstThatMayEnd(from) : from;
-    for (let j = first; j <= choice.free.length - size; j++) {
+    for (let j = first; choice.endsFrom(j) >= size && j < choice.free.length; j++) {
       if (++this.#steps >= this.#stepsMax) return;
       const fit = choice.fits(j, size, this.#isExact);
       if (fit === "never") return;
       if (fit === "no") continue;
       const i = choice.free[j]!;
       const request = this.#requests[i]!;
+      if (request.sequences > size) continue;
       choice.take(request, this.#delayMicros);
       this.#chosen[i] = at.cell;
-      this.#choose(choice, j + 1, size - 1, at);
+      this.#choose(choice, j + 1, size - request.sequences, at);
       this.#chosen[i] = NOWHERE;
       choice.giveBack(request, this.#delayMicros);
     }
@@ -188,8 +194,8 @@ class Search {
     const { ends } = this.#cells[cell]!;
     const isAll = choice.taken === ends;
     if (!choice.isExplained(isAll)) return;
-    // Where others have a part in the sums, times show nothing.
-    this.#cover(turn + 1, isAll ? weight * this.#timesFit(choice.micros, ends) : weight);
+    // Where others have a part in the sums, times show nothing; nor where answers end before their request.
+    this.#cover(turn + 1, isAll && choice.isSingle ? weight * this.#timesFit(choice.micros, ends) : weight);
   }
 
   #timesFit(micros: number, ends: number): number {
@@ -225,61 +231,90 @@ interface Turn {
 class Choice {
   /** In the order of their prompts, the longest first. */
   readonly free: readonly number[];
+  /** Of those that are taken. */
   taken = 0;
+  #several = 0;
   micros: number;
   #promptTokens: number;
   #outputTokens: number;
   #slack = 0;
-  /** Sums over the first so many of `free`; NaN from the first on whose prompt is not known. */
+  /** Sums over the first so many ends of `free`; NaN from the first on whose prompt is not known. */
   readonly #prompts: Float64Array;
+  /** Of each of `free`, how many ends those before it have; of all last. */
+  readonly #before: Int32Array;
 
   constructor(free: readonly number[], size: number, requests: readonly EndedRequest[], cell: CountedEnds) {
     this.free = free;
     this.micros = cell.micros;
     this.#promptTokens = cell.promptTokens;
     this.#outputTokens = cell.outputTokens;
-    this.#prompts = new Float64Array(free.length + 1);
-    if (size > 0) free.forEach((i, j) => (this.#prompts[j + 1] = this.#prompts[j]! + requests[i]!.promptTokens));
+    this.#before = new Int32Array(free.length + 1);
+    free.forEach((i, j) => (this.#before[j + 1] = this.#before[j]! + requests[i]!.sequences));
+    this.#prompts = new Float64Array(this.ends + 1);
+    if (size === 0) return;
+    let end = 0;
+    for (const i of free) {
+      const each = eachPrompt(requests[i]!);
+      for (let k = 0; k < requests[i]!.sequences; k++, end++) this.#prompts[end + 1] = this.#prompts[end]! + each;
+    }
+  }
+
+  /** Of all that may be chosen. */
+  get ends(): number {
+    return this.#before[this.free.length]!;
+  }
+
+  get isSingle(): boolean {
+    return this.#several === 0;
+  }
+
+  /** Of those from a place on. */
+  endsFrom(j: number): number {
+    return this.ends - this.#before[j]!;
   }
 
   /** Where, from a place on, prompts begin that are short enough to be all that is left. */
   firstThatMayEnd(from: number): number {
-    const sums = this.#prompts;
+    const [sums, before] = [this.#prompts, this.#before];
     const most = this.#promptTokens + TOKENS_OFF;
     let [low, high] = [from, this.free.length];
-    if (Number.isNaN(most) || Number.isNaN(sums[high]!)) return from;
+    if (Number.isNaN(most) || Number.isNaN(sums[this.ends]!)) return from;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (sums[middle + 1]! - sums[middle]! > most) low = middle + 1;
+      const end = before[middle]!;
+      if (sums[end + 1]! - sums[end]! > most) low = middle + 1;
       else high = middle;
     }
     return low;
   }
 
   /**
-   * Whether so many, the first of them free[j] and the others behind it, may have the tokens that are left. never: nor may
-   * those that begin later. Comparisons with NaN are false, so that what is not known rules nothing out.
+   * Whether so many ends, the first of them of free[j] and the others behind it, may have the tokens that are left. never:
+   * nor may those that begin later. Comparisons with NaN are false, so that what is not known rules nothing out.
    */
   fits(j: number, size: number, isExact: boolean): "maybe" | "no" | "never" {
     const sums = this.#prompts;
-    const { length } = this.free;
+    const { ends } = this;
+    const [end, next] = [this.#before[j]!, this.#before[j + 1]!];
     const left = this.#promptTokens;
-    if (isExact && sums[j + size]! - sums[j]! < left - TOKENS_OFF) return "never";
-    if (sums[length]! - sums[length - size]! > left + TOKENS_OFF) return "never";
-    if (sums[j + 1]! - sums[j]! > left + TOKENS_OFF) return "no";
+    if (isExact && sums[end + size]! - sums[end]! < left - TOKENS_OFF) return "never";
+    if (sums[ends]! - sums[ends - size]! > left + TOKENS_OFF) return "never";
+    if (sums[next]! - sums[end]! > left + TOKENS_OFF) return "no";
     return this.#outputTokens < -TOKENS_OFF - this.#slack ? "never" : "maybe";
   }
 
-  take({ promptTokens, outputTokens, outputSlack, micros }: EndedRequest, delayMicros: number): void {
-    this.taken++;
+  take({ sequences, promptTokens, outputTokens, outputSlack, micros }: EndedRequest, delayMicros: number): void {
+    this.taken += sequences;
+    if (sequences > 1) this.#several++;
     this.#promptTokens -= promptTokens;
     this.#outputTokens -= outputTokens;
     this.#slack += outputSlack;
     this.micros -= micros - delayMicros;
   }
 
-  giveBack({ promptTokens, outputTokens, outputSlack, micros }: EndedRequest, delayMicros: number): void {
-    this.taken--;
+  giveBack({ sequences, promptTokens, outputTokens, outputSlack, micros }: EndedRequest, delayMicros: number): void {
+    this.taken -= sequences;
+    if (sequences > 1) this.#several--;
     this.#promptTokens += promptTokens;
     this.#outputTokens += outputTokens;
     this.#slack -= outputSlack;
@@ -292,4 +327,9 @@ class Choice {
     if (this.#promptTokens < -TOKENS_OFF || this.#outputTokens < -off) return false;
     return !all || !(this.#promptTokens > TOKENS_OFF || this.#outputTokens > off);
   }
+}
+
+/** Of one of its answers. */
+function eachPrompt({ promptTokens, sequences }: EndedRequest): number {
+  return promptTokens / sequences;
 }

@@ -30,6 +30,8 @@ interface Ended {
   readonly id: string;
   readonly end: RequestFinished;
   readonly arrivedAt: Micros;
+  readonly sequences: number;
+  /** As its engine counts them: with each answer. */
   readonly promptTokens: number;
 }
 
@@ -50,6 +52,9 @@ interface Arrived {
   readonly at: Micros;
   /** NaN where it is estimated. */
   readonly promptTokens: number;
+  readonly sequences: number;
+  /** To each of its prompts. */
+  readonly answersEach: number;
 }
 
 /** Requests whose places are open at once. */
@@ -95,7 +100,10 @@ export class MetricsLearner implements PlaceLearner {
       this.counts.unexplained.room++;
       return this.#options.held.placed(request.id, UNOBSERVED);
     }
-    this.#open.set(request.id, { at, promptTokens: request.promptTokensExact ? request.promptTokens : NaN });
+    const { sequences, tokensByPrompt = [0] } = request;
+    const answersEach = sequences / tokensByPrompt.length;
+    const promptTokens = request.promptTokensExact ? request.promptTokens : NaN;
+    this.#open.set(request.id, { at, promptTokens, sequences, answersEach });
     // What was counted until now is where its end will be counted on.
     this.#look();
   }
@@ -105,8 +113,9 @@ export class MetricsLearner implements PlaceLearner {
     const open = this.#open.get(input.requestId);
     if (open === undefined) return;
     this.#open.delete(input.requestId);
-    const promptTokens = input.promptTokens ?? open.promptTokens;
-    this.#ended.push({ id: input.requestId, end: input, arrivedAt: open.at, promptTokens });
+    const { at: arrivedAt, sequences, answersEach } = open;
+    const promptTokens = (input.promptTokens ?? open.promptTokens) * answersEach;
+    this.#ended.push({ id: input.requestId, end: input, arrivedAt, sequences, promptTokens });
     if (this.#ended.length > ENDED_MAX) {
       this.counts.unexplained.room++;
       this.#nowhere(this.#ended.shift()!);
@@ -191,6 +200,7 @@ export class MetricsLearner implements PlaceLearner {
     // Some of the counted ends may be of requests that are not due; those may be in later cells as well.
     const others = this.#ended.filter((one) => cells.some((cell) => mayCount(cell, one)));
     const requests = [...ended, ...others].map((one, i): EndedRequest => ({
+      sequences: one.sequences,
       promptTokens: one.promptTokens,
       outputTokens: one.end.outputTokens ?? NaN,
       outputSlack: one.end.promptTokens === undefined ? SLACK_TOKENS + SLACK_SHARE * (one.end.outputTokens ?? 0) : 0,
@@ -209,12 +219,14 @@ export class MetricsLearner implements PlaceLearner {
       }
       const cell = cells[place.cell]!;
       const { micros, outputTokens } = requests[i]!;
+      const isSingle = one.sequences === 1;
       const sure = place.share * trust;
-      if (sure >= SURE && cell.ends === 1) this.#learnDelay(micros - cell.micros);
-      cell.ends--;
+      if (sure >= SURE && isSingle && cell.ends === 1) this.#learnDelay(micros - cell.micros);
+      cell.ends -= one.sequences;
       cell.promptTokens -= one.promptTokens;
       cell.outputTokens -= outputTokens;
-      cell.micros -= micros - this.#delayMicros;
+      // What several answers took, each of them, nobody here knows.
+      cell.micros -= isSingle ? micros - this.#delayMicros : NaN;
       cell.trust = Math.min(cell.trust, sure);
       this.#options.held.placed(one.id, { endpoint: cell.endpoint, by: "metrics", sure });
     });

@@ -24,7 +24,7 @@ function drawn(
     const own = ended.filter((_, i) => truth[i] === engine);
     const sum = (of: (one: EndedRequest) => number) => own.reduce((total, one) => total + of(one), 0);
     return {
-      ends: own.length,
+      ends: sum(({ sequences }) => sequences),
       promptTokens: sum(({ promptTokens }) => promptTokens),
       outputTokens: sum(({ outputTokens }) => outputTokens),
       micros: sum(({ micros }) => micros - DELAY - (random.below(2_000) - 1_000)),
@@ -34,6 +34,7 @@ function drawn(
 }
 
 const ofManyLengths = (random: Random) => ({
+  sequences: 1,
   promptTokens: 50 + random.below(2_000),
   outputTokens: 1 + random.below(300),
   micros: 100_000 + random.below(2_000_000),
@@ -57,6 +58,29 @@ test("ends of different lengths are found where they were counted, and it is kno
   assert.ok(right / placed > 0.99, `${right} of ${placed}`);
 });
 
+test("several answers to one request are as many ends, and are found together", () => {
+  const several = (random: Random) => {
+    const sequences = 1 + random.below(4);
+    const one = ofManyLengths(random);
+    return {
+      ...one,
+      sequences,
+      promptTokens: sequences * one.promptTokens,
+      outputTokens: sequences * one.outputTokens,
+    };
+  };
+  let placed = 0;
+  for (let seed = 1; seed <= 100; seed++) {
+    const { ended, cells, truth } = drawn(randomFor(seed, 2), 8, 3, several);
+    explainCounts(ended, cells, DELAY).places.forEach((place, i) => {
+      assert.ok(place !== undefined, `seed ${seed}`);
+      if (place.cell === truth[i]) placed++;
+      else assert.ok(place.share < 0.99, `seed ${seed}: ${place.share} for the wrong one`);
+    });
+  }
+  assert.ok(placed > 0.99 * 800, String(placed));
+});
+
 test("equal lengths are found by their times, and what is claimed is as often right", () => {
   let [right, claimed, count] = [0, 0, 0];
   for (let seed = 1; seed <= 200; seed++) {
@@ -73,14 +97,30 @@ test("equal lengths are found by their times, and what is claimed is as often ri
 });
 
 test("what nothing distinguishes is claimed with the share of its chance", () => {
-  const equal = { promptTokens: 10, outputTokens: 10, micros: 50_000, outputSlack: 0, cells: [0, 1], optional: false };
+  const equal = {
+    sequences: 1,
+    promptTokens: 10,
+    outputTokens: 10,
+    micros: 50_000,
+    outputSlack: 0,
+    cells: [0, 1],
+    optional: false,
+  };
   const cell = { ends: 1, promptTokens: 10, outputTokens: 10, micros: 48_000 };
   const { places } = explainCounts([equal, equal], [cell, cell], DELAY);
   for (const place of places) assert.ok(Math.abs(place!.share - 0.5) < 1e-9);
 });
 
 test("figures that are not known bind nothing", () => {
-  const one = { promptTokens: NaN, outputTokens: 7, micros: 50_000, outputSlack: 0, cells: [0, 1], optional: false };
+  const one = {
+    sequences: 1,
+    promptTokens: NaN,
+    outputTokens: 7,
+    micros: 50_000,
+    outputSlack: 0,
+    cells: [0, 1],
+    optional: false,
+  };
   const cells = [
     { ends: 1, promptTokens: 99, outputTokens: 5, micros: NaN },
     { ends: 1, promptTokens: 11, outputTokens: 7, micros: NaN },
@@ -93,7 +133,15 @@ test("figures that are not known bind nothing", () => {
 });
 
 test("ends of others among the counts make it less sure, and impossible ones no place", () => {
-  const one = { promptTokens: 10, outputTokens: 10, micros: 50_000, outputSlack: 0, cells: [0, 1], optional: false };
+  const one = {
+    sequences: 1,
+    promptTokens: 10,
+    outputTokens: 10,
+    micros: 50_000,
+    outputSlack: 0,
+    cells: [0, 1],
+    optional: false,
+  };
   const busy = { ends: 3, promptTokens: 500, outputTokens: 90, micros: 600_000 };
   const [place] = explainCounts([one], [{ ends: 0, promptTokens: 0, outputTokens: 0, micros: 0 }, busy], DELAY).places;
   assert.equal(place?.cell, 1);
@@ -102,13 +150,22 @@ test("ends of others among the counts make it less sure, and impossible ones no 
 });
 
 test("a client that left need not be counted anywhere", () => {
-  const left = { promptTokens: NaN, outputTokens: NaN, micros: 50_000, outputSlack: 0, cells: [0], optional: true };
+  const left = {
+    sequences: 1,
+    promptTokens: NaN,
+    outputTokens: NaN,
+    micros: 50_000,
+    outputSlack: 0,
+    cells: [0],
+    optional: true,
+  };
   const none = { ends: 0, promptTokens: 0, outputTokens: 0, micros: 0 };
   assert.deepEqual(explainCounts([left], [none], DELAY).places, [undefined]);
 });
 
 test("too much to look at is given up, and that is reported", () => {
   const equal = {
+    sequences: 1,
     promptTokens: 10,
     outputTokens: 10,
     micros: 50_000,

@@ -118,14 +118,15 @@ test("what another router decides is in the trace, which replays, and can be sim
   assert.ok(run.workload.every(({ promptTokens, outputTokens }) => promptTokens > 10 && outputTokens >= 4));
 });
 
-test("where no header names the engine, the engines' own counters do", async (t) => {
+const counters = async (t: TestContext, answersOf: (i: number) => number) => {
   const { url, router, stack, items } = await rig(t, undefined, ["tap.metricsMillis=50"], 0.2);
   const ids = Array.from({ length: 30 }, (_, i) => `r${i}`);
   // Three at a time, of many lengths.
   await Promise.all(
     [0, 1, 2].map(async (client) => {
       for (let i = client; i < ids.length; i += 3) {
-        const got = await ask(url, chat(i, i % 2 === 0), { headers: { "x-request-id": ids[i]! } });
+        const asked = { ...chat(i, i % 2 === 0), n: answersOf(i) };
+        const got = await ask(url, asked, { headers: { "x-request-id": ids[i]! } });
         assert.equal(got.status, 200, got.body);
       }
     }),
@@ -140,7 +141,12 @@ test("where no header names the engine, the engines' own counters do", async (t)
   assert.deepEqual(surelyWrong, []);
   const expected = placed.reduce((sum, id) => sum + 1 - places.get(id)!.sure, 0);
   assert.ok(wrong.length <= 3 + 2 * expected, `${wrong.length} of ${placed.length} are wrong, ${expected} expected`);
-});
+};
+
+test("where no header names the engine, the engines' own counters do", (t) => counters(t, () => 1));
+
+test("they do of several answers to one prompt as well, each of which an engine counts as a request", (t) =>
+  counters(t, (i) => (i % 3 === 0 ? 3 : 1)));
 
 test("where only headers are looked at and none names the engine, nothing is claimed", async (t) => {
   const { url, items } = await rig(t, undefined, ["tap.metricsMillis=0"]);
