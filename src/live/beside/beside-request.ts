@@ -25,6 +25,8 @@ export class BesideRequest implements Swept {
   readonly incoming: IncomingMessage;
   readonly headers: RequestHeaders;
   readonly requestId: string;
+  /** That answers, where it is one. */
+  endpoint = "";
   readonly #shared: BesideParts;
   readonly #aborted = new AbortController();
   readonly #abort = (): void => this.#aborted.abort();

@@ -116,6 +116,7 @@ export class StoredResponses {
     const found = await this.#find(id, request.signal, ask);
     if (found === undefined) return refusal("no-endpoint", "No engine is ready for this request.");
     if (found.answer.statusCode !== NOT_FOUND) this.#places.note(id, found.entry.url);
+    request.endpoint = found.entry.id;
     const { statusCode, body: whole } = found.answer;
     if (!isShortRefusal(found.answer))
       return this.#pass(request, found, sendsOwn, Readable.toWeb(whole) as ReadableStream<Uint8Array>);

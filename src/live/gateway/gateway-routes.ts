@@ -15,6 +15,7 @@ import type { ClientAuth } from "../http/client-auth.ts";
 import { type Cors, preflightHeaders, pushCors } from "../http/cors.ts";
 import { type InferenceDoor, UNAUTHORIZED } from "../inference/inference-door.ts";
 import type { GatewayLimits } from "../http/limits.ts";
+import { besideCutEvent } from "../log/attempt-events.ts";
 import type { RequestObserver } from "../log/request-observer.ts";
 import type { Routes } from "../http/route.ts";
 import type { AdminCaller, AdminVerdict } from "../admin/admin-access.ts";
@@ -231,20 +232,31 @@ async function beside(
     request.end();
     return answerOf(shared, answer, incoming.url);
   }
-  return endingWith(answer, () => request.end());
+  return carried(shared, request, answer);
 }
 
-/** The same response; calls back when its body is through, or nobody reads it any more. */
-function endingWith(response: Response, ended: () => void): Response {
+/**
+ * The same response; its request ends when its body is through, or nobody reads it any more. Where the body breaks off, so
+ * does the connection: passed on, the error would be printed by the HTTP framework.
+ */
+function carried(shared: RouteParts, request: BesideRequest, response: Response): Response {
   const { body, status, headers } = response;
   if (body === null) {
-    ended();
+    request.end();
     return response;
   }
   const through = new TransformStream<Uint8Array, Uint8Array>();
-  void body
-    .pipeTo(through.writable)
-    .catch(() => {})
-    .finally(ended);
+  const ended = (broke: boolean): void => {
+    request.end();
+    const { incoming, requestId, endpoint } = request;
+    if (!broke || incoming.socket.destroyed) return;
+    shared.counters.cuts++;
+    shared.observe.fault?.(besideCutEvent(requestId, endpoint));
+    incoming.socket.destroy();
+  };
+  body.pipeTo(through.writable, { preventAbort: true }).then(
+    () => ended(false),
+    () => ended(true),
+  );
   return new Response(through.readable, { status, headers });
 }

@@ -92,10 +92,17 @@ export function cutEvent(cut: AttemptSubject, fault: Fault, outputTokens: number
     ...event,
     kind: "answer-cut",
     detail: FAULT_TEXTS[fault],
-    done: "the client got what had come, then an error or a closed connection, never the mark of a whole answer",
+    done: CUT,
     figures: outputTokens === undefined ? event.figures : { ...event.figures, outputTokens },
   };
 }
+
+/** The same of an answer beside inference, of which there is one attempt. */
+export function besideCutEvent(requestId: string, endpoint: string): FaultEvent {
+  return { requestId, endpoint, kind: "answer-cut", detail: FAULT_TEXTS.cut, done: CUT };
+}
+
+const CUT = "the client got what had come, then an error or a closed connection, never the mark of a whole answer";
 
 function subject({ requestId, endpoint, attempts }: AttemptSubject) {
   return { requestId, endpoint, figures: { attempts } };

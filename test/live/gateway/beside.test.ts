@@ -7,6 +7,7 @@ import OpenAI from "openai";
 import { nowMicros } from "#live/base/clock.ts";
 import { adminAccess } from "#live/admin/admin-access.ts";
 import { enginePages } from "#live/status/open-pages.ts";
+import type { FaultEvent } from "#live/log/fault-log.ts";
 import { Readiness } from "#live/status/readiness.ts";
 import { CHAT, type Got, type Rig, type RigOptions, ask, errorOf, startRig } from "./rig.ts";
 import {
@@ -211,6 +212,19 @@ test("a stored response streams, also while another engine hangs", async (t) => 
   assert.match(got.body, /response\.completed/);
   assert.equal(rig.engines[1]!.requests[0]!.path, "/v1/responses/resp_9?stream=true");
   while (rig.engines[0]!.sockets.size > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+});
+
+test("a stored response whose engine breaks off is cut, logged and counted, and nothing is printed", async (t) => {
+  const printed = t.mock.method(console, "error", () => {});
+  const begun = chunk('event: response.created\ndata: {"type":"response.created"}\n\n');
+  const rig = await rigOf(t, [(_r, socket) => void socket.write(STREAM_HEAD + begun, () => socket.destroy())]);
+  const path = "/v1/responses/resp_9?stream=true";
+  const got = await ask(rig.url, undefined, { method: "GET", path, headers: { "x-request-id": "mine" } });
+  assert.deepEqual([got.status, got.cut], [200, true]);
+  assert.equal(rig.gateway.counters.cuts, 1);
+  const [{ requestId, endpoint, kind }] = rig.faults as [FaultEvent];
+  assert.deepEqual([requestId, endpoint, kind], ["mine", rig.directory.all()[0]!.id, "answer-cut"]);
+  assert.equal(printed.mock.callCount(), 0);
 });
 
 test("preflights: where no origins are configured they allow nothing, and no engine gets any, with or without keys", async (t) => {
