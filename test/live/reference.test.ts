@@ -3,6 +3,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { ERRORS } from "#live/http/errors.ts";
 import { Routes } from "#live/http/route.ts";
 import { clients, routing } from "#config/routing-section.ts";
 import { servePlan } from "../../src/cli/serve/serve-options.ts";
@@ -141,6 +142,12 @@ test("every response header that is written is documented, and none that is not"
   );
 });
 
+test("retry-after is documented with the statuses that have it", () => {
+  const [, meaning = ""] = table("Response headers that are written").find(([name]) => name === "retry-after") ?? [];
+  const rows = Object.values(ERRORS).filter(({ retryAfter }) => retryAfter !== undefined);
+  assertSame(meaning.match(/\d{3}/g) ?? [], [...new Set(rows.map(({ status }) => String(status)))]);
+});
+
 /** Ours of requests. */
 const READ: ReadonlySet<string> = new Set([
   "x-gnomon-tenant",
@@ -151,4 +158,4 @@ const READ: ReadonlySet<string> = new Set([
   "x-gnomon-by",
 ]);
 /** Written on what goes to an engine. */
-const TO_ENGINES: ReadonlySet<string> = new Set(["authorization", "x-data-parallel-rank", "accept-encoding"]);
+const TO_ENGINES: ReadonlySet<string> = new Set(["authorization", "x-data-parallel-rank"]);
