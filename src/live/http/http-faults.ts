@@ -1,4 +1,4 @@
-import { type IncomingMessage, STATUS_CODES, type Server, type ServerResponse } from "node:http";
+import { type IncomingMessage, STATUS_CODES, type Server, type ServerResponse, maxHeaderSize } from "node:http";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
@@ -25,7 +25,7 @@ export function answerHttpFaults(server: Server, options: HttpFaultOptions): voi
   const ending = new WeakSet<Duplex>();
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     if (ending.has(socket) && error.code !== "ECONNRESET") return;
-    malformed();
+    if (!hasLeft(error)) malformed();
     if (error.code === "ECONNRESET" || !socket.writable) socket.destroy();
     // Bytes after a whole request: an error here would be taken for its answer, or land in the middle of it.
     else if (socket instanceof Socket && endBehind(socket)) ending.add(socket);
@@ -46,13 +46,18 @@ export function answerHttpFaults(server: Server, options: HttpFaultOptions): voi
   server.on("checkExpectation", serve);
 }
 
+/** Its client broke its connection, or ended it in the middle of a request; what it sent was right so far. */
+function hasLeft({ code, syscall }: NodeJS.ErrnoException): boolean {
+  return syscall !== undefined || code === "HPE_INVALID_EOF_STATE";
+}
+
 /** What is wrong with bytes that Node could not take for a request, or that came too slowly. */
 function refusalOfBytes(code: string | undefined): Refusal {
   switch (code) {
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return refusal("slow-request", "The request did not arrive in time.");
     case "HPE_HEADER_OVERFLOW":
-      return refusal("headers-too-large", "The request's head is too large.");
+      return refusal("headers-too-large", `The request's head is larger than ${maxHeaderSize} bytes.`);
     case undefined:
     default:
       return refusal("bad-request", "This is not a well-formed HTTP/1.1 request.");

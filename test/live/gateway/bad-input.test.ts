@@ -153,7 +153,7 @@ describe("bad input", () => {
   test("a head that is too large is 431", async () => {
     const got = await ask(rig.url, CHAT, { headers: { "x-large": "x".repeat(40_000) } });
     assert.equal(got.status, 431);
-    assert.match(errorOf(got).message, /head is too large/);
+    assert.match(errorOf(got).message, /head is larger than 16384 bytes/);
     assert.equal(got.headers["x-gnomon-reason"], "headers-too-large");
   });
 

@@ -72,6 +72,21 @@ describe("what is wrong with HTTP itself", () => {
     assert.match(got, /^HTTP\/1\.1 413 /);
   });
 
+  test("a client that leaves is none of those that sent no HTTP", async () => {
+    const { malformedHttp } = rig.gateway.counters;
+    for (const bytes of [post(BODY), post("", "host: x\r\n", 4_000), "POST /v1/chat"])
+      for (const leave of ["resetAndDestroy", "destroy"] as const) {
+        const socket = connect(Number(new URL(rig.url).port), "127.0.0.1");
+        socket.write(bytes);
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        socket[leave]();
+      }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.equal(rig.gateway.counters.malformedHttp, malformedHttp);
+    await talk(rig.url, "no HTTP\r\n\r\n", /\}$/);
+    assert.equal(rig.gateway.counters.malformedHttp, malformedHttp + 1);
+  });
+
   test("a body that breaks off in its framing is answered", async () => {
     const head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
     const got = await talk(rig.url, `${head}transfer-encoding: chunked\r\n\r\nZZ\r\n`, /"code":400/);
