@@ -56,9 +56,10 @@ export class SseScanner {
   /** The last `rest` bytes with a chunk behind them. In place where there is room, or each chunk would copy all before. */
   #joined(rest: number, chunk: Buffer): Buffer {
     const length = rest + chunk.length;
-    const inPlace = this.bytes.buffer === this.#store.buffer && this.#filled + chunk.length <= this.#store.length;
-    if (!inPlace) {
-      this.#store = Buffer.allocUnsafeSlow(STORE_GROWTH * length);
+    const goesOn = this.bytes.buffer === this.#store.buffer;
+    if (!goesOn || this.#filled + chunk.length > this.#store.length) {
+      // Most events lie in two reads at most.
+      this.#store = Buffer.allocUnsafeSlow(goesOn ? STORE_GROWTH * length : length);
       this.#store.set(this.bytes.subarray(this.consumed));
       this.#filled = rest;
     }
