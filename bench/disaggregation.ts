@@ -20,7 +20,7 @@ import { parseArgs } from "node:util";
 import { stringify } from "yaml";
 import { loadEngine } from "#config/engine-file.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
-import { ROLES_DEFAULT } from "#core/profile/profile-parts.ts";
+import { ROLES_DEFAULT } from "#core/profile/profile-stages.ts";
 import { figuresInResults, figuresOfRun } from "#shadow/question/compare-results.ts";
 import { readRecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { TraceReader } from "#trace/reader.ts";

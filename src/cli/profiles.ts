@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { CATALOG } from "#core/profile/catalog.ts";
 import { signalsOf } from "#core/profile/build-profile.ts";
-import { partsText } from "#core/profile/profile-parts.ts";
+import { stagesText } from "#core/profile/profile-stages.ts";
 import type { ParameterDescription } from "#core/plugin/parameter.ts";
 import type { Plugin, Signal } from "#core/plugin/plugin.ts";
 import type { PluginSpec, ProfileSpec, ChooserSpec } from "#core/plugin/spec.ts";
@@ -69,7 +69,7 @@ function profileDetail(profile: NamedProfile): string {
   const { name, summary, source, spec } = profile;
   const gauges = `  made for ${signalsText(gaugesStated(profile))}\n`;
   const head = `${name}: ${summary}\n  from ${source}; reads ${signals(spec).join(", ")}\n${gauges}`;
-  return `${head}${chooserText(spec)}${partsText(spec, chooserText)}`;
+  return `${head}${chooserText(spec)}${stagesText(spec, chooserText)}`;
 }
 
 function chooserText(chooser: ChooserSpec): string {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { partsOf } from "#core/profile/profile-parts.ts";
+import { stagesOf } from "#core/profile/profile-stages.ts";
 import { CATALOG } from "#core/profile/catalog.ts";
 import { type ParameterTable, resolveParameters } from "#core/plugin/parameter.ts";
 import type { ParameterValue, PluginSpec, ProfileSpec, ScorerSpec } from "#core/plugin/spec.ts";
@@ -18,9 +18,9 @@ const PLACES_MAX = 6;
  * set, or a weighted sum of several. Read back, it decides the same.
  */
 export function exportAibrix(spec: ProfileSpec): Exported<Readonly<Record<string, string>>> {
-  const parts = partsOf(spec);
-  if (parts.length > 0)
-    return { ok: false, reasons: parts.map((part) => `${part}: AIBrix's strategies choose one endpoint`) };
+  const stages = stagesOf(spec);
+  if (stages.length > 0)
+    return { ok: false, reasons: stages.map((stage) => `${stage}: AIBrix's strategies choose one endpoint`) };
   for (const [name, { profile }] of Object.entries(STRATEGIES)) {
     const variables = variablesFor(spec, strategySpec(profile));
     if (variables !== undefined) return { ok: true, value: { AIBRIX_ROUTING_ALGORITHM: name, ...variables } };

@@ -1,5 +1,5 @@
 import { CATALOG } from "#core/profile/catalog.ts";
-import { divisionOf } from "#core/profile/profile-parts.ts";
+import { divisionOf } from "#core/profile/profile-stages.ts";
 import { type ParameterTable, resolveParameters, shown } from "#core/plugin/parameter.ts";
 import type { ParameterValue, PluginSpec, ProfileSpec, ChooserSpec } from "#core/plugin/spec.ts";
 import { writeHandlers } from "./llm-d-phases.ts";

@@ -1,7 +1,7 @@
 import { CATALOG } from "#core/profile/catalog.ts";
 import { type ParameterTable, resolveParameters } from "#core/plugin/parameter.ts";
 import type { ParameterValue, PluginSpec, ProfileSpec } from "#core/plugin/spec.ts";
-import { partsOf } from "#core/profile/profile-parts.ts";
+import { stagesOf } from "#core/profile/profile-stages.ts";
 import type { Exported } from "./export-llm-d.ts";
 
 /** Routers with SMG's options: sgl-project's, its successor, and vLLM's, which began as a copy of it. */
@@ -20,8 +20,9 @@ export type SmgFlags = Readonly<Record<string, string>>;
  * that a profile may break them in any way. Read back by docs/migrate.md's table, it decides the same but for those.
  */
 export function exportSmg(spec: ProfileSpec, router: SmgKind): Exported<SmgFlags> {
-  const parts = partsOf(spec);
-  if (parts.length > 0) return { ok: false, reasons: parts.map((part) => `${part}: ${router} chooses one endpoint`) };
+  const stages = stagesOf(spec);
+  if (stages.length > 0)
+    return { ok: false, reasons: stages.map((stage) => `${stage}: ${router} chooses one endpoint`) };
   const policies = Object.entries(POLICIES).filter(([name]) => HAS[name]?.includes(router) !== false);
   for (const [name, flagsOf] of policies) {
     const flags = flagsOf(spec);

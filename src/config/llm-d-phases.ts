@@ -1,4 +1,4 @@
-import { ROLES_DEFAULT } from "#core/profile/profile-parts.ts";
+import { ROLES_DEFAULT } from "#core/profile/profile-stages.ts";
 import { shown } from "#core/plugin/parameter.ts";
 import type { PartialProfile } from "#core/profile/check.ts";
 import type { DisaggregationSpec, PartialChooser } from "#core/plugin/spec.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { COLOCATE_BELOW_TOKENS, ROLES_DEFAULT } from "#core/profile/profile-parts.ts";
+import { COLOCATE_BELOW_TOKENS, ROLES_DEFAULT } from "#core/profile/profile-stages.ts";
 import { HANDOFFS, UNLABELLED } from "#core/plugin/spec.ts";
 import { SIGNALS_SCHEMA } from "./profile-signals.ts";
 

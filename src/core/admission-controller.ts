@@ -16,7 +16,7 @@ import { createAdmission } from "./admission/create.ts";
 import type { Held, RefusalReason } from "./admission/held.ts";
 import { ExpectedOutput } from "./admission/expected-output.ts";
 import { ModelCap } from "./admission/model-cap.ts";
-import type { SharedParts } from "./admission/let-in-elsewhere.ts";
+import type { AdmissionShared } from "./admission/let-in-elsewhere.ts";
 import type { Permit } from "./admission/permit.ts";
 import { RequestQueue } from "./admission/request-queue.ts";
 import { fullness } from "./admission/saturation.ts";
@@ -156,7 +156,7 @@ export class AdmissionController {
   }
 
   /** What requests count in that another router let in, whatever the limits say. */
-  get shared(): SharedParts {
+  get shared(): AdmissionShared {
     return { limits: this.#limits, modelCap: this.#modelCap, counters: () => this.#counters };
   }
 

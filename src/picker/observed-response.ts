@@ -12,7 +12,8 @@ import type { Dialect } from "#live/http/route.ts";
 import type { GatewayLimits } from "#live/http/limits.ts";
 import type { TokenProgress } from "#live/upstream/token-progress.ts";
 
-export interface ResponseParts {
+/** The request that it answers. */
+export interface ObservedRequest {
   readonly dialect: Dialect;
   readonly limits: GatewayLimits;
   readonly tokens: TokenProgress;
@@ -37,7 +38,7 @@ export interface ObservedEnd {
  */
 export class ObservedResponse {
   readonly status: number;
-  readonly #parts: ResponseParts;
+  readonly #request: ObservedRequest;
   readonly #scanner: SseScanner | undefined;
   #whole: Buffer[] | undefined;
   #bytes = 0;
@@ -48,13 +49,13 @@ export class ObservedResponse {
   #sawBody = false;
   #responseId: string | undefined;
 
-  constructor(headers: RequestHeaders, parts: ResponseParts) {
-    this.#parts = parts;
+  constructor(headers: RequestHeaders, request: ObservedRequest) {
+    this.#request = request;
     this.status = Number(headers.get(":status")) || 0;
     const type = headers.get("content-type");
     const readable = headers.get("content-encoding") === "";
     const streams = readable && this.status === 200 && isMediaType(type, "text/event-stream");
-    this.#scanner = streams ? new SseScanner(parts.dialect, parts.limits.eventBytesInspected) : undefined;
+    this.#scanner = streams ? new SseScanner(request.dialect, request.limits.eventBytesInspected) : undefined;
     this.#whole = !streams && readable && isMediaType(type, "application/json") ? [] : undefined;
   }
 
@@ -71,7 +72,7 @@ export class ObservedResponse {
 
   /** The response is over: as its engine ended it, or broken off before that. */
   ended(complete: boolean): ObservedEnd {
-    const { reader, tokens } = this.#parts;
+    const { reader, tokens } = this.#request;
     const body = this.#whole === undefined || this.#whole.length === 0 ? undefined : Buffer.concat(this.#whole);
     const usage = this.#scanner === undefined ? body && findUsage(body) : findUsage(this.#lastEvent);
     const fault = this.#fault(complete, body, usage);
@@ -81,14 +82,14 @@ export class ObservedResponse {
     if (body !== undefined) reader?.whole(body);
     const seen = this.#scanner === undefined ? undefined : tokens.seen;
     const responseId =
-      this.#responseId ?? (body && this.#parts.dialect === "responses" ? outerText(body, "id") : undefined);
+      this.#responseId ?? (body && this.#request.dialect === "responses" ? outerText(body, "id") : undefined);
     return { outcome: "ok", fault: undefined, usage, outputTokens: usage?.outputTokens ?? seen, responseId };
   }
 
   /** A stream without its mark of completion was cut, unless nobody showed it here. */
   #fault(complete: boolean, body: Buffer | undefined, usage: Usage | undefined): Fault | undefined {
     if (this.#broke !== undefined) return this.#broke;
-    const { dialect } = this.#parts;
+    const { dialect } = this.#request;
     if (complete && this.status === OK && body !== undefined && isAborted(dialect, body, usage)) return "draining";
     if (isFailedStatus(this.status)) return faultOfStatus(this.status, body ?? EMPTY);
     const promised = this.#scanner !== undefined && promisesEnd(dialect);
@@ -99,7 +100,7 @@ export class ObservedResponse {
     scanner.push(chunk);
     while (scanner.next()) {
       const { kind, bytes, start, end } = scanner;
-      if (kind === "meta" && this.#parts.dialect === "responses")
+      if (kind === "meta" && this.#request.dialect === "responses")
         this.#responseId ??= responseIdOf(eventData(bytes.subarray(start, end)));
       if (kind === "token") {
         this.#token(bytes, start, end);
@@ -113,19 +114,19 @@ export class ObservedResponse {
 
   /** OpenAI's [DONE] counts nothing; the last event of its responses does. */
   #isBareMark(kind: string): boolean {
-    return kind === "done" && this.#parts.dialect !== "responses";
+    return kind === "done" && this.#request.dialect !== "responses";
   }
 
   #token(bytes: Buffer, start: number, end: number): void {
-    const { reader, tokens } = this.#parts;
+    const { reader, tokens } = this.#request;
     reader?.event(bytes, start, end);
     this.#tokens++;
-    if (this.#tokens === 1) this.#parts.passed();
+    if (this.#tokens === 1) this.#request.passed();
     else if (tokens.reaches(this.#tokens)) tokens.report(nowMicros());
   }
 
   #keep(whole: Buffer[], chunk: Buffer): void {
-    const { answerBytesInspected, errorBytesKept } = this.#parts.limits;
+    const { answerBytesInspected, errorBytesKept } = this.#request.limits;
     this.#bytes += chunk.length;
     if (this.#bytes <= (this.status >= 400 ? errorBytesKept : answerBytesInspected)) whole.push(chunk);
     else this.#whole = undefined;

@@ -27,7 +27,7 @@ import type { NameSwap } from "#live/answer/name-swap.ts";
 import { nowMicros } from "#live/base/clock.ts";
 import { cutEvent, passedOnEvent, retriedEvent, turnedAwayEvent } from "#live/log/attempt-events.ts";
 import { countUp } from "#live/base/gateway-counters.ts";
-import type { AskingParts, AskingRequest } from "#live/routing/ask.ts";
+import type { AskingShared, AskingRequest } from "#live/routing/ask.ts";
 import { givenRequestId } from "#live/http/identity.ts";
 import type { BodyRoom } from "#live/http/body-room.ts";
 import type { EndpointDirectory } from "#live/endpoints/endpoint-directory.ts";
@@ -43,7 +43,7 @@ import type { ObservedEnd } from "./observed-response.ts";
 import type { RequestSummary } from "#live/log/request-summary.ts";
 
 /** What all requests of proxies share: with those of the gateway itself, where it is one too. */
-export interface PickRequestParts extends AskingParts, WatchedEndpoints {
+export interface PickRequestShared extends AskingShared, WatchedEndpoints {
   readonly directory: EndpointDirectory;
   readonly inFlight: InFlight;
   readonly bodies: BodyRoom;
@@ -53,7 +53,7 @@ export interface PickRequestParts extends AskingParts, WatchedEndpoints {
 }
 
 export interface PickRequestOptions {
-  readonly shared: PickRequestParts;
+  readonly shared: PickRequestShared;
   readonly headers: RequestHeaders;
   readonly route: Route;
   /** Endpoints that the proxy allows; any where undefined. */
@@ -80,7 +80,7 @@ const NOT_SENT: ObservedEnd = { outcome: "refused", fault: undefined, usage: und
  */
 export class PickRequest implements AskingRequest, Swept, PathHost, PathStage {
   slot = 0;
-  readonly shared: PickRequestParts;
+  readonly shared: PickRequestShared;
   readonly limits: GatewayLimits;
   readonly headers: RequestHeaders;
   readonly route: Route;

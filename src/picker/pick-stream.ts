@@ -2,7 +2,7 @@ import type { Routed } from "#core/input/decision.ts";
 import { type Refusal, refusal } from "#live/http/errors.ts";
 import { RequestHeaders } from "#live/http/headers.ts";
 import type { NameSwap } from "#live/answer/name-swap.ts";
-import type { PickRequestParts } from "./pick-request.ts";
+import type { PickRequestShared } from "./pick-request.ts";
 import { askBody, askWithoutBody } from "#live/routing/ask.ts";
 import { decisiveText } from "#live/base/decisive.ts";
 import type { Addresses } from "./destination.ts";
@@ -23,8 +23,8 @@ import {
 } from "./wire.ts";
 
 /** What all streams share. */
-export interface PickerParts {
-  readonly gateway: PickRequestParts;
+export interface PickerShared {
+  readonly gateway: PickRequestShared;
   readonly addresses: Addresses;
   readonly pathOf: (target: string) => PickedPath;
   /** Further endpoints named behind the chosen one. */
@@ -39,7 +39,7 @@ export type SendReplies = (responses: readonly ProcessingResponse[], gone?: () =
  * gateway. From the body to the decision the path is the gateway's own; the proxy carries the bytes.
  */
 export class PickStream {
-  readonly #shared: PickerParts;
+  readonly #shared: PickerShared;
   readonly #replies: SendReplies;
   #requestMode: number = BODY_MODE.fullDuplexStreamed;
   #responseMode: number = BODY_MODE.fullDuplexStreamed;
@@ -52,7 +52,7 @@ export class PickStream {
   /** Where the response is to name another model than the engine does. */
   #swap: NameSwap | undefined;
 
-  constructor(shared: PickerParts, replies: SendReplies) {
+  constructor(shared: PickerShared, replies: SendReplies) {
     this.#shared = shared;
     this.#replies = replies;
     shared.gateway.counters.pickerStreams++;
@@ -192,8 +192,8 @@ export class PickStream {
     }
     const { tokens, limits, answerReader: reader, route } = request;
     if (tokens !== undefined) {
-      const parts = { dialect: route.dialect, limits, tokens, reader, passed: () => request.passed() };
-      this.#response = new ObservedResponse(new RequestHeaders(flat), parts);
+      const answered = { dialect: route.dialect, limits, tokens, reader, passed: () => request.passed() };
+      this.#response = new ObservedResponse(new RequestHeaders(flat), answered);
       request.seen = { ...request.seen, status: this.#response.status };
       if (!request.stream) request.alive();
     }

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { countUp } from "#live/base/gateway-counters.ts";
-import { type PickRequestParts, PROXY } from "./pick-request.ts";
+import { type PickRequestShared, PROXY } from "./pick-request.ts";
 import type { Routes } from "#live/http/route.ts";
 import { Addresses } from "./destination.ts";
 import type { CallFailure, GrpcMethod, MessageRefusal } from "./grpc/call.ts";
 import { GrpcServer, type PickerTls } from "./grpc/grpc-server.ts";
 import { EXTERNAL_PROCESSOR, PickerHealth } from "./health.ts";
-import { type PickerParts, PickStream, type SendReplies } from "./pick-stream.ts";
+import { type PickerShared, PickStream, type SendReplies } from "./pick-stream.ts";
 import { pathReader } from "./picked-path.ts";
 import type { PickerRules } from "./picker-rules.ts";
 import { readProcessingRequest } from "./processing-request.ts";
@@ -15,7 +15,7 @@ import type { ProcessingRequest } from "./wire.ts";
 
 export interface ProcessingOptions {
   /** The gateway's own: one router, one intake, one set of limits and counters. */
-  readonly gateway: PickRequestParts;
+  readonly gateway: PickRequestShared;
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
@@ -62,7 +62,7 @@ const CALLS_MORE = 1_000;
 export function startPicker(options: PickerOptions): Promise<PickerServer> {
   const { gateway, routes, administration = [], fallbacksMax } = options;
   const addresses = new Addresses(gateway.directory);
-  const shared: PickerParts = { gateway, addresses, pathOf: pathReader(routes, administration), fallbacksMax };
+  const shared: PickerShared = { gateway, addresses, pathOf: pathReader(routes, administration), fallbacksMax };
   return startProcessing(options, (replies) => new PickStream(shared, replies));
 }
 

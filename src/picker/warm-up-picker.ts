@@ -42,7 +42,7 @@ export async function warmUpPicker(options: PickerWarmUpOptions): Promise<number
   const gateway = createGateway({ ...shared, tokenizer, intake, directory, observe: SILENT });
   const certificate = tls ? selfSigned("gnomon", new Date()) : undefined;
   const picker = await startPicker({
-    gateway: gateway.parts,
+    gateway: gateway.shared,
     routes: gateway.routes,
     host: "127.0.0.1",
     port: 0,

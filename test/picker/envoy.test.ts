@@ -74,7 +74,7 @@ class Setting {
 
   async startPicker(): Promise<void> {
     this.picker = await startPicker({
-      gateway: this.rig.gateway.parts,
+      gateway: this.rig.gateway.shared,
       routes: this.rig.gateway.routes,
       host: "127.0.0.1",
       port: this.pickerPort,

@@ -486,7 +486,7 @@ test("a picker that shuts down lets what is under way end, and places what was o
   await exchange.nexts(2);
   const late = proxy.open();
   await until("open", () => proxy.rig.gateway.counters.pickerStreams === 2);
-  proxy.rig.gateway.parts.phase = "draining";
+  proxy.rig.gateway.shared.phase = "draining";
   late.head();
   late.body(chat());
   const [head] = await late.nexts(2);
@@ -496,7 +496,7 @@ test("a picker that shuts down lets what is under way end, and places what was o
   exchange.answer(ANSWER, true);
   await exchange.next();
   assert.equal(proxy.rig.summaries.at(-1)!.outcome, "ok");
-  proxy.rig.gateway.parts.phase = "serving";
+  proxy.rig.gateway.shared.phase = "serving";
 });
 
 for (const [name, tls] of [
@@ -670,14 +670,14 @@ test("buffered: a body in one message that is too large is 413, and one that the
   assert.equal(await answered(100_001), 413);
   assert.equal(await answered(100_000 + MESSAGE_BYTES), 413);
   assert.equal(await answered(340_000), 429);
-  const { counters, parts } = proxy.rig.gateway;
-  await until("given back", () => parts.bodies.bytes === 0);
+  const { counters, shared } = proxy.rig.gateway;
+  await until("given back", () => shared.bodies.bytes === 0);
   assert.deepEqual(counters.pickerFailures, { "message-too-large": 1, "no-room": 1 });
 });
 
 test("full duplex: a body that its proxy does not read back counts as held until it does, or leaves", async (t) => {
   const proxy = await ProxyRig.start(t);
-  const { bodies } = proxy.rig.gateway.parts;
+  const { bodies } = proxy.rig.gateway.shared;
   const session = connect(`http://127.0.0.1:${proxy.picker.port}`, { settings: { initialWindowSize: 0 } });
   t.after(() => session.destroy());
   const stream = session.request({

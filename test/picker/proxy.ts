@@ -44,7 +44,7 @@ export class ProxyRig {
   ): Promise<ProxyRig> {
     const rig = await startRig([], { urls, models: ["m"], ...options });
     const picker = await startPicker({
-      gateway: rig.gateway.parts,
+      gateway: rig.gateway.shared,
       routes: rig.gateway.routes,
       host: "127.0.0.1",
       port: 0,

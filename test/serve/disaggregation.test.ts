@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { replayCommand } from "#cli/replay.ts";
 import { servePlan } from "#cli/serve/serve-options.ts";
-import { ROLES_DEFAULT } from "#core/profile/profile-parts.ts";
+import { ROLES_DEFAULT } from "#core/profile/profile-stages.ts";
 import type { Input } from "#core/input/input.ts";
 import { KV_TRANSFER_DEFAULTS } from "#emulator/kv-transfer/kv-transfer.ts";
 import { type Emulator, startEmulator } from "#emulator/server.ts";

@@ -1,5 +1,5 @@
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
-import { ROLES_DEFAULT } from "#core/profile/profile-parts.ts";
+import { ROLES_DEFAULT } from "#core/profile/profile-stages.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { PATH_RULES, type PathRules } from "#core/path/path-rules.ts";
 import { MICROS_PER_SECOND } from "#core/base/units.ts";

@@ -1,5 +1,5 @@
 import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
-import { ROLES_DEFAULT } from "#core/profile/profile-parts.ts";
+import { ROLES_DEFAULT } from "#core/profile/profile-stages.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { EngineEvent } from "#sim/fleet/engine-event.ts";
 import type { FleetEvent } from "#sim/setting/simulation-options.ts";

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from "commander";
 import { RARE } from "#drive/rare-option.ts";
 import { ConfigError } from "#config/config-error.ts";
-import { COLOCATE_BELOW_TOKENS, divided, divisionOf, ROLES_DEFAULT } from "#core/profile/profile-parts.ts";
+import { COLOCATE_BELOW_TOKENS, divided, divisionOf, ROLES_DEFAULT } from "#core/profile/profile-stages.ts";
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";

@@ -1,4 +1,4 @@
-import { choosersOf } from "#core/profile/profile-parts.ts";
+import { choosersOf } from "#core/profile/profile-stages.ts";
 import { exportAibrix } from "#config/export-aibrix.ts";
 import { exportLlmD } from "#config/export-llm-d.ts";
 import { exportSmg, SMG_KINDS, type SmgKind } from "#config/export-smg.ts";

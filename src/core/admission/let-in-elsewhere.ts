@@ -8,7 +8,7 @@ import type { TakenOver } from "./windows-elsewhere.ts";
 /** The end of a request that another router let in, once. */
 export type LetInElsewhere = (at: Micros, used: UsedTokens) => void;
 
-export interface SharedParts {
+export interface AdmissionShared {
   readonly limits: ReadonlyMap<string, AdmissionPolicy>;
   readonly modelCap: ModelCap | undefined;
   readonly counters: () => ServiceCounters | undefined;
@@ -19,7 +19,7 @@ export interface SharedParts {
  * that were taken over, as it is in them.
  */
 export function letInElsewhere(
-  { limits, modelCap, counters }: SharedParts,
+  { limits, modelCap, counters }: AdmissionShared,
   at: Micros,
   request: RouteRequest,
   labels: Readonly<Record<string, string>>,

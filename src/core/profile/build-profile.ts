@@ -2,7 +2,7 @@ import { assert } from "../base/assert.ts";
 import { CATALOG } from "./catalog.ts";
 import type { Plugin, Signal } from "../plugin/plugin.ts";
 import type { PluginSpec, ProfileSpec, ChooserSpec } from "../plugin/spec.ts";
-import { divisionOf, type PromptDivision, promptDivision, signalsOfParts, choosersOf } from "./profile-parts.ts";
+import { divisionOf, type PromptDivision, promptDivision, signalsOfStages, choosersOf } from "./profile-stages.ts";
 import { Profile, prefillProfileName } from "./profile.ts";
 
 /** A profile and the spec that it was built of. */
@@ -80,7 +80,7 @@ function identityOf({ plugin, parameters }: PluginSpec): string {
 
 /** Signals that a profile's plugins read; the spec was checked. */
 export function signalsOf(spec: ProfileSpec): ReadonlySet<Signal> {
-  return new Set([...choosersOf(spec).flatMap(signalsOfChooser), ...signalsOfParts(spec)]);
+  return new Set([...choosersOf(spec).flatMap(signalsOfChooser), ...signalsOfStages(spec)]);
 }
 
 function signalsOfChooser({ filters, scorers, picker }: ChooserSpec): Signal[] {

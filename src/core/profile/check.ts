@@ -2,14 +2,14 @@ import { CATALOG } from "./catalog.ts";
 import { type ParameterTable, type ParameterProblem, checkParameters, shown } from "../plugin/parameter.ts";
 import type { PartialChooser, PluginSpec, ProfileSpec, ChooserSpec } from "../plugin/spec.ts";
 import { isMapping, unknownKeys } from "../plugin/shape.ts";
-import { checkParts, completeParts, isPart, type PartialParts } from "./profile-parts.ts";
+import { checkStages, completeStages, isStage, type PartialStages } from "./profile-stages.ts";
 
 /** What is wrong with a profile, each with its path; empty when it can be built. Takes anything a file may hold. */
 export function checkProfile(spec: unknown): ParameterProblem[] {
   if (!isMapping(spec))
     return [{ path: "", message: `expected a mapping with filters, scorers, picker, got ${shown(spec)}` }];
-  const chooser = Object.fromEntries(Object.entries(spec).filter(([key]) => !isPart(key)));
-  return [...checkChooser(chooser, ""), ...checkParts(spec, checkChooser)];
+  const chooser = Object.fromEntries(Object.entries(spec).filter(([key]) => !isStage(key)));
+  return [...checkChooser(chooser, ""), ...checkStages(spec, checkChooser)];
 }
 
 /** `path` ends in a point, or is empty. */
@@ -83,11 +83,11 @@ function followsTotals(picker: unknown): boolean {
 
 /** Fills in what a checked profile left out. */
 export function completeProfile(spec: PartialProfile): ProfileSpec {
-  return { ...completeChooser(spec), ...completeParts(spec, completeChooser) };
+  return { ...completeChooser(spec), ...completeStages(spec, completeChooser) };
 }
 
 /** A profile that was checked, with what may be left out left out. */
-export interface PartialProfile extends PartialChooser, PartialParts {}
+export interface PartialProfile extends PartialChooser, PartialStages {}
 
 function completeChooser(spec: PartialChooser): ChooserSpec {
   const plugin = <T extends PluginSpec>(entry: T): T => ({ ...entry, parameters: entry.parameters ?? {} });

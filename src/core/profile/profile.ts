@@ -12,7 +12,7 @@ import type { Picker } from "../picker/picker.ts";
 import type { Random } from "../base/random.ts";
 import type { RouteRequest } from "../request/request.ts";
 import { ABSTAIN, type Scorer } from "../scorer/scorer.ts";
-import type { PromptDivision } from "./profile-parts.ts";
+import type { PromptDivision } from "./profile-stages.ts";
 
 /** Sum of all weights, less what rounding may take off. No profile has a weight this small beside others. */
 const ALL_WEIGHT = 1 - 1e-9;

@@ -16,7 +16,7 @@ import { AnswerTokens } from "./answer-tokens.ts";
 export type AnswersIndexed = "ids" | "text" | "off";
 
 /** What all answers are read with. */
-export interface ReaderParts {
+export interface ReaderShared {
   readonly answersIndexed: AnswersIndexed;
   readonly answers: AnswerIndexer;
   readonly limits: GatewayLimits;
@@ -34,7 +34,7 @@ export interface Asked {
 }
 
 /** How the tokens of an answer are to be found out; undefined where they cannot be, or would not continue the prompt. */
-export function chooseReader(shared: ReaderParts, asked: Asked): AnswerReader | undefined {
+export function chooseReader(shared: ReaderShared, asked: Asked): AnswerReader | undefined {
   const { parsed, prompt } = asked;
   const { end } = prompt;
   if (shared.answersIndexed === "off" || parsed.sequences !== 1 || !prompt.exact || end === undefined) return undefined;

@@ -11,10 +11,10 @@ import { readBody } from "../http/request-body.ts";
 import { RequestHeaders } from "../http/headers.ts";
 
 /** What requests beside inference share with all others. */
-export interface BesideParts {
+export interface BesideShared {
   readonly inFlight: InFlight;
   readonly bodies: BodyRoom;
-  /** As of AttemptParts. */
+  /** As of AttemptShared. */
   readonly keepsAuthorization: boolean;
   readonly engineFields: { readonly headers: ReadonlySet<string> };
 }
@@ -27,14 +27,14 @@ export class BesideRequest implements Swept {
   readonly requestId: string;
   /** That answers, where it is one. */
   endpoint = "";
-  readonly #shared: BesideParts;
+  readonly #shared: BesideShared;
   readonly #aborted = new AbortController();
   readonly #abort = (): void => this.#aborted.abort();
   readonly #timer: NodeJS.Timeout;
   #bodyBytes = 0;
 
   /** `millisMax` bounds the whole. */
-  constructor(shared: BesideParts, incoming: IncomingMessage, millisMax: number) {
+  constructor(shared: BesideShared, incoming: IncomingMessage, millisMax: number) {
     this.incoming = incoming;
     this.headers = new RequestHeaders(incoming.rawHeaders);
     this.requestId = givenRequestId(this.headers) || randomUUID();

@@ -24,7 +24,7 @@ const CALLS_MAX = 8;
 const OK = 200;
 const ALL_FAILED = 502;
 
-export interface AdministrationParts {
+export interface AdministrationShared {
   readonly directory: EndpointDirectory;
   readonly counters: GatewayCounters;
 }
@@ -35,13 +35,13 @@ export interface AdministrationParts {
  * else 502, with what each answered.
  */
 export class EngineAdministration {
-  readonly #shared: AdministrationParts;
+  readonly #shared: AdministrationShared;
   readonly #caller: EngineCaller;
   readonly #done: ((done: AdministrationDone) => Promise<void>) | undefined;
   #calls = 0;
 
   /** `done` is awaited before the client gets the answer. */
-  constructor(shared: AdministrationParts, caller: EngineCaller, done?: (done: AdministrationDone) => Promise<void>) {
+  constructor(shared: AdministrationShared, caller: EngineCaller, done?: (done: AdministrationDone) => Promise<void>) {
     this.#shared = shared;
     this.#caller = caller;
     this.#done = done;

@@ -28,7 +28,7 @@ const WRONG_METHOD = 405;
 /** What may stand in a path. */
 const STORED_ID = /^[\w-]{1,256}$/;
 
-interface Parts {
+interface StoredShared {
   readonly directory: EndpointDirectory;
   readonly caller: EngineCaller;
   readonly counters: GatewayCounters;
@@ -43,18 +43,18 @@ export type ResponsePlace = readonly EndpointId[] | "gone" | "unknown";
  * works for a gateway that has just started and for several of them.
  */
 export class StoredResponses {
-  readonly #parts: Parts;
+  readonly #shared: StoredShared;
   readonly #places: ResponsePlaces;
   #searches = 0;
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
-    this.#places = new ResponsePlaces(parts.counters);
+  constructor(shared: StoredShared) {
+    this.#shared = shared;
+    this.#places = new ResponsePlaces(shared.counters);
   }
 
   /** An endpoint answered with it, or with the beginning of it. */
   made(id: string, endpoint: EndpointId): void {
-    const entry = this.#parts.directory.get(endpoint);
+    const entry = this.#shared.directory.get(endpoint);
     if (entry !== undefined) this.#places.note(id, entry.url);
   }
 
@@ -63,7 +63,7 @@ export class StoredResponses {
     id: string,
     call: Pick<EngineCall, "headers" | "dropAuthorization" | "withheld" | "requestId">,
   ): ResponsePlace | Promise<ResponsePlace> {
-    const { counters } = this.#parts;
+    const { counters } = this.#shared;
     const url = this.#places.of(id);
     if (url !== undefined) {
       const endpoints = this.#endpointsOf(url);
@@ -85,11 +85,11 @@ export class StoredResponses {
     try {
       const given = { ...call, method: "GET", path: `/v1/responses/${id}`, body: undefined } as const;
       const found = await this.#find(id, AbortSignal.timeout(SEARCH_MILLIS_MAX), (entry, signal) =>
-        this.#parts.caller.call(entry, { ...given, signal }).then((answer) => ({ entry, answer })),
+        this.#shared.caller.call(entry, { ...given, signal }).then((answer) => ({ entry, answer })),
       );
       discard(found);
       const isThere = found?.answer.statusCode === OK;
-      countUp(this.#parts.counters.responsesFollowed, isThere ? "found" : "unknown");
+      countUp(this.#shared.counters.responsesFollowed, isThere ? "found" : "unknown");
       if (!isThere) return "unknown";
       this.#places.note(id, found.entry.url);
       return this.#endpointsOf(found.entry.url);
@@ -99,7 +99,7 @@ export class StoredResponses {
   }
 
   #endpointsOf(url: string): EndpointId[] {
-    return this.#parts.directory
+    return this.#shared.directory
       .all()
       .filter((entry) => entry.url === url)
       .map((entry) => entry.id);
@@ -110,7 +110,7 @@ export class StoredResponses {
     const body = method === "POST" ? await request.body(BODY_BYTES_MAX) : undefined;
     if (body !== undefined && !Buffer.isBuffer(body)) return body;
     const ask = (entry: EndpointEntry, signal: AbortSignal): Promise<Found> =>
-      this.#parts.caller
+      this.#shared.caller
         .call(entry, { ...request.call, method, path, body, signal })
         .then((answer) => ({ entry, answer }));
     const found = await this.#find(id, request.signal, ask);
@@ -134,7 +134,7 @@ export class StoredResponses {
     signal: AbortSignal,
     ask: (entry: EndpointEntry, signal: AbortSignal) => Promise<Found>,
   ): Promise<Found | undefined> {
-    const servers = readyServers(this.#parts.directory);
+    const servers = readyServers(this.#shared.directory);
     const place = this.#places.of(id);
     const known = servers.find(({ url }) => url === place);
     const others = servers.filter((server) => server !== known);

@@ -4,7 +4,7 @@ import type { InFlight } from "../http/in-flight.ts";
 import type { ClientConnections } from "./client-connections.ts";
 
 /** Of a gateway, what ends with it. */
-interface DrainedParts {
+interface DrainedShared {
   readonly connections: ClientConnections;
   readonly inFlight: InFlight;
   readonly pools: { destroy(): Promise<void> };
@@ -34,7 +34,7 @@ export interface Drained {
  */
 export async function drainGateway(
   servers: readonly Server[],
-  shared: DrainedParts,
+  shared: DrainedShared,
   times: DrainTimes,
 ): Promise<Drained> {
   const { connections } = shared;

@@ -4,8 +4,8 @@ import type { Socket } from "node:net";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "../http/errors.ts";
-import { type BesideParts, BesideRequest } from "../beside/beside-request.ts";
-import { type AdministrationParts, EngineAdministration } from "../beside/engine-administration.ts";
+import { type BesideShared, BesideRequest } from "../beside/beside-request.ts";
+import { type AdministrationShared, EngineAdministration } from "../beside/engine-administration.ts";
 import type { StoredResponses } from "../beside/stored-responses.ts";
 import type { EngineCaller } from "../beside/engine-caller.ts";
 import type { AdministrationDone } from "../endpoints/adapter-loads.ts";
@@ -34,7 +34,7 @@ export interface AdministrationOptions {
 }
 
 /** What the routes share with inference. */
-export interface RouteParts extends BesideParts, AdministrationParts {
+export interface RouteShared extends BesideShared, AdministrationShared {
   readonly directory: EndpointDirectory;
   /** Undefined where there is none. */
   readonly judges: { readonly names: readonly string[] } | undefined;
@@ -46,12 +46,12 @@ export interface RouteParts extends BesideParts, AdministrationParts {
   readonly connections: { isLate(socket: Socket): boolean };
 }
 
-interface Parts {
+interface RoutesOptions {
   /** For clients. */
   readonly app: GatewayApp;
   /** For operators. */
   readonly admin: GatewayApp;
-  readonly shared: RouteParts;
+  readonly shared: RouteShared;
   readonly allowed: ClientAuth;
   readonly door: InferenceDoor;
   readonly routes: Routes;
@@ -63,11 +63,11 @@ interface Parts {
  * What each port serves beside probes and status pages. For clients: inference whose target needs reading first, models and
  * stored responses. For operators: engines' administration.
  */
-export function addRoutes(parts: Parts): void {
-  const { app, shared, allowed, door } = parts;
-  addCors(parts);
-  addAdministration(parts);
-  addStoredResponses(parts);
+export function addRoutes(options: RoutesOptions): void {
+  const { app, shared, allowed, door } = options;
+  addCors(options);
+  addAdministration(options);
+  addStoredResponses(options);
   app.post("*", (c, next) => {
     return door.serve(c.env.incoming, c.env.outgoing) ? Promise.resolve(RESPONSE_ALREADY_SENT) : next();
   });
@@ -84,8 +84,8 @@ export function addRoutes(parts: Parts): void {
       ? answerOf(shared, refusal("unknown-model", "This model is not served.", "model"))
       : c.json(model);
   });
-  addFaults(app, parts, INFERENCE_PORT);
-  addFaults(parts.admin, parts, ADMIN_PORT);
+  addFaults(app, options, INFERENCE_PORT);
+  addFaults(options.admin, options, ADMIN_PORT);
 }
 
 /** What a port serves, for whoever asks for something else. */
@@ -103,7 +103,7 @@ const ADMIN_PORT: PortText = {
   pages: "GET serves /gnomon/ (the status page), /metrics, /healthz and /readyz; inference is served on listen.port.",
 };
 
-function addFaults(app: GatewayApp, { shared, routes }: Parts, { isInference, pages }: PortText): void {
+function addFaults(app: GatewayApp, { shared, routes }: RoutesOptions, { isInference, pages }: PortText): void {
   app.notFound((c) => {
     const { path, method } = c.req;
     if (isInference && routes.of(path) !== undefined) {
@@ -127,7 +127,7 @@ function addFaults(app: GatewayApp, { shared, routes }: Parts, { isInference, pa
 }
 
 /** Models of the engines, and the names of what judges answers that are none. */
-function modelsOf({ directory, judges }: RouteParts): ServedModel[] {
+function modelsOf({ directory, judges }: RouteShared): ServedModel[] {
   const served = servedModels(directory);
   const names = (judges?.names ?? []).filter((name) => served.every(({ id }) => id !== name));
   return [...served, ...names.map((id) => ({ id, object: "model", owned_by: "gnomon" }) as const)];
@@ -144,7 +144,7 @@ function isAllowed(allowed: ClientAuth, { headers }: IncomingMessage): boolean {
 
 /** An error as a response, in the shape of the API whose path was asked for. */
 function answerOf(
-  { sendsOwnHeaders }: RouteParts,
+  { sendsOwnHeaders }: RouteShared,
   refused: Refusal,
   path = "",
   headers: Record<string, string> = {},
@@ -160,7 +160,7 @@ function answerOf(
  * Preflights, which carry no key and are answered here, never by an engine. Where the configuration names origins all
  * answers of the gateway state what pages may do with them; else a preflight allows nothing.
  */
-function addCors({ app, shared, routes }: Parts): void {
+function addCors({ app, shared, routes }: RoutesOptions): void {
   const { cors } = shared;
   if (cors !== undefined) {
     app.use("*", async (c, next) => {
@@ -182,7 +182,7 @@ function addCors({ app, shared, routes }: Parts): void {
   });
 }
 
-function addStoredResponses({ app, shared, allowed }: Parts): void {
+function addStoredResponses({ app, shared, allowed }: RoutesOptions): void {
   app.on(
     ["GET", "POST"],
     ["/v1/responses/:id{[\\w-]{1,256}}", "/v1/responses/:id{[\\w-]{1,256}}/cancel"],
@@ -197,7 +197,7 @@ function addStoredResponses({ app, shared, allowed }: Parts): void {
   );
 }
 
-function addAdministration({ admin, shared, caller, administration }: Parts): void {
+function addAdministration({ admin, shared, caller, administration }: RoutesOptions): void {
   if (administration === undefined || administration.paths.length === 0) return;
   const engines = new EngineAdministration(shared, caller, administration.done);
   admin.on(["GET", "POST"], [...administration.paths], async (c) => {
@@ -216,7 +216,7 @@ const NO_TOKEN = refusal("forbidden", "Engines are administered with the admin t
 
 /** Serves a request beside inference, which a gateway that drains waits for. */
 async function beside(
-  shared: RouteParts,
+  shared: RouteShared,
   incoming: IncomingMessage,
   millisMax: number,
   serve: (request: BesideRequest) => Promise<Response | Refusal>,

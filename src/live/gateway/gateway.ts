@@ -1,4 +1,4 @@
-import { addRoutes, type AdministrationOptions, type GatewayApp, type RouteParts } from "./gateway-routes.ts";
+import { addRoutes, type AdministrationOptions, type GatewayApp, type RouteShared } from "./gateway-routes.ts";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
@@ -7,7 +7,7 @@ import { type AnswerChooser, chooseAnswer } from "../answer/choose-answer.ts";
 import type { AnswersIndexed } from "../answer/choose-reader.ts";
 import { giveUpRefusal } from "../answer/faults.ts";
 import type { RequestObserver } from "../log/request-observer.ts";
-import type { BesideParts } from "../beside/beside-request.ts";
+import type { BesideShared } from "../beside/beside-request.ts";
 import type { RequestSpans } from "../tracing/request-spans.ts";
 import { ANYBODY } from "../http/client.ts";
 import { type ClientAuth, ClientKeys, plainKeys } from "../http/client-auth.ts";
@@ -25,7 +25,7 @@ import { InFlight } from "../http/in-flight.ts";
 import { Pipelines } from "../request/pipelines.ts";
 import { UnreadAnswers, watchUnread } from "../answer/unread-answers.ts";
 import { KnownBodies } from "../request/known-bodies.ts";
-import { type DoorParts, InferenceDoor, trustedProxies } from "../inference/inference-door.ts";
+import { type DoorShared, InferenceDoor, trustedProxies } from "../inference/inference-door.ts";
 import type { Intake } from "../base/intake.ts";
 import { AS_ASKED, type ChoiceInForce } from "../routing/ask.ts";
 import { RequestRouter } from "../routing/request-router.ts";
@@ -55,9 +55,9 @@ import type { AddressInfo } from "node:net";
 import { stageSettings } from "#core/stages.ts";
 
 /** What all requests share. */
-export type GatewayParts = DoorParts &
-  BesideParts &
-  RouteParts & {
+export type GatewayShared = DoorShared &
+  BesideShared &
+  RouteShared & {
     readonly judges: StageJudges | undefined;
     readonly pools: UpstreamPools;
     readonly openFiles: OpenFiles;
@@ -131,7 +131,7 @@ export interface PassThrough {
   /** Requests do not come to this gateway's own port; whoever tries gets what `serve` answers. */
   readonly isElsewhere: boolean;
   /** Serves, on the port for clients, all that is no inference. */
-  readonly serve: (incoming: IncomingMessage, outgoing: ServerResponse, shared: RouteParts) => void;
+  readonly serve: (incoming: IncomingMessage, outgoing: ServerResponse, shared: RouteShared) => void;
 }
 
 export interface Gateway {
@@ -140,7 +140,7 @@ export interface Gateway {
   /** Of the port for operators. */
   readonly admin: GatewayApp;
   /** What its requests share, for another host of the same router. */
-  readonly parts: GatewayParts;
+  readonly shared: GatewayShared;
   readonly routes: Routes;
   readonly counters: GatewayCounters;
   /** Those in force. */
@@ -181,7 +181,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const responses = new StoredResponses({ directory, caller, counters });
   const serving = new ServingChecks(caller, counters);
   const tokenTexts = new TokenTexts(caller);
-  const shared = partsOf(options, { router, pools, limits, counters, hangs, answers, responses, serving, tokenTexts });
+  const shared = sharedOf(options, { router, pools, limits, counters, hangs, answers, responses, serving, tokenTexts });
   const app: GatewayApp = new Hono();
   const admin: GatewayApp = new Hono();
   for (const each of [app, admin]) options.openRoutes?.(each);
@@ -202,7 +202,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   return {
     app,
     admin,
-    parts: shared,
+    shared,
     routes,
     counters,
     get limits() {
@@ -242,13 +242,13 @@ function authOf({ clientAuth, clientKeys }: GatewayOptions): ClientAuth | undefi
   return clientAuth ?? (clientKeys === undefined ? undefined : new ClientKeys(plainKeys(clientKeys)).of);
 }
 
-type OwnParts = Pick<
-  GatewayParts,
+type OwnShared = Pick<
+  GatewayShared,
   "router" | "pools" | "limits" | "counters" | "hangs" | "answers" | "responses" | "serving" | "tokenTexts"
 >;
 
 /** Of one shape whatever the options, so that code optimized for the warm-up's gateway serves this one too. */
-function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
+function sharedOf(options: GatewayOptions, own: OwnShared): GatewayShared {
   const { limits, hangs } = own;
   return {
     ...own,
@@ -289,7 +289,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
  */
 function newServer(
   app: GatewayApp,
-  shared: GatewayParts,
+  shared: GatewayShared,
   { listenTls: tls, passThrough }: Pick<GatewayOptions, "listenTls" | "passThrough">,
   door?: InferenceDoor,
 ): Server {

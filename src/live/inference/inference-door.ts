@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Socket, BlockList, isIPv6 } from "node:net";
 import type { ClientAuth } from "../http/client-auth.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "../http/errors.ts";
-import { InferenceExchange, type ExchangeParts } from "./inference-exchange.ts";
+import { InferenceExchange, type ExchangeShared } from "./inference-exchange.ts";
 import { hostOf, type RequestTarget, RequestTargets } from "../request/request-target.ts";
 import type { Routes } from "../http/route.ts";
 import { readBody } from "../http/request-body.ts";
@@ -22,21 +22,21 @@ const FULL = refusal("full", "The gateway's limit of concurrent requests is reac
 const PLAIN_HOST = /^[\w.:[\]-]+$/;
 
 /** What requests share, and the connections that they come by. */
-export type DoorParts = ExchangeParts & {
+export type DoorShared = ExchangeShared & {
   readonly connections: { isLate(socket: Socket): boolean };
   readonly phase: "serving" | "leaving" | "draining";
 };
 
 /** Where inference requests come in: each becomes an exchange, or is refused by what is known before its body. */
 export class InferenceDoor {
-  readonly #shared: DoorParts;
+  readonly #shared: DoorShared;
   readonly #allowed: ClientAuth;
   readonly #targets: RequestTargets;
   readonly #trusts: TrustedProxies | undefined;
   /** The last host found to be plain; most requests have the same. */
   #plainHost = "";
 
-  constructor(shared: DoorParts, allowed: ClientAuth, routes: Routes, trusts?: TrustedProxies) {
+  constructor(shared: DoorShared, allowed: ClientAuth, routes: Routes, trusts?: TrustedProxies) {
     this.#shared = shared;
     this.#targets = new RequestTargets(routes);
     this.#allowed = allowed;

@@ -17,8 +17,8 @@ import type { Forward, ForwardResult } from "../upstream/forward.ts";
 import { type OwnHeaders, pushOwn, RequestHeaders } from "../http/headers.ts";
 import { countUp } from "../base/gateway-counters.ts";
 import type { RequestRouter } from "../routing/request-router.ts";
-import type { AskingParts, AskingRequest } from "../routing/ask.ts";
-import type { ForwardedRequest, ForwardParts } from "../upstream/forwarded-request.ts";
+import type { AskingShared, AskingRequest } from "../routing/ask.ts";
+import type { ForwardedRequest, ForwardShared } from "../upstream/forwarded-request.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
 import { profileText, type CountedPrompt } from "../base/decisive.ts";
 import { givenRequestId } from "../http/identity.ts";
@@ -41,8 +41,8 @@ import type { Route } from "../http/route.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/text/tokenizer.ts";
 
 /** What all exchanges share. */
-export type ExchangeParts = AskingParts &
-  ForwardParts & {
+export type ExchangeShared = AskingShared &
+  ForwardShared & {
     readonly directory: EndpointDirectory;
     /** How long is waited for endpoints, of the limits in force. */
     readonly waits: WaitLimits;
@@ -64,7 +64,7 @@ export type ExchangeParts = AskingParts &
  * class carries out the effects that need no endpoint, and `Forward` all others.
  */
 export class InferenceExchange implements Swept, PathHost, AskingRequest, ForwardedRequest {
-  readonly shared: ExchangeParts;
+  readonly shared: ExchangeShared;
   /** As they were when it came: a change of the configuration cuts nothing that is under way. */
   readonly limits: GatewayLimits;
   readonly waits: WaitLimits;
@@ -110,7 +110,7 @@ export class InferenceExchange implements Swept, PathHost, AskingRequest, Forwar
   #tokenized: TokenizedPrompt | undefined;
   readonly #response: ServerResponse;
 
-  constructor(shared: ExchangeParts, incoming: IncomingMessage, response: ServerResponse, target: RequestTarget) {
+  constructor(shared: ExchangeShared, incoming: IncomingMessage, response: ServerResponse, target: RequestTarget) {
     this.shared = shared;
     this.limits = shared.limits;
     this.waits = shared.waits;

@@ -7,14 +7,14 @@ import { nowMicros } from "../base/clock.ts";
 import type { GatewayCounters } from "../base/gateway-counters.ts";
 import type { ClientRequest, RequestLife } from "../request/client-request.ts";
 import { upstreamHeaders } from "../http/headers.ts";
-import { Attempt, type AttemptListener, type AttemptParts } from "../upstream/connection/attempt.ts";
+import { Attempt, type AttemptListener, type AttemptShared } from "../upstream/connection/attempt.ts";
 import { AttemptSigns, type WatchedEndpoints } from "../upstream/connection/attempt-signs.ts";
 import { type Prefilled, readPrefilled } from "./prefill-messages.ts";
 
 /** The request whose prompt it is. */
 export interface BesideAttemptRequest
   extends Pick<ClientRequest, "headers" | "requestId" | "limits">, Pick<RequestLife, "bug"> {
-  readonly shared: AttemptParts & WatchedEndpoints & { readonly counters: GatewayCounters };
+  readonly shared: AttemptShared & WatchedEndpoints & { readonly counters: GatewayCounters };
 }
 
 interface Outcome {

@@ -4,7 +4,7 @@ import type { RouteRequest } from "#core/request/request.ts";
 import { type Micros, MICROS_PER_SECOND } from "#core/base/units.ts";
 import type { AnswerJudge, AnswerJudges } from "../answer/answer-judge.ts";
 import type { AnswerReader } from "../answer/answer-reader.ts";
-import { chooseReader, type ReaderParts } from "../answer/choose-reader.ts";
+import { chooseReader, type ReaderShared } from "../answer/choose-reader.ts";
 import { type Refusal, refusal } from "../http/errors.ts";
 import { NameSwap } from "../answer/name-swap.ts";
 import { nowMicros } from "../base/clock.ts";
@@ -36,7 +36,7 @@ import type { Identifier, Identity } from "../http/identity.ts";
 import type { Promised, SloRules } from "../request/slo-rules.ts";
 
 /** What requests share on their way to a decision. */
-export interface AskingParts extends ClientParts, ReaderParts {
+export interface AskingShared extends ClientShared, ReaderShared {
   readonly router: RequestRouter;
   readonly directory: EndpointDirectory;
   readonly tokenizer: (model: string) => Tokenizer;
@@ -59,7 +59,7 @@ export interface AskingParts extends ClientParts, ReaderParts {
 
 /** An inference request as every host has it: the gateway's own exchange, or a proxy's question for an endpoint. */
 export interface AskingRequest extends Asker {
-  readonly shared: AskingParts;
+  readonly shared: AskingShared;
   readonly limits: GatewayLimits;
   readonly headers: RequestHeaders;
   readonly route: Route;
@@ -346,7 +346,7 @@ function isDivisible({ route, answeredElsewhere }: AskingRequest, { fields }: Pa
 
 const SHARED_ALREADY = ["kv_transfer_params", "bootstrap_room"];
 
-function noModel({ directory }: AskingParts): Refusal {
+function noModel({ directory }: AskingShared): Refusal {
   if (directory.all().length === 0) return refusal("no-endpoint", "No engine is known to this gateway.");
   if (servedModels(directory).length === 0) return refusal("no-endpoint", "No engine has reported what it serves yet.");
   return refusal("bad-request", "`model` is required, since not exactly one model is served.", "model");
@@ -373,7 +373,7 @@ interface AskedBy {
 }
 
 /** By what clients are known, and what they get. */
-interface ClientParts {
+interface ClientShared {
   readonly identifier: Identifier;
   readonly slo: SloRules;
   readonly inForce: ChoiceInForce;
@@ -390,7 +390,7 @@ export interface ChoiceInForce {
 export const AS_ASKED: ChoiceInForce = { profileOf: (_model, asked) => asked, rewrites: undefined };
 
 interface Asking {
-  readonly shared: ClientParts;
+  readonly shared: ClientShared;
   readonly headers: RequestHeaders;
   readonly model: string;
   tenant: string;

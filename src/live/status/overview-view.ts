@@ -28,7 +28,7 @@ import { whyText } from "./status-view.ts";
 import { cameText, isOver } from "./what-came.ts";
 import type { AutopilotCard } from "#page/status/autopilot-overview.ts";
 
-export interface OverviewParts {
+export interface OverviewSources {
   readonly router: Router;
   readonly directory: EndpointDirectory;
   readonly keeper: Pick<FleetKeeper, "rows">;
@@ -59,8 +59,8 @@ const CHANGES_SHOWN = 10;
 const ROLLOUTS_SHOWN = 4;
 
 /** Everything that the status page shows, in one answer. No key, no prompt. */
-export function overviewOf(parts: OverviewParts, query: OverviewQuery): Overview {
-  const { router, directory, keeper, readiness, policy, traffic, shownDecisions, shadow, rollouts, version } = parts;
+export function overviewOf(sources: OverviewSources, query: OverviewQuery): Overview {
+  const { router, directory, keeper, readiness, policy, traffic, shownDecisions, shadow, rollouts, version } = sources;
   const at = nowMicros();
   const rows = new Map(router.endpointRows(at).map((row) => [row.id, row]));
   const lately = traffic.endpoints();
@@ -73,7 +73,7 @@ export function overviewOf(parts: OverviewParts, query: OverviewQuery): Overview
       waitsFor: readiness.waitsFor(),
       requestsInFlight: router.inFlight,
       requestsQueued: router.admission.waiting,
-      process: parts.process.figures(),
+      process: sources.process.figures(),
     },
     endpoints: directory.all().map((entry) => ({
       ...endpointCard(entry, rows.get(entry.id), scrapes.get(entry.url)),
@@ -83,7 +83,7 @@ export function overviewOf(parts: OverviewParts, query: OverviewQuery): Overview
     decisions: shownDecisions.after(query.decisions, DECISIONS_MAX).map(decisionLine),
     policy: policyCard(policy),
     shadow: shadow === undefined ? null : shadowCard(shadow()),
-    autopilot: parts.autopilot === undefined ? null : autopilotCard(parts.autopilot.view()),
+    autopilot: sources.autopilot === undefined ? null : autopilotCard(sources.autopilot.view()),
     rollouts: (rollouts?.view().rollouts ?? []).slice(0, ROLLOUTS_SHOWN).map(rolloutCard),
   };
 }

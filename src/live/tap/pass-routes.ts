@@ -3,7 +3,7 @@ import { pipeline } from "node:stream/promises";
 import { Agent, type Dispatcher, request } from "undici";
 import { BesideRequest } from "../beside/beside-request.ts";
 import type { EndpointEntry } from "../endpoints/endpoint-directory.ts";
-import type { RouteParts } from "../gateway/gateway-routes.ts";
+import type { RouteShared } from "../gateway/gateway-routes.ts";
 import { errorBody, errorHeaders } from "../http/errors.ts";
 import { clientHeaders, upstreamHeaders } from "../http/headers.ts";
 import type { EngineConnections } from "../tls/connections.ts";
@@ -22,7 +22,7 @@ export class PassRoutes {
     this.#agent = new Agent({ connections: CONNECTIONS_MAX, connect: connections.connector(connectMillisMax) });
   }
 
-  readonly serve = (incoming: IncomingMessage, outgoing: ServerResponse, shared: RouteParts): void => {
+  readonly serve = (incoming: IncomingMessage, outgoing: ServerResponse, shared: RouteShared): void => {
     const asked = new BesideRequest(shared, incoming, shared.limits.totalMillisMax);
     void this.#pass(asked, outgoing).finally(() => asked.end());
   };

@@ -23,7 +23,7 @@ import { decisiveText } from "../base/decisive.ts";
 import { clientHeaders } from "../http/headers.ts";
 import type { Dialect } from "../http/route.ts";
 import type { Forward } from "./forward.ts";
-import type { ForwardedRequest, ForwardParts } from "./forwarded-request.ts";
+import type { ForwardedRequest, ForwardShared } from "./forwarded-request.ts";
 
 /** What endpoints themselves reported of a failure. */
 export interface EngineErrors {
@@ -42,7 +42,7 @@ export class AnswerDelivery implements Delivery {
   readonly hidesUsage: boolean;
   readonly writer: ForwardedRequest["writer"];
   readonly limits: ForwardedRequest["limits"];
-  readonly counters: ForwardParts["counters"];
+  readonly counters: ForwardShared["counters"];
   readonly dialect: Dialect;
   readonly keptTokens: TokenReader | undefined;
   readonly keptEvents: EventReader | undefined;

@@ -11,14 +11,14 @@ import type { KeepableRequest } from "../answer/stream-keeper.ts";
 import type { EndpointDirectory } from "../endpoints/endpoint-directory.ts";
 import type { Refusal } from "../http/errors.ts";
 import type { ClientRequest, RequestLife } from "../request/client-request.ts";
-import type { AttemptParts } from "./connection/attempt.ts";
+import type { AttemptShared } from "./connection/attempt.ts";
 import type { WatchedEndpoints } from "./connection/attempt-signs.ts";
 import type { StagePerformers } from "./stage-performer.ts";
 
 /** What forwarded requests share. */
-export type ForwardParts = JudgedRequest["shared"] &
+export type ForwardShared = JudgedRequest["shared"] &
   KeepableRequest["shared"] &
-  AttemptParts &
+  AttemptShared &
   WatchedEndpoints & {
     readonly directory: Pick<EndpointDirectory, "get">;
     /** What clients have yet to read. */
@@ -34,7 +34,7 @@ export type ForwardParts = JudgedRequest["shared"] &
 
 /** A request whose endpoint is decided, as its attempts and their answers need it. */
 export interface ForwardedRequest extends ClientSide, JudgedRequest, KeepableRequest, ClientRequest, RequestLife {
-  readonly shared: ForwardParts;
+  readonly shared: ForwardShared;
   readonly life: RequestPath;
   readonly waits: WaitLimits;
   readonly router: PathRouter;

@@ -5,15 +5,15 @@ import { askBody, askUnread } from "#live/routing/ask.ts";
 import { apart } from "../apart.ts";
 import { ObservedResponse } from "../observed-response.ts";
 import type { PickedPath } from "../picked-path.ts";
-import { PickRequest, type PickRequestParts, PROXY } from "../pick-request.ts";
+import { PickRequest, type PickRequestShared, PROXY } from "../pick-request.ts";
 import type { SendReplies } from "../pick-stream.ts";
 import { unchanged } from "../replies.ts";
 import { BODY_MODE, type BodyModes, type ProcessingRequest, type ProxiedBody, type ProxiedHeaders } from "../wire.ts";
 
 /** What all streams of a proxy that is observed share. */
-export interface TapStreamParts {
+export interface TapStreamShared {
   /** Of a gateway that refuses nothing and decides nothing. */
-  readonly gateway: PickRequestParts;
+  readonly gateway: PickRequestShared;
   readonly pathOf: (target: string) => PickedPath;
   /** The head of an answer came, from `upstream` where the proxy states that. */
   readonly answered: (requestId: string, headers: AnswerHeaders, upstream: string | undefined) => void;
@@ -26,7 +26,7 @@ export interface TapStreamParts {
  * Nothing here changes, delays or refuses it.
  */
 export class TapStream {
-  readonly #shared: TapStreamParts;
+  readonly #shared: TapStreamShared;
   readonly #replies: SendReplies;
   #modes: BodyModes = { request: BODY_MODE.streamed, response: BODY_MODE.streamed };
   #request: PickRequest | undefined;
@@ -42,7 +42,7 @@ export class TapStream {
   #lacks = false;
   #response: ObservedResponse | undefined;
 
-  constructor(shared: TapStreamParts, replies: SendReplies) {
+  constructor(shared: TapStreamShared, replies: SendReplies) {
     this.#shared = shared;
     this.#replies = replies;
   }
@@ -166,8 +166,8 @@ export class TapStream {
     const headers = new RequestHeaders(flat);
     this.#shared.answered(routeId, recordOf(headers), upstream);
     if (tokens === undefined) return;
-    const parts = { dialect: route.dialect, limits, tokens, reader, passed: () => request.passed() };
-    this.#response = new ObservedResponse(headers, parts);
+    const answered = { dialect: route.dialect, limits, tokens, reader, passed: () => request.passed() };
+    this.#response = new ObservedResponse(headers, answered);
     request.seen = { ...request.seen, status: this.#response.status };
   }
 

@@ -1,4 +1,4 @@
-import { choosersOf } from "#core/profile/profile-parts.ts";
+import { choosersOf } from "#core/profile/profile-stages.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
 import type { Config } from "#config/schema.ts";

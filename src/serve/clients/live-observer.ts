@@ -35,7 +35,7 @@ async function startObserver({ plan, gateway, front, logs, certificates }: Neede
     const { startTap } = await import("#picker/tap/start-tap.ts");
     return startTap({
       ...observer,
-      gateway: gateway.parts,
+      gateway: gateway.shared,
       routes: gateway.routes,
       host: listen.host,
       port,

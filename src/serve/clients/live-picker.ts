@@ -34,7 +34,7 @@ async function startLivePicker({ plan, gateway, readiness, logs, certificates }:
     // Its libraries are loaded where they are used.
     const { startPicker } = await import("#picker/picker-server.ts");
     return startPicker({
-      gateway: gateway.parts,
+      gateway: gateway.shared,
       routes: gateway.routes,
       administration: routes.administration,
       host: listen.host,

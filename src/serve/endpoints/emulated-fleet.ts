@@ -1,5 +1,5 @@
 import type { EmulatorOptions } from "#emulator/server.ts";
-import { ROLES_DEFAULT } from "#core/profile/profile-parts.ts";
+import { ROLES_DEFAULT } from "#core/profile/profile-stages.ts";
 import { MICROS_PER_MILLI } from "#core/base/units.ts";
 import type { KvTransferOptions } from "#emulator/kv-transfer/kv-transfer.ts";
 import type { KvEventOptions } from "#emulator/kv-events/publisher.ts";

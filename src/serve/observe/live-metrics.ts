@@ -19,10 +19,10 @@ import type { LiveShadow } from "./live-shadow.ts";
 
 /** What the gateway counts, for whoever is there before it. */
 export class GatewayCounts {
-  gateway: Pick<Gateway, "counters" | "parts"> | undefined;
+  gateway: Pick<Gateway, "counters" | "shared"> | undefined;
 
   readonly counters = () => this.gateway?.counters;
-  readonly judges = () => this.gateway?.parts.judges;
+  readonly judges = () => this.gateway?.shared.judges;
 }
 
 export const countsPart = part({ name: "counts", needs: [], start: () => new GatewayCounts() });

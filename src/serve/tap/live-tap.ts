@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { TapStreamParts } from "#picker/tap/tap-stream.ts";
+import type { TapStreamShared } from "#picker/tap/tap-stream.ts";
 import { ConfigError } from "#config/config-error.ts";
 import type { Config } from "#config/schema.ts";
 import { ENGINE_FIELDS, ENGINE_HEADERS } from "#core/engine-names.ts";
@@ -30,7 +30,7 @@ import { namesSources, SOURCES } from "../endpoints/source-catalogue.ts";
 import { part } from "../assembly/part.ts";
 import type { GatewayContext } from "../plan/gateway-context.ts";
 
-type Answered = TapStreamParts["answered"];
+type Answered = TapStreamShared["answered"];
 
 /** What the gateway stands in front of: its engines, or another router. */
 export interface LiveFront extends Pick<GatewayOptions, "intake" | "directory" | "hangs"> {

@@ -1,4 +1,4 @@
-import { choosersOf } from "#core/profile/profile-parts.ts";
+import { choosersOf } from "#core/profile/profile-stages.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { policyKey } from "../tune/policy-space.ts";
 import type { ExplainedShare } from "./explained-share.ts";

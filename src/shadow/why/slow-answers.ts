@@ -1,4 +1,4 @@
-import { divisionOf } from "#core/profile/profile-parts.ts";
+import { divisionOf } from "#core/profile/profile-stages.ts";
 import { nameHash, type Random, randomFor } from "#core/base/random.ts";
 import type { Interval } from "#shadow/figure/interval.ts";
 import { percentile } from "#core/base/quantile.ts";

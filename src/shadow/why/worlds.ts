@@ -1,5 +1,5 @@
 import { median } from "#core/base/quantile.ts";
-import { divisionOf } from "#core/profile/profile-parts.ts";
+import { divisionOf } from "#core/profile/profile-stages.ts";
 import type { Observed } from "#shadow/recorded/observed.ts";
 import { type EngineSpeeds, SIMULATIONS_MAX, type SlowEngines, slowEngines } from "./engine-speeds.ts";
 import { isCloser, type Misses, missesOf } from "./misses.ts";

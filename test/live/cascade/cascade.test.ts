@@ -55,7 +55,7 @@ describe("a cascade of two models", () => {
   }
   after(() => rig?.close());
 
-  const counts = (of: Rig) => of.gateway.parts.judges!.counts.get("assistant");
+  const counts = (of: Rig) => of.gateway.shared.judges!.counts.get("assistant");
 
   /** A stream as its client sees it, which must be one answer of one model. */
   async function chat(client: OpenAI, content: string, more: object = {}, headers: Record<string, string> = {}) {
@@ -94,8 +94,8 @@ describe("a cascade of two models", () => {
     const text = await alone(client, "large", "hi there");
     assert.deepEqual(await chat(client, "hi there"), { model: "large", text, scored: 0 });
     assert.deepEqual(counts(now), { escalated: 1 });
-    assert.equal(now.gateway.parts.judges!.desk.escalationsInFlight, 0);
-    assert.equal(now.gateway.parts.judges!.desk.heldBytes, 0);
+    assert.equal(now.gateway.shared.judges!.desk.escalationsInFlight, 0);
+    assert.equal(now.gateway.shared.judges!.desk.heldBytes, 0);
     const [summary] = now.summaries.slice(-1);
     assert.deepEqual([summary!.model, summary!.attempts, summary!.endpoint], ["large", 2, "b"]);
   });
@@ -136,10 +136,10 @@ describe("a cascade of two models", () => {
 
   test("what is unsure is kept where there is no room: of escalations, or of bytes", async () => {
     const full = await started(cascade(ALWAYS, { escalationsInFlightMax: 1 }, 4));
-    full.rig.gateway.parts.judges!.desk.began();
+    full.rig.gateway.shared.judges!.desk.began();
     assert.equal((await chat(full.client, "hi")).model, "small");
     assert.deepEqual(counts(full.rig), { full: 1 });
-    full.rig.gateway.parts.judges!.desk.ended();
+    full.rig.gateway.shared.judges!.desk.ended();
     const held = await started(cascade(ALWAYS, { heldBytesMax: 600 }, 16));
     assert.equal((await chat(held.client, "hi")).model, "small");
     assert.deepEqual(counts(held.rig), { "held-bytes": 1 });

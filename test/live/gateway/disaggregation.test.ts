@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { ROLES_DEFAULT } from "#core/profile/profile-parts.ts";
+import { ROLES_DEFAULT } from "#core/profile/profile-stages.ts";
 import type { PrefillOrder, ProfileSpec } from "#core/plugin/spec.ts";
 import { until } from "../discovery/fleet-under-test.ts";
 import { LOWEST_ID_FIRST, NEVER_OPEN, type Rig, type RigOptions, ask, startRig } from "./rig.ts";

@@ -10,7 +10,7 @@ const silent: Reply = () => {};
 /** Some request's answer began, and is held. */
 function isHeld({ gateway }: Rig): boolean {
   let held = false;
-  gateway.parts.inFlight.each((member) => (held ||= (member as InferenceExchange).state.kind === "holding"));
+  gateway.shared.inFlight.each((member) => (held ||= (member as InferenceExchange).state.kind === "holding"));
   return held;
 }
 /** Its head comes before its prompt is computed. */
@@ -140,7 +140,7 @@ describe("a gateway that leaves", () => {
     streams.send({ ...CHAT, stream: true });
     await until(() => streams.text.includes("one"));
     const closed = rig.gateway.close(60_000, 20, LONG_MILLIS);
-    await until(() => rig.gateway.parts.phase === "draining");
+    await until(() => rig.gateway.shared.phase === "draining");
     finish();
     await until(() => streams.text.includes("[DONE]"));
     streams.send(CHAT);
@@ -168,7 +168,7 @@ describe("a gateway that leaves", () => {
     await rig.engines[0]!.asked(1);
     const closed = rig.gateway.close(60_000, 200, 20);
     let ended = "";
-    idle.socket.once("end", () => (ended = rig.gateway.parts.phase));
+    idle.socket.once("end", () => (ended = rig.gateway.shared.phase));
     await until(() => idle.isEnded);
     assert.equal(ended, "draining", "in the notice it may be asked on still");
     assert.equal(idle.text, "");

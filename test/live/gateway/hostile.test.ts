@@ -186,12 +186,12 @@ describe("long work", () => {
     client.write(
       `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 110000\r\n\r\n${" ".repeat(70_000)}`,
     );
-    const { bodies } = rig.gateway.parts;
+    const { bodies } = rig.gateway.shared;
     while (bodies.bytes !== 70_000) await nextPass();
     assert.equal((await ask(rig.url, CHAT)).status, 200);
-    assert.equal(rig.gateway.parts.bodies.bytes, 70_000);
+    assert.equal(rig.gateway.shared.bodies.bytes, 70_000);
     client.destroy();
-    while (rig.gateway.parts.bodies.bytes > 0) await nextPass();
+    while (rig.gateway.shared.bodies.bytes > 0) await nextPass();
     await rig.close();
   });
 

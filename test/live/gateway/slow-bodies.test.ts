@@ -49,7 +49,7 @@ describe("bodies held short of their end", () => {
 
   test("give way, the oldest first, to a client of the same address, who is served", async () => {
     const rig = await startRig([OK], { limits: LIMITS });
-    const { bodies } = rig.gateway.parts;
+    const { bodies } = rig.gateway.shared;
     const senders: Sender[] = [];
     // The address has no more than half of the room.
     for (let i = 0; i < 4; i++) {
@@ -73,7 +73,7 @@ describe("bodies held short of their end", () => {
     { skip: process.platform !== "linux" },
     async () => {
       const rig = await startRig([OK], { limits: { ...LIMITS, bodyShareMax: 1 } });
-      const { bodies } = rig.gateway.parts;
+      const { bodies } = rig.gateway.shared;
       const senders = Array.from({ length: 10 }, () => send(rig, held, "127.0.0.2"));
       await until(() => bodies.bytes > 990 * KIB);
       for (let i = 0; i < 5; i++) assert.equal((await ask(rig.url, long)).status, 200);
@@ -86,7 +86,7 @@ describe("bodies held short of their end", () => {
 
   test("have no more than their address's share", { skip: process.platform !== "linux" }, async () => {
     const rig = await startRig([OK], { limits: LIMITS });
-    const { bodies } = rig.gateway.parts;
+    const { bodies } = rig.gateway.shared;
     const senders = Array.from({ length: 20 }, () => send(rig, held, "127.0.0.2"));
     const statuses = Promise.all(senders.map(({ got }) => got));
     await new Promise((resolve) => setTimeout(resolve, 300));

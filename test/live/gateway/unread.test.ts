@@ -23,7 +23,7 @@ test("answers that nobody reads take no more than their room, and who reads gets
   const rig = await startRig([(_r, socket) => socket.write(LONG)], {
     limits: { answerBytesUnreadMax: 16 * MIB, upstreamConnectionsMax: 64 },
   });
-  const { unread } = rig.gateway.parts;
+  const { unread } = rig.gateway.shared;
   const clients: Socket[] = [];
   let most = 0;
   const looks = setInterval(() => (most = Math.max(most, unread.bytes)), 1);
@@ -48,7 +48,7 @@ test("a short answer waits for no room, and a long one of a client that reads do
   const rig = await startRig([({ body }, socket) => socket.write(body.includes("long") ? LONG : SHORT)], {
     limits: { answerBytesUnreadMax: MIB, upstreamConnectionsMax: 64 },
   });
-  const { unread } = rig.gateway.parts;
+  const { unread } = rig.gateway.shared;
   const looks = unread.settle.bind(unread);
   // Nobody is cut, so that there is no room until it is called again.
   unread.settle = () => {};

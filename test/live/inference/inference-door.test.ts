@@ -8,7 +8,7 @@ import { bodyRules, DEFAULT_LIMITS } from "#live/http/limits.ts";
 import { newCounters } from "#live/base/gateway-counters.ts";
 import { InFlight } from "#live/http/in-flight.ts";
 import { Routes } from "#live/http/route.ts";
-import { type DoorParts, InferenceDoor } from "#live/inference/inference-door.ts";
+import { type DoorShared, InferenceDoor } from "#live/inference/inference-door.ts";
 
 import { CHAT, ask, errorOf } from "../gateway/rig.ts";
 
@@ -24,7 +24,7 @@ test("a defect at the door is answered, counted, and reported to the observer", 
     inFlight,
     sequence: 0,
     bodies: new BodyRoom(bodyRules(DEFAULT_LIMITS)),
-  } as unknown as DoorParts;
+  } as unknown as DoorShared;
   const door = new InferenceDoor(
     shared,
     () => {

@@ -90,7 +90,7 @@ test("what requests share, and endpoints, have one shape in each gateway, so tha
   for (const options of [{}, { timeoutHeaders: ["x-timeout"], stages: { clients: { continueStreams: true } } }]) {
     rigs.push(await startRig([], options));
   }
-  const [one, other] = rigs.map(({ gateway }) => gateway.parts);
+  const [one, other] = rigs.map(({ gateway }) => gateway.shared);
   for (const rig of rigs) await rig.close();
   assert.ok(sameShape(one!, other!));
 

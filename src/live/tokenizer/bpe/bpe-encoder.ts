@@ -2,7 +2,7 @@ import { type Asker, loopTurn, STAYS } from "../../base/loop-turn.ts";
 import type { TextEncoding } from "./text-encoder.ts";
 import type { Words } from "../text/word-source.ts";
 import { type AddedToken, AddedTokens } from "./added-tokens.ts";
-import { BpeRun, type BpeParts } from "./bpe-run.ts";
+import { BpeRun, type BpeShared } from "./bpe-run.ts";
 import type { BpeTable } from "./bpe-table.ts";
 import { Composer, type Normalizer } from "./composer.ts";
 import { MergeTable } from "./merge-table.ts";
@@ -19,7 +19,7 @@ const SHORT_PIECE_BYTES_MAX = 64;
 export class BpeEncoder implements TextEncoding {
   readonly cuts: readonly AddedToken[];
   readonly added: readonly AddedToken[];
-  readonly #parts: BpeParts;
+  readonly #shared: BpeShared;
   #run: BpeRun;
   #givenUp = 0;
 
@@ -29,7 +29,7 @@ export class BpeEncoder implements TextEncoding {
     const vocabulary = vocabularyOf(table);
     this.cuts = added;
     this.added = added;
-    this.#parts = {
+    this.#shared = {
       vocabulary,
       added: new AddedTokens(added),
       classes: table.classes,
@@ -38,11 +38,11 @@ export class BpeEncoder implements TextEncoding {
       pieces: new PieceCache(vocabulary.entries),
       shortMerge: new ShortMerge(vocabulary.merges, vocabulary.byteIds, SHORT_PIECE_BYTES_MAX),
     };
-    this.#run = new BpeRun(this.#parts);
+    this.#run = new BpeRun(this.#shared);
   }
 
   get counters(): Readonly<Record<string, number>> {
-    return { pieceCacheRestarts: this.#parts.pieces.restarts, givenUp: this.#givenUp };
+    return { pieceCacheRestarts: this.#shared.pieces.restarts, givenUp: this.#givenUp };
   }
 
   /**
@@ -53,7 +53,7 @@ export class BpeEncoder implements TextEncoding {
     const run = this.#run;
     run.start(text);
     if (run.advance(SLICE_BYTES)) return this.#result(run);
-    this.#run = new BpeRun(this.#parts);
+    this.#run = new BpeRun(this.#shared);
     return this.#finish(run, asker);
   }
 

@@ -8,7 +8,7 @@ import type { ShortMerge } from "./short-merge.ts";
 import type { Vocabulary } from "./vocabulary.ts";
 
 /** What the runs of one tokenizer share. */
-export interface BpeParts {
+export interface BpeShared {
   readonly vocabulary: Vocabulary;
   readonly added: AddedTokens;
   readonly classes: Uint8Array;
@@ -42,7 +42,7 @@ const COMPOSING = /[\u0300-\uffff]/;
 
 /** Encodes one text at a time, in slices of bounded work. */
 export class BpeRun {
-  readonly #parts: BpeParts;
+  readonly #shared: BpeShared;
   readonly #encoder = new TextEncoder();
   #text = "";
   /** Characters of the text that are in the buffer or done. */
@@ -62,8 +62,8 @@ export class BpeRun {
   #out = new Int32Array(0);
   #count = 0;
 
-  constructor(parts: BpeParts) {
-    this.#parts = parts;
+  constructor(shared: BpeShared) {
+    this.#shared = shared;
     this.#roomForText(0);
     this.#out = new Int32Array(BYTES_MIN);
   }
@@ -123,7 +123,7 @@ export class BpeRun {
   #search(): number {
     const from = this.#searched;
     const until = Math.min(this.#text.length, from + SEARCHED_CHARS);
-    this.#match = this.#parts.added.find(this.#text, from, until);
+    this.#match = this.#shared.added.find(this.#text, from, until);
     this.#searched = until;
     if (this.#match !== undefined || until >= this.#text.length) {
       this.#searching = false;
@@ -136,7 +136,7 @@ export class BpeRun {
   #take(): void {
     const to = this.#match === undefined ? this.#text.length : this.#match.start;
     let segment = this.#taken === 0 && to === this.#text.length ? this.#text : this.#text.slice(this.#taken, to);
-    const { composer } = this.#parts;
+    const { composer } = this.#shared;
     if (composer !== undefined && COMPOSING.test(segment)) {
       this.#givenUp = segment.length > COMPOSED_CHARS_MAX;
       if (this.#givenUp) return;
@@ -150,7 +150,7 @@ export class BpeRun {
   }
 
   #scan(work: number): number {
-    const { classes, digits, pieces } = this.#parts;
+    const { classes, digits, pieces } = this.#shared;
     const bytes = this.#bytes;
     const view = this.#view;
     const end = this.#end;
@@ -190,7 +190,7 @@ export class BpeRun {
 
   /** Returns the work it was. */
   #mergePiece(from: number, to: number): number {
-    const { shortMerge, vocabulary, pieces } = this.#parts;
+    const { shortMerge, vocabulary, pieces } = this.#shared;
     if (to - from > shortMerge.bytesMax) {
       this.#longBytes += to - from;
       this.#givenUp = this.#longBytes > LONG_BYTES_MAX;
@@ -212,7 +212,7 @@ export class BpeRun {
     const left = work - MERGE_COST * merge.advance(Math.ceil(work / MERGE_COST));
     if (!merge.done) return left;
     const tokens = merge.tokens();
-    this.#parts.pieces.remember(this.#view, this.#mergeFrom, this.#at, tokens);
+    this.#shared.pieces.remember(this.#view, this.#mergeFrom, this.#at, tokens);
     this.#out.set(tokens, this.#count);
     this.#count += tokens.length;
     this.#merge = undefined;

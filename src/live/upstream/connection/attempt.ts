@@ -167,7 +167,7 @@ function isStream(headers: AnswerHeaders): boolean {
 }
 
 /** What attempts share. */
-export interface AttemptParts {
+export interface AttemptShared {
   readonly pools: Pick<UpstreamPools, "get">;
   /** Clients authenticate to the gateway, so that their keys are not the engines'. */
   readonly keepsAuthorization: boolean;
@@ -179,7 +179,7 @@ export interface AttemptParts {
 
 /** A request, as far as its attempts differ from those of others. */
 interface AttemptedRequest extends Pick<ClientRequest, "headers" | "requestId" | "routeId" | "limits"> {
-  readonly shared: AttemptParts;
+  readonly shared: AttemptShared;
 }
 
 interface SentRequest extends SentContent {

@@ -35,28 +35,28 @@ export function promptDivision<Profile extends Chooser>(
 }
 
 /** What a profile may state beside the choice of who answers; what it leaves out is left out here too. */
-export interface PartialParts {
+export interface PartialStages {
   readonly disaggregation?: PartialDivision | undefined;
 }
 
-export function isPart(key: string): boolean {
+export function isStage(key: string): boolean {
   return key === "disaggregation";
 }
 
-/** Keys of the parts that it has. */
-export function partsOf(spec: ProfileSpec): readonly string[] {
+/** Keys of the stages that it has. */
+export function stagesOf(spec: ProfileSpec): readonly string[] {
   return divisionOf(spec) === undefined ? [] : ["disaggregation"];
 }
 
-export function checkParts(
+export function checkStages(
   { disaggregation }: Record<string, unknown>,
   checkChooser: CheckChooser,
 ): ParameterProblem[] {
   return disaggregation === undefined ? [] : checkDivision(disaggregation, "disaggregation", checkChooser);
 }
 
-export function completeParts(
-  { disaggregation }: PartialParts,
+export function completeStages(
+  { disaggregation }: PartialStages,
   completeChooser: (chooser: PartialChooser) => ChooserSpec,
 ): Pick<ProfileSpec, "disaggregation"> {
   return disaggregation === undefined ? {} : { disaggregation: completeDivision(disaggregation, completeChooser) };
@@ -78,13 +78,13 @@ export function choosersOf(spec: ProfileSpec): readonly ChooserSpec[] {
   return disaggregation === undefined ? [spec] : [spec, disaggregation.prefill];
 }
 
-/** What its parts read beside what their choosers do: whether a prompt is shared follows from what is cached. */
-export function signalsOfParts({ disaggregation }: ProfileSpec): readonly Signal[] {
+/** What its stages read beside what their choosers do: whether a prompt is shared follows from what is cached. */
+export function signalsOfStages({ disaggregation }: ProfileSpec): readonly Signal[] {
   return disaggregation === undefined ? [] : ["labels", "prefix-index"];
 }
 
-/** Its parts in words. */
-export function partsText({ disaggregation }: ProfileSpec, chooserText: (chooser: ChooserSpec) => string): string {
+/** Its stages in words. */
+export function stagesText({ disaggregation }: ProfileSpec, chooserText: (chooser: ChooserSpec) => string): string {
   return disaggregation === undefined ? "" : divisionText(disaggregation, chooserText(disaggregation.prefill));
 }
 
