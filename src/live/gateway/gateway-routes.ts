@@ -239,7 +239,7 @@ async function beside(
  * The same response; its request ends when its body is through, or nobody reads it any more. Where the body breaks off, so
  * does the connection: passed on, the error would be printed by the HTTP framework.
  */
-function carried(shared: RouteParts, request: BesideRequest, response: Response): Response {
+function carried(shared: RouteShared, request: BesideRequest, response: Response): Response {
   const { body, status, headers } = response;
   if (body === null) {
     request.end();
