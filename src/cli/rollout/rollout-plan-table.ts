@@ -170,9 +170,9 @@ function designTable({ designs, figure }: RolloutStudy): string {
     const one = study.figures[figure];
     table.push([
       brokenName(study.name, NAME_WIDTH),
-      signedMillis(one.truth),
-      signedMillis(one.estimate),
-      `${signedMillis(one.bias)} +- ${knownText(one.biasError, millisOf)}`,
+      shownText(one.truth),
+      shownText(one.estimate),
+      Number.isFinite(one.bias) ? `${signedMillis(one.bias)} +- ${knownText(one.biasError, millisOf)}` : NOT_KNOWN,
       timeCell(one, one.hours, isFixed(study.design)),
       timeCell(one, one.hoursAdjusted, isFixed(study.design)),
       knownText(one.varianceLeft, percentOf),
@@ -185,6 +185,11 @@ const NOT_KNOWN = "not known";
 
 function knownText(value: number | undefined, text: (value: number) => string): string {
   return value === undefined ? NOT_KNOWN : text(value);
+}
+
+/** Of a difference, which is no number where an arm had no request. */
+function shownText(micros: number): string {
+  return Number.isFinite(micros) ? signedMillis(micros) : NOT_KNOWN;
 }
 
 /** What is to be seen in the end, so that a rollout can be held against it. */
@@ -265,7 +270,8 @@ function biasTable(study: RolloutStudy): string {
     const cells = KEYS.map((key) => {
       const isUnsure = one.figures[key].biasError === undefined;
       const mark = isUnsure ? " ?" : isBiased(one, key, controlFigure(study.truth.control, key)) ? " *" : "";
-      return `${signedMillis(one.figures[key].bias)}${mark}`;
+      const { bias } = one.figures[key];
+      return Number.isFinite(bias) ? `${signedMillis(bias)}${mark}` : NOT_KNOWN;
     });
     table.push([brokenName(one.name, NAME_WIDTH), ...cells]);
   }

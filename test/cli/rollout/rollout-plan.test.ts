@@ -227,3 +227,13 @@ test("what is asked wrongly is named", async (t) => {
   const none = await inProcess(t, [rolloutCommand()], ["rollout", "plan", "/nowhere", ...ARMS]);
   assert.match(none.said, /got \/nowhere, which is not there/);
 });
+
+test("of a trace of two requests what is no number is not known", async (t) => {
+  const few = join(FOLDER, "few.jsonl");
+  writeFileSync(few, mooncake(2));
+  const { code, out } = await planOf(t, few, ...ARMS);
+  assert.equal(code, 0);
+  assert.match(out, /no design can show it on this\s+traffic/);
+  assert.match(out, /not known/);
+  assert.doesNotMatch(out, /NaN|Infinity|undefined/);
+});
