@@ -261,7 +261,7 @@ function ownHeaders({ routed, shared, endpoint, prompt }: PickRequest, changes: 
 }
 
 function tooLarge({ limits }: PickRequest): Refusal {
-  return refusal("too-large", `The request body is larger than ${limits.bodyBytesMax} bytes.`);
+  return refusal("too-large", `The request body is larger than ${limits.bodyBytesMax} bytes (limits.bodyBytesMax).`);
 }
 
 /** In these modes no body comes before the answer to the headers, which alone may name a destination. */

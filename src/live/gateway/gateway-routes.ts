@@ -106,7 +106,7 @@ const ADMIN_PORT: PortText = {
 function addFaults(app: GatewayApp, { shared, routes }: RoutesOptions, { isInference, pages }: PortText): void {
   app.notFound((c) => {
     const { path, method } = c.req;
-    if (isInference && routes.of(path) !== undefined) {
+    if (isInference && method !== "POST" && routes.of(path) !== undefined) {
       return answerOf(shared, refusal("wrong-method", `${path} takes POST.`), path, { allow: "POST" });
     }
     shared.counters.refused["unknown-path"] = (shared.counters.refused["unknown-path"] ?? 0) + 1;
@@ -114,7 +114,9 @@ function addFaults(app: GatewayApp, { shared, routes }: RoutesOptions, { isInfer
       const absent = `${path.slice(0, PATH_SHOWN_MAX)}: batches, files, uploads, fine-tuning and assistants are not served here: requests go to engines one by one, and nothing is kept of them. Send them to /v1/chat/completions; many prompts at once to /v1/chat/completions/batch, or with a class of low priority.`;
       return answerOf(shared, refusal("unknown-path", absent), path);
     }
-    const nothing = `There is nothing at ${method} ${path.slice(0, PATH_SHOWN_MAX)}.`;
+    // As it was sent: dots and fragments are gone from the path, and with them what is wrong.
+    const [target = path] = (c.env.incoming.url ?? path).split("?");
+    const nothing = `There is nothing at ${method} ${target.slice(0, PATH_SHOWN_MAX)}.`;
     const inference = `POST serves ${routes.list()}. Further paths pass where routes.extra has them; status pages and administration are served on listen.adminPort.`;
     const there = isInference ? `${pages} ${inference}` : pages;
     return answerOf(shared, refusal("unknown-path", `${nothing} ${there}`), path);

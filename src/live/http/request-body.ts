@@ -180,7 +180,10 @@ const TOO_MANY_BYTES = refusal(
 const EMPTY = Buffer.alloc(0);
 
 function tooLarge(bytesMax: number): Refusal {
-  return refusal("too-large", `The request body is larger than ${bytesMax} bytes.`);
+  return refusal(
+    "too-large",
+    `The request body is larger than ${bytesMax} bytes (this gateway's limits.bodyBytesMax).`,
+  );
 }
 
 /**

@@ -72,7 +72,12 @@ const CASES: readonly Case[] = [
     param: "model",
     says: /^The model `nope` does not exist. Valid aliases: tiny\.$/,
   },
-  { name: "a body above the limit", body: Buffer.alloc(5000, 0x20), status: 413, says: /larger than 4096 bytes/ },
+  {
+    name: "a body above the limit",
+    body: Buffer.alloc(5000, 0x20),
+    status: 413,
+    says: /larger than 4096 bytes \(this gateway's limits.bodyBytesMax\)/,
+  },
   { name: "a wrong method", how: { method: "GET" }, status: 405, says: /takes POST/ },
   {
     name: "an unknown path",
@@ -193,6 +198,16 @@ describe("bad input", () => {
     rig.engines[0]!.requests.length = 0;
   });
 
+  test("a target that is another one than it seems is shown as it was sent", async () => {
+    for (const target of ["/v1/../v1/chat/completions", "/v1/./chat/completions", "/v1/chat/completions#a"]) {
+      const got = await raw(rig.url, `POST ${target}?key=x HTTP/1.1\r\nhost: x\r\ncontent-length: 0`);
+      assert.match(got, /^HTTP\/1.1 404 /, target);
+      assert.ok(got.includes(`There is nothing at POST ${target}.`), got);
+    }
+    const got = await raw(rig.url, "PATCH /v1/../v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 0");
+    assert.match(got, /^HTTP\/1.1 405 .*\r\nallow: POST\r\n/s);
+  });
+
   test("a request without a host is served", async () => {
     const socket = connect(Number(new URL(rig.url).port), "127.0.0.1");
     socket.write("GET /v1/models HTTP/1.0\r\n\r\n");
@@ -290,3 +305,12 @@ describe("/v1/models", () => {
     await rig.close();
   });
 });
+
+/** The first piece of an answer. */
+async function raw(url: string, head: string): Promise<string> {
+  const socket = connect(Number(new URL(url).port), "127.0.0.1");
+  socket.write(`${head}\r\n\r\n`);
+  const answer = await new Promise<string>((resolve) => socket.once("data", (data) => resolve(String(data))));
+  socket.destroy();
+  return answer;
+}
