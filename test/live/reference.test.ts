@@ -3,6 +3,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { pushCors } from "#live/http/cors.ts";
 import { ERRORS } from "#live/http/errors.ts";
 import { Routes } from "#live/http/route.ts";
 import { clients, routing } from "#config/routing-section.ts";
@@ -139,6 +140,17 @@ test("every response header that is written is documented, and none that is not"
       ...found(/"(access-control-expose-headers)"/g),
       ...found(/\{ (allow): "/g),
     ].filter((name) => !TO_ENGINES.has(name)),
+  );
+});
+
+test("a browser's page may read every header that is this gateway's own", () => {
+  const own = table("Response headers that are written").map(([name]) => name!);
+  const headers: string[] = [];
+  pushCors(headers, { origin: "*" });
+  const exposed = headers[headers.indexOf("access-control-expose-headers") + 1]!.split(", ");
+  assertSame(
+    exposed.filter((name) => name.startsWith("x-gnomon-")),
+    own.filter((name) => name.startsWith("x-gnomon-")),
   );
 });
 

@@ -23,7 +23,9 @@ const ANY: CorsAnswer = { origin: "*" };
 const NONE: CorsAnswer = { origin: "" };
 
 /** Headers of an answer that a page may read beside those that each page may. */
-const EXPOSED = "x-request-id, retry-after, x-gnomon-endpoint, x-gnomon-reason, x-gnomon-hit-tokens, x-gnomon-profile";
+const EXPOSED =
+  "x-request-id, retry-after, x-gnomon-endpoint, x-gnomon-prefill-endpoint, x-gnomon-reason, x-gnomon-hit-tokens, " +
+  "x-gnomon-profile";
 const PREFLIGHT_SECONDS = 600;
 
 /** Adds what lets a page in a browser read the answer. */

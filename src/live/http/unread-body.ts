@@ -1,5 +1,4 @@
 import type { IncomingMessage } from "node:http";
-
 import { passOverBody } from "./node-parser.ts";
 
 /** A client that reads while it writes has the answer and ends the connection long before. */
