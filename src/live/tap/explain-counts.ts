@@ -118,7 +118,9 @@ class Search {
     this.#order = cells.map((_, c) => c).sort((a, b) => cells[a]!.ends - cells[b]!.ends || a - b);
     const promptOf = (i: number) => eachPrompt(requests[i]!) || 0;
     const sorted = requests.map((_, i) => i).sort((a, b) => promptOf(b) - promptOf(a) || a - b);
-    this.#candidates = cells.map((_, c) => sorted.filter((i) => requests[i]!.cells.includes(c)));
+    this.#candidates = cells.map(({ ends }, c) =>
+      sorted.filter((i) => requests[i]!.cells.includes(c) && requests[i]!.sequences <= ends),
+    );
     this.#lastTurn = requests.map(({ cells: own }) => this.#order.findLastIndex((c) => own.includes(c)));
     this.#chosen = new Int32Array(requests.length).fill(NOWHERE);
     this.#shares = new Float64Array(requests.length * (cells.length + 1));

@@ -132,6 +132,26 @@ test("figures that are not known bind nothing", () => {
   );
 });
 
+test("a request for more answers than were counted takes no time and no place", () => {
+  const one = {
+    sequences: 1,
+    promptTokens: 10,
+    outputTokens: 10,
+    micros: 50_000,
+    outputSlack: 0,
+    cells: [0],
+    optional: false,
+  };
+  // What a client may ask for in one body: as many prompts as it holds, with 16,384 answers each.
+  const endless = { ...one, sequences: 16_384 * 1_000_000, promptTokens: 2 ** 40, outputTokens: NaN, optional: true };
+  const cell = { ends: 1, promptTokens: 10, outputTokens: 10, micros: 48_000 };
+  const { places } = explainCounts([endless, one], [cell], DELAY);
+  assert.deepEqual(
+    places.map((place) => place?.cell),
+    [undefined, 0],
+  );
+});
+
 test("ends of others among the counts make it less sure, and impossible ones no place", () => {
   const one = {
     sequences: 1,
