@@ -5,6 +5,7 @@ import {
   SCHEDULER_POLICIES,
   VLLM_SEMANTICS,
   engineDefaults,
+  roomTokens,
 } from "#engine/config.ts";
 import { USUAL_IMBALANCE } from "#engine/step-time/attention-time.ts";
 import { GRAPH_TOKENS_MAX } from "#engine/step-time/graph-tokens.ts";
@@ -290,11 +291,6 @@ const source = z.strictObject({
     )
     .max(1000),
 });
-
-/** Tokens that fit into the cache together: one block is reserved. */
-function roomTokens(engine: { readonly kvBlocks: number; readonly blockTokens: number }): number {
-  return (engine.kvBlocks - 1) * engine.blockTokens;
-}
 
 const engine = z.strictObject({
   blockTokens: count(BLOCK_TOKENS_MAX).default(D.blockTokens),

@@ -162,6 +162,11 @@ const ENGINE_DEFAULTS: EngineConfig = {
   check: false,
 };
 
+/** Tokens that fit into the cache together: one block is reserved. */
+export function roomTokens({ kvBlocks, blockTokens }: Pick<EngineConfig, "kvBlocks" | "blockTokens">): number {
+  return (kvBlocks - 1) * blockTokens;
+}
+
 /** ENGINE_DEFAULTS with some values in their place. Nothing is checked here. */
 export function engineDefaults(overrides: Partial<EngineConfig> = {}): EngineConfig {
   return { ...ENGINE_DEFAULTS, ...overrides };

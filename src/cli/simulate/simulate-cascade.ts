@@ -1,3 +1,4 @@
+import { roomTokens } from "#engine/config.ts";
 import * as z from "zod";
 import { ConfigError } from "#config/config-error.ts";
 import { loadEngine } from "#config/engine-file.ts";
@@ -106,7 +107,7 @@ function enginesOf(
       id,
       models: [model],
       labels: {},
-      kvCapacityTokens: config.dataParallel * (config.kvBlocks - 1) * config.blockTokens,
+      kvCapacityTokens: config.dataParallel * roomTokens(config),
       concurrencyMax: config.dataParallel * config.sequencesMax,
     },
   }));

@@ -4,7 +4,7 @@ import { type ProfileSignals, signalsOfProfile, staleAfterMillis } from "#config
 import { ADMIT_ALL } from "#core/admission/admission-spec.ts";
 import { numberedIds } from "#core/endpoint/numbered-ids.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
-import type { EngineConfig } from "#engine/config.ts";
+import { type EngineConfig, roomTokens } from "#engine/config.ts";
 import type { EngineSpec } from "#sim/fleet/engine-fleet.ts";
 import type { SignalOptions } from "#sim/setting/signal-options.ts";
 import type { StagedOptions } from "#sim/path/stage-performer.ts";
@@ -123,7 +123,7 @@ function instances(count: number, config: EngineConfig): EngineSpec[] {
       id,
       models: [],
       labels: {},
-      kvCapacityTokens: config.dataParallel * (config.kvBlocks - 1) * config.blockTokens,
+      kvCapacityTokens: config.dataParallel * roomTokens(config),
       concurrencyMax: config.dataParallel * config.sequencesMax,
     },
   }));

@@ -6,6 +6,7 @@ import { loadProfile, type NamedProfile } from "#config/profile-file.ts";
 import { OWN_SIGNALS, type ProfileSignals, signalsOfProfile } from "#config/profile-signals.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/base/units.ts";
 import { answerRoom } from "#engine/answer-room.ts";
+import { roomTokens } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import type { Candidate, Scenario, Setting } from "#shadow/candidate/candidate.ts";
 import { PackedWorkload, type WorkloadRequests, WorkloadPacker } from "#shadow/recorded/packed-workload.ts";
@@ -82,12 +83,11 @@ export function notesOf({ left, notes, setting }: Traffic): string[] {
 
 /** What is simulated as refused, and in no figure of times. */
 function tooLarge({ workload, engine }: Setting): string[] {
-  const { modelTokensMax, kvBlocks, blockTokens } = engine;
   let count = 0;
   for (const request of workload)
     if (typeof answerRoom(engine, firstPromptTokens(request), request.outputTokens) === "string") count++;
   if (count === 0) return [];
-  const most = Math.min(modelTokensMax, (kvBlocks - 1) * blockTokens);
+  const most = Math.min(engine.modelTokensMax, roomTokens(engine));
   return [
     `${count} of ${workload.length} requests are too long for the engine, which takes ${most} tokens, and get no answer; ` +
       "--engine, --kv-blocks or --model-tokens-max asks about a larger one",

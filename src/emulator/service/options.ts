@@ -1,4 +1,4 @@
-import type { EngineConfig } from "#engine/config.ts";
+import { type EngineConfig, roomTokens } from "#engine/config.ts";
 import { KV_TRANSFER_DEFAULTS, type KvTransferOptions } from "../kv-transfer/kv-transfer.ts";
 import type { KvEventOptions } from "../kv-events/publisher.ts";
 import type { LibraryTokenizerFiles } from "../tokenizer/library-tokenizer.ts";
@@ -116,9 +116,9 @@ function check(options: EmulatorOptions): void {
   if (!(Number.isInteger(size) && size >= 1 && size <= POOLING_SIZE_MAX)) {
     throw new Error(`pooling.size: is ${size}, accepted is an integer in [1, ${POOLING_SIZE_MAX}]`);
   }
-  const roomTokens = (engine.kvBlocks - 1) * engine.blockTokens;
-  if (engine.modelTokensMax > roomTokens) {
-    const room = `(kvBlocks - 1) * blockTokens = ${roomTokens}`;
+  const tokensMax = roomTokens(engine);
+  if (engine.modelTokensMax > tokensMax) {
+    const room = `(kvBlocks - 1) * blockTokens = ${tokensMax}`;
     throw new Error(`engine.modelTokensMax: is ${engine.modelTokensMax}, accepted is at most ${room}`);
   }
 }

@@ -1,5 +1,6 @@
 import type { Answer, AnswerHead, Delivery } from "./answer.ts";
 import { isFailedStatus } from "./faults.ts";
+import { UNSERVED } from "../http/unserved-refusal.ts";
 import { headerOf, isMediaType } from "../http/headers.ts";
 import type { Dialect } from "../http/route.ts";
 import { PassAnswer } from "./pass-answer.ts";
@@ -38,6 +39,3 @@ function isStatusOf(dialect: Dialect, status: number): boolean {
 }
 
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
-
-/** An engine's web framework answers these where there is no such path, or not by POST. */
-const UNSERVED: ReadonlySet<number> = new Set([404, 405]);

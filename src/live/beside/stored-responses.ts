@@ -3,7 +3,7 @@ import type { Dispatcher } from "undici";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { EndpointDirectory, EndpointEntry } from "../endpoints/endpoint-directory.ts";
 import { type Refusal, refusal } from "../http/errors.ts";
-import { UNSERVED_BYTES_MAX, unservedRefusal } from "../http/unserved-refusal.ts";
+import { UNSERVED, UNSERVED_BYTES_MAX, unservedRefusal } from "../http/unserved-refusal.ts";
 import { clientHeaders, headerOf } from "../http/headers.ts";
 import { countUp, type GatewayCounters } from "../base/gateway-counters.ts";
 import type { BesideRequest } from "./beside-request.ts";
@@ -24,7 +24,6 @@ const SEARCH_MILLIS_MAX = 2_000;
 const BODY_BYTES_MAX = 65_536;
 const OK = 200;
 const NOT_FOUND = 404;
-const WRONG_METHOD = 405;
 /** What may stand in a path. */
 const STORED_ID = /^[\w-]{1,256}$/;
 
@@ -175,8 +174,7 @@ export class StoredResponses {
 
 /** It may be of an engine that does not serve stored answers at all. */
 function isShortRefusal({ statusCode, headers }: Dispatcher.ResponseData): boolean {
-  if (statusCode !== NOT_FOUND && statusCode !== WRONG_METHOD) return false;
-  return Number(headerOf(headers, "content-length") || Infinity) <= UNSERVED_BYTES_MAX;
+  return UNSERVED.has(statusCode) && Number(headerOf(headers, "content-length") || Infinity) <= UNSERVED_BYTES_MAX;
 }
 
 function discard(found: Found | undefined): void {

@@ -3,7 +3,10 @@ import { type Refusal, refusal } from "./errors.ts";
 /** Of a web framework's own refusal, which is `{"detail":"Not Found"}`. */
 export const UNSERVED_BYTES_MAX = 4_096;
 
-/** In place of the framework's own refusal, with a status of 404 or 405; undefined where the body is another one. */
+/** An engine's web framework answers these where there is no such path, or not by this method. */
+export const UNSERVED: ReadonlySet<number> = new Set([404, 405]);
+
+/** In place of the framework's own refusal, with a status of UNSERVED; undefined where the body is another one. */
 export function unservedRefusal(status: number, body: Buffer): Refusal | undefined {
   const detail = detailOf(body);
   if (detail === undefined) return undefined;

@@ -1,3 +1,4 @@
+import { roomTokens } from "#engine/config.ts";
 import { assert } from "#core/base/assert.ts";
 import { Autoscaler } from "#core/autoscale/autoscaler.ts";
 import type { ScaleSignals } from "#core/autoscale/scale-signals.ts";
@@ -141,7 +142,8 @@ export class ScalingController {
   #signals(at: Micros): ScaleSignals {
     const { fleet } = this.#host;
     const gauges = this.#here().flatMap(({ number }) => (number < 0 ? [] : [fleet.gauges(at, number)]));
-    const { kvBlocks, blockTokens, sequencesMax, dataParallel } = this.#spec.config;
+    const { config } = this.#spec;
+    const { sequencesMax, dataParallel } = config;
     const sum = (of: (one: (typeof gauges)[number]) => number): number =>
       gauges.reduce((total, one) => total + of(one), 0);
     return {
@@ -151,7 +153,7 @@ export class ScalingController {
       running: sum(({ running }) => running),
       runningMax: gauges.length * sequencesMax * dataParallel,
       kvUtilization: gauges.length === 0 ? 0 : sum(({ kvUtilization }) => kvUtilization) / gauges.length,
-      kvTokens: dataParallel * (kvBlocks - 1) * blockTokens,
+      kvTokens: dataParallel * roomTokens(config),
       ...this.#arrivals(at),
       requestsPerSecondAhead: this.#ahead(at),
     };

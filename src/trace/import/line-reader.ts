@@ -21,8 +21,8 @@ const BYTE_ORDER_MARK = "\u{FEFF}";
 const CHUNK_BYTES = 262_144;
 
 /**
- * The lines of a text file of any size, without their line ends and byte order mark; `.gz` and `.zst` are decompressed. Blank lines are
- * passed over. Throws ImportError when the file cannot be read.
+ * The lines of a text file of any size, without their line ends and byte order mark; `.gz` and `.zst` are decompressed.
+ * Blank lines are passed over. Throws ImportError when the file cannot be read.
  */
 export async function* readLines(path: string, lineBytesMax: number = LINE_BYTES_MAX): AsyncGenerator<Line> {
   let held: Buffer[] = [];

@@ -4,6 +4,15 @@ import { randomFor, type Random } from "#core/base/random.ts";
 import { type CountedEnds, type EndedRequest, explainCounts } from "#live/tap/explain-counts.ts";
 
 const DELAY = 2_000;
+const ONE: EndedRequest = {
+  sequences: 1,
+  promptTokens: 10,
+  outputTokens: 10,
+  micros: 50_000,
+  outputSlack: 0,
+  cells: [0, 1],
+  optional: false,
+};
 
 /** Requests that ended at engines, and what each engine counted of them: the truth is known. */
 function drawn(
@@ -97,30 +106,13 @@ test("equal lengths are found by their times, and what is claimed is as often ri
 });
 
 test("what nothing distinguishes is claimed with the share of its chance", () => {
-  const equal = {
-    sequences: 1,
-    promptTokens: 10,
-    outputTokens: 10,
-    micros: 50_000,
-    outputSlack: 0,
-    cells: [0, 1],
-    optional: false,
-  };
   const cell = { ends: 1, promptTokens: 10, outputTokens: 10, micros: 48_000 };
-  const { places } = explainCounts([equal, equal], [cell, cell], DELAY);
+  const { places } = explainCounts([ONE, ONE], [cell, cell], DELAY);
   for (const place of places) assert.ok(Math.abs(place!.share - 0.5) < 1e-9);
 });
 
 test("figures that are not known bind nothing", () => {
-  const one = {
-    sequences: 1,
-    promptTokens: NaN,
-    outputTokens: 7,
-    micros: 50_000,
-    outputSlack: 0,
-    cells: [0, 1],
-    optional: false,
-  };
+  const one = { ...ONE, promptTokens: NaN, outputTokens: 7 };
   const cells = [
     { ends: 1, promptTokens: 99, outputTokens: 5, micros: NaN },
     { ends: 1, promptTokens: 11, outputTokens: 7, micros: NaN },
@@ -133,15 +125,7 @@ test("figures that are not known bind nothing", () => {
 });
 
 test("a request for more answers than were counted takes no time and no place", () => {
-  const one = {
-    sequences: 1,
-    promptTokens: 10,
-    outputTokens: 10,
-    micros: 50_000,
-    outputSlack: 0,
-    cells: [0],
-    optional: false,
-  };
+  const one = { ...ONE, cells: [0] };
   // What a client may ask for in one body: as many prompts as it holds, with 16,384 answers each.
   const endless = { ...one, sequences: 16_384 * 1_000_000, promptTokens: 2 ** 40, outputTokens: NaN, optional: true };
   const cell = { ends: 1, promptTokens: 10, outputTokens: 10, micros: 48_000 };
@@ -153,20 +137,11 @@ test("a request for more answers than were counted takes no time and no place", 
 });
 
 test("ends of others among the counts make it less sure, and impossible ones no place", () => {
-  const one = {
-    sequences: 1,
-    promptTokens: 10,
-    outputTokens: 10,
-    micros: 50_000,
-    outputSlack: 0,
-    cells: [0, 1],
-    optional: false,
-  };
   const busy = { ends: 3, promptTokens: 500, outputTokens: 90, micros: 600_000 };
-  const [place] = explainCounts([one], [{ ends: 0, promptTokens: 0, outputTokens: 0, micros: 0 }, busy], DELAY).places;
+  const [place] = explainCounts([ONE], [{ ends: 0, promptTokens: 0, outputTokens: 0, micros: 0 }, busy], DELAY).places;
   assert.equal(place?.cell, 1);
   const small = { ends: 1, promptTokens: 9, outputTokens: 10, micros: 48_000 };
-  assert.deepEqual(explainCounts([one], [small, small], DELAY).places, [undefined]);
+  assert.deepEqual(explainCounts([ONE], [small, small], DELAY).places, [undefined]);
 });
 
 test("a client that left need not be counted anywhere", () => {
@@ -184,15 +159,7 @@ test("a client that left need not be counted anywhere", () => {
 });
 
 test("too much to look at is given up, and that is reported", () => {
-  const equal = {
-    sequences: 1,
-    promptTokens: 10,
-    outputTokens: 10,
-    micros: 50_000,
-    outputSlack: 0,
-    cells: [0, 1, 2, 3],
-    optional: false,
-  };
+  const equal = { ...ONE, cells: [0, 1, 2, 3] };
   const cell = { ends: 8, promptTokens: 80, outputTokens: 80, micros: 384_000 };
   const { places, cutShort } = explainCounts(
     Array.from({ length: 32 }, () => equal),
